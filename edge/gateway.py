@@ -158,15 +158,13 @@ class Gateway:
 
     def stop_sources(self, timeout_ms: int) -> None:
         """Let the sources send their last acknowledgements and end."""
-        for name, source in self.sources.items():
-            if not source.stop(timeout_ms):
-                log.warning("source.stop_timeout", extra={"source": name})
+        for name in list(self.sources):
+            self.remove_source(name, timeout_ms)
 
     # --- the loop -------------------------------------------------------------------------------------------
 
     def turn(self) -> int | None:
-        """Do everything that can be done now; returns how long the loop may sleep, in
-        ms (None: until woken)."""
+        """Do everything that can be done now; how long the loop may sleep, in ms (None: until woken)."""
         self.outbox.reconcile()
         for call in self.intake.take_calls():
             call()
@@ -179,12 +177,14 @@ class Gateway:
         self._fire(now_ms)
         self._push_backlog(now_ms)
         self.consult(now_ms)
-        if self.commits is not None and self.commits.due_in_ms() == 0:
+        commit_in_ms = None if self.commits is None else self.commits.due_in_ms()
+        if self.commits is not None and commit_in_ms == 0:
             if self.commits.acknowledgements.is_window_full:
                 self._taken_ms = NEVER
             self.commit()
+            commit_in_ms = self.commits.due_in_ms()
         self._brake()
-        return self._sleep_ms()
+        return self._sleep_ms(commit_in_ms)
 
     def set_latency(self, of_streams: Iterable[int | None]) -> None:
         """How long messages may wait: as the most impatient stream says (None: as the configuration says)."""
@@ -382,18 +382,16 @@ class Gateway:
             for source in self.sources.values():
                 source.resume()
 
-    def _sleep_ms(self) -> int | None:
+    def _sleep_ms(self, commit_in_ms: int | None) -> int | None:
         """Until the next thing that is due of itself; 0 when there is work left."""
         if self.backlog or self.intake.has_items():
             return 0
-        waits: list[int] = []
+        waits = [] if commit_in_ms is None else [commit_in_ms]
         deadline_ms = self.engine.next_deadline_ms()
         if deadline_ms is not None:
             waits.append(
                 max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms())
             )
-        if self.commits is not None and (due_ms := self.commits.due_in_ms()) is not None:
-            waits.append(due_ms)
         if self.alarm_ms is not None:
             waits.append(max(0, self.alarm_ms - self.clock.now_ms()))
         if self.outbox.rows_waiting():

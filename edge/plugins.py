@@ -18,8 +18,6 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
-from msgspec.structs import replace
-
 from cloud_sync.targets import TARGETS
 from edge.intake.codecs.base import FORMATS
 from edge.intake.sources.registry import source_kinds
@@ -30,7 +28,7 @@ from sql.algebra.sample.windows.group_entry import group_windows
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.lots import lot_windows
 from sql.functions import registry
-from sql.record import Record
+from sql.record import Record, replace
 
 log = logging.getLogger("penstock.plugins")
 

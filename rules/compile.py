@@ -6,9 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import field
-from msgspec.structs import replace
-
 from rules.catalog import CompiledTable, Contexts, Tables, build_catalog
 from rules.effects import idle_options
 from rules.loader import Loaded
@@ -21,7 +18,7 @@ from sql import Plan, plan_rule
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions
-from sql.record import Record
+from sql.record import Record, field, replace
 
 _ALIGN: dict[str, Any] = {
     "creation": "creation",

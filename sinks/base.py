@@ -17,12 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from msgspec import field
-
 from rules.model import Bind, register_action
 from sinks.columns import check_columns
 from sql.errors import did_you_mean
-from sql.record import Record
+from sql.record import Record, field
 
 if TYPE_CHECKING:
     from sinks.memory_bus import MemoryBus

@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec.structs import replace
-
 from rules.model import ActionProblem
 from sinks.dynamic import Target
 from sinks.settings import SinkSettings
 from sinks.template.reads import fields_read
 from sql import Plan
 from sql.errors import did_you_mean
+from sql.record import replace
 
 _ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
 """`{machine}`, which stands for itself here."""

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, dataclass_transform
 
 from msgspec import NODEFAULT, Struct, field
-from msgspec.structs import FieldInfo, fields
+from msgspec.structs import FieldInfo, astuple, fields, replace
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -28,6 +28,9 @@ class Record(Struct, frozen=True, eq=False):
         kind = self.__class__
         return kind is other.__class__ and bool(_content(kind)(self) == _content(kind)(other))
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(_content(self.__class__)(self))
 
@@ -41,8 +44,12 @@ def _content(kind: type[Record]) -> Callable[[Any], Any]:
 
 def changed_fields(record: Record) -> list[tuple[str, Any]]:
     """The fields that count and do not hold their default, with their values."""
-    pairs = ((info, getattr(record, info.name)) for info in _described(record.__class__))
-    return [(info.name, held) for info, held in pairs if not _is_default(held, info)]
+    pairs = zip(_described(record.__class__), astuple(record), strict=True)
+    return [
+        (info.name, held)
+        for info, held in pairs
+        if info.name not in record.beside and not _is_default(held, info)
+    ]
 
 
 def _is_default(held: Any, info: FieldInfo) -> bool:
@@ -51,7 +58,7 @@ def _is_default(held: Any, info: FieldInfo) -> bool:
     return bool(held == info.default) and held.__class__ is info.default.__class__
 
 
-@cache
-def _described(kind: type[Record]) -> tuple[FieldInfo, ...]:
-    """The fields that count, with their defaults."""
-    return tuple(info for info in fields(kind) if info.name not in kind.beside)
+_described = cache(fields)
+"""The fields of a class with their defaults."""
+
+__all__ = ["Record", "changed_fields", "field", "replace"]

@@ -15,7 +15,8 @@ from edge.base.wakeup import Wakeup
 
 
 class Member(Protocol):
-    """Something served by the loop; all of it runs on the loop's thread."""
+    """Something served by the loop; all of it runs on the loop's thread. It turns when its descriptor is
+    ready or its time has come."""
 
     def interest(self) -> tuple[int, int]:
         """Descriptor and `poll` mask; a mask of 0: it waits for nothing but time."""
@@ -80,17 +81,26 @@ class Poller:
 
     def wait(self, timeout_ms: int | None) -> None:
         """Sleep until a member has something to do, `wake` was called, or the time has
-        passed; then let all turn."""
+        passed; then let those turn that have."""
         self._owner = threading.get_ident()
+        due: list[Member] = []
         for member in self._members:
             self._register(member, member.interest())
             due_ms = member.due_in_ms()
-            if due_ms is not None and (timeout_ms is None or due_ms < timeout_ms):
+            if due_ms is None or (timeout_ms is not None and due_ms > timeout_ms):
+                continue
+            if due_ms != timeout_ms:
                 timeout_ms = due_ms
+                due.clear()
+            due.append(member)
         ready = {descriptor for descriptor, _ in self._poll.poll(timeout_ms)}
         self._wakeup.clear()
+        # Where something else has ended the sleep, nobody's time has come, unless it had before.
+        is_time = not ready or timeout_ms == 0
         for member in list(self._members):
-            member.turn(self._members[member][0] in ready)
+            is_ready = self._members[member][0] in ready
+            if is_ready or (is_time and member in due):
+                member.turn(is_ready)
 
     def close(self) -> None:
         """Release the descriptors of the loop."""

@@ -101,6 +101,8 @@ class Outbox:
         """Results are only noted; `resume` hands over what is left."""
         self._dead_letters = dead_letters
         self._actions: dict[str, list[Action]] = {}
+        self._behind: list[tuple[str, Action]] = []
+        """The actions with results that wait, each with its rule: mostly none, however many rules there are."""
         self._errors_too: set[str] = set()
         self._receipts: deque[Token] = deque()
         self._told: dict[tuple[str, str, int, str], int] = {}
@@ -156,9 +158,9 @@ class Outbox:
             wanted = [action for action in self._actions.get(emission.rule, ()) if action.role in roles]
             for action in wanted:
                 if emission.rule in self._held:
-                    self._hold(action, first, last, emission)
+                    self._hold(emission.rule, action, first, last, emission)
                 else:
-                    self._submit(action, first, last, emission)
+                    self._submit(emission.rule, action, first, last, emission)
             if not wanted and emission.kind == "error":
                 self._dead_letter(emission, origins=origins)
 
@@ -167,12 +169,15 @@ class Outbox:
         while self._receipts:
             token = self._receipts.popleft()
             token.action.open.pop(token.last, None)
-        for rule, action in self._all():
+        if not self._behind:
+            return
+        for rule, action in self._behind:
             while action.waiting and rule not in self._held:
                 first, emission = action.open[action.waiting[0]]
                 if not action.delivery.submit(emission, Token(action, first, action.waiting[0])):
                     break
                 action.waiting.popleft()
+        self._behind = [entry for entry in self._behind if entry[1].waiting]
 
     def is_full(self) -> bool:
         """Whether so many rows wait for slow sinks that no further message should be taken in."""
@@ -182,7 +187,7 @@ class Outbox:
         """Rows that a delivery has refused so far."""
         return sum(
             rows_of(action.open[last][1])
-            for rule, action in self._all()
+            for rule, action in self._behind
             if rule not in self._held
             for last in action.waiting
         )
@@ -201,7 +206,7 @@ class Outbox:
             waiting, action.waiting = action.waiting, deque()
             for last in waiting:
                 first, emission = action.open[last]
-                self._submit(action, first, last, emission)
+                self._submit(rule, action, first, last, emission)
 
     def drop_held(self, rule: str) -> int:
         """Drop what was held back; returns how many results that were."""
@@ -214,10 +219,10 @@ class Outbox:
                     self._drop_oldest(action)
         return dropped
 
-    def _hold(self, action: Action, first: int, last: int, emission: Emission) -> None:
+    def _hold(self, rule: str, action: Action, first: int, last: int, emission: Emission) -> None:
         action.open[last] = (first, emission)
         action.last = last
-        action.waiting.append(last)
+        self._wait(rule, action, last)
         if len(action.waiting) > self.rows_max:
             self._drop_oldest(action)
 
@@ -242,13 +247,19 @@ class Outbox:
             for action in actions:
                 yield rule, action
 
-    def _submit(self, action: Action, first: int, last: int, emission: Emission) -> None:
+    def _wait(self, rule: str, action: Action, *numbers: int) -> None:
+        """Results wait until the action takes them."""
+        if numbers and not action.waiting:
+            self._behind.append((rule, action))
+        action.waiting.extend(numbers)
+
+    def _submit(self, rule: str, action: Action, first: int, last: int, emission: Emission) -> None:
         action.open[last] = (first, emission)
         action.last = last
         if self.is_replaying and not action.is_replayed:
             return
         if action.waiting or not action.delivery.submit(emission, Token(action, first, last)):
-            action.waiting.append(last)
+            self._wait(rule, action, last)
 
     def _dead_letter(
         self, emission: Emission, reason: str | None = None, origins: Origins | None = None
@@ -283,9 +294,10 @@ class Outbox:
     def resume(self) -> None:
         """The replay is over: hand over what has no receipt."""
         self.is_replaying = False
-        for _, action in self._all():
+        for rule, action in self._all():
             if not action.is_replayed:
-                action.waiting = deque(action.open)
+                action.waiting.clear()
+                self._wait(rule, action, *action.open)
         self.reconcile()
 
     def snapshot(self) -> dict[str, Any]:
@@ -329,7 +341,7 @@ class Outbox:
                     continue
                 action.open[number] = (first, emission)
                 if action.is_replayed:
-                    action.waiting.append(number)
+                    self._wait(rule, action, number)
 
 
 def emission_to_json(emission: Emission) -> dict[str, Any]:

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
-from msgspec.structs import replace
-
 from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
@@ -38,6 +36,7 @@ from sinks import MemoryBus
 from sql.binder.rule import relations_of
 from sql.errors import CorruptState
 from sql.plan.signature import differences
+from sql.record import replace
 from sql.rows import Shape
 
 log = logging.getLogger("penstock.rules")

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import field
-
 from edge.deploy.circles import circle_problems
 from edge.deploy.configured import configured_problems
 from edge.deploy.outgoing import outgoing_problems
@@ -27,7 +25,7 @@ from rules.problems import FileProblem, in_order
 from rules.protobuf import load_schemas
 from rules.secrets import Secrets
 from rules.source.yaml_source import kind_of
-from sql.record import Record
+from sql.record import Record, field
 
 
 class Wanted(Record):

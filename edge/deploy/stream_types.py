@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.structs import replace
-
 from edge.intake.codecs import META, CodecError, CodecOptions, decoder_for
 from edge.intake.lessons import Lessons
 from edge.intake.router import BadTopicFilter, check_filter
@@ -29,7 +27,7 @@ from sql.catalog.topics import topic_parts
 from sql.engine.validation import Validator, columns_read
 from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
-from sql.record import Record
+from sql.record import Record, replace
 
 MQTT, MEMORY, FILE = "mqtt", "memory", "file"
 

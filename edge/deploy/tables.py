@@ -11,13 +11,12 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from rules.catalog import CompiledTable
 from rules.drive import make_table, statement_of
 from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState
 from sql.plan.relations import AskedDeclaration, Bounds
+from sql.record import replace
 
 log = logging.getLogger("penstock.tables")
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec.structs import replace
 
 from edge.deploy.stream_types import codec_options
 from edge.flight.taps import Passed, Tap
@@ -22,6 +21,7 @@ from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql import Catalog, Emission, Engine, plan_rule
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
+from sql.record import replace
 from sql.rows import as_dict
 
 if TYPE_CHECKING:

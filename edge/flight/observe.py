@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.structs import replace
-
 from edge.deploy.row_shapes import row_maker
 from edge.deploy.stream_types import codec_options
 from edge.flight.census import Census
@@ -22,6 +20,7 @@ from sql.errors import CorruptState, SqlError
 from sql.explain.conditions import probes
 from sql.explain.tally import Tally
 from sql.plan.logical import Plan
+from sql.record import replace
 from sql.rows import as_dict
 
 PROBE = "why "

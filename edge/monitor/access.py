@@ -10,9 +10,8 @@ import hmac
 import logging
 import os
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
-
-from sql.record import Record
 
 log = logging.getLogger("penstock.http")
 
@@ -20,7 +19,8 @@ TOKEN_FILE = "http.token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class Access(Record):
+@dataclass(frozen=True, slots=True)
+class Access:
     """`token` None: everybody may ask. `open`: pages that need none. `bound`: the
     address that is listened on."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from rules.contexts import Context, prefix_of
 from rules.reading import LoadedContext, Reading
 from rules.source.document import Path
@@ -16,6 +14,7 @@ from sql.errors import Problem, Span, SqlError
 from sql.language import parse
 from sql.plan.contexts import ContextPlan, KeyedPlan, OverlappingPlan, SpanPlan
 from sql.plan.options import RuleOptions
+from sql.record import replace
 from sql.syntax import CreateContext
 
 

@@ -21,13 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from msgspec.structs import replace
-
 from sinks.base import Outcome, SinkContext, SinkFactory
 from sinks.cache.store import CacheStore, Stored
 from sinks.delivery import Delivery, Stats
 from sinks.settings import SinkSettings
 from sql import Emission
+from sql.record import replace
 
 LOG = logging.getLogger("penstock.sinks.cache")
 

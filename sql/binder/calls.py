@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS
@@ -14,6 +12,7 @@ from sql.errors import DataError, Span, did_you_mean
 from sql.functions import registry as functions
 from sql.language.window_words import GROUP_WINDOWS
 from sql.plan.bound import AggregateCall, AnalyticCall, Apply, Bound, Const, Op, PrevCall, Read, Slot
+from sql.record import replace
 from sql.types import Type, type_of
 
 if TYPE_CHECKING:

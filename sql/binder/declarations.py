@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder.expressions import ExpressionBinder
@@ -16,6 +14,7 @@ from sql.plan.bound import Bound, Const
 from sql.plan.logical import SourcePlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import AggregateColumn, Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
+from sql.record import replace
 from sql.types import Type, type_named
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import field
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import calls, tables
@@ -30,7 +27,7 @@ from sql.plan.bound import (
     TableRead,
 )
 from sql.plan.logical import Numbering
-from sql.record import Record
+from sql.record import Record, field, replace
 from sql.types import Type, order_key, type_named, type_names
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]

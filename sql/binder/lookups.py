@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.scope import SourceScope
@@ -18,6 +16,7 @@ from sql.errors import Problems, did_you_mean
 from sql.plan.asks import MARK, AskPlan, carrier
 from sql.plan.bound import Bound, Op, Read, conjuncts, sources_read
 from sql.plan.logical import JoinPlan
+from sql.record import replace
 
 ON = Place("ON", analytics=False)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
 from sql.plan.contexts import ContextPlan, KeyedPlan, LevelPlan, Property
+from sql.record import replace
 from sql.types import Type
 
 WORD = "context"

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import singledispatchmethod
 from typing import Any
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.pattern_advice import advise
@@ -24,6 +22,7 @@ from sql.plan import patterns as plans
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import OWN, LengthPlan, PatternPlan, StepPlan, Tag
+from sql.record import replace
 from sql.types import Type
 
 FILTER = Place("a filter of a pattern", aliases=False, analytics=False)

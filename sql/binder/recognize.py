@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder.expressions import ExpressionBinder, Place
@@ -18,6 +16,7 @@ from sql.errors import Problems, Span, did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Const, Read
 from sql.plan.patterns import OWN, LengthPlan
 from sql.plan.recognize import RecognizePlan, RowVariablePlan
+from sql.record import replace
 
 MEASURES = Place("MEASURES", aggregates=True, analytics=False, aliases=False)
 DEFINE = Place("DEFINE", analytics=False, aliases=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder
 from sql.binder.scope import Scope
@@ -15,6 +13,7 @@ from sql.errors import Problems, did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
 from sql.plan.logical import IntoTable, ItemPlan, Plan
 from sql.plan.relations import AggregateColumn
+from sql.record import replace
 from sql.types import Type
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
@@ -17,7 +15,7 @@ from sql.language import parse
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import AskedDeclaration, Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
-from sql.record import Record
+from sql.record import Record, replace
 
 
 def plan_rule(

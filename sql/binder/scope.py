@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from sql import functions
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Op, Read, Slot
-from sql.record import Record
+from sql.record import Record, replace
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem
 from sql.types import Type, declared_type
 

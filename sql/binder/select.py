@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.binder import kuiper, lookups, relations
 from sql.binder.checks import check_clauses, check_plan
@@ -35,6 +33,7 @@ from sql.plan.logical import (
     SubqueryPlan,
 )
 from sql.plan.options import RuleOptions
+from sql.record import replace
 from sql.types import Type
 
 SubqueryKind = Literal["scalar", "row", "rows", "list", "exists"]

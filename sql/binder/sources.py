@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.algebra.windows import catalog as windows
 from sql.binder import lookups
@@ -25,6 +23,7 @@ from sql.plan.logical import Mode, SourcePlan, key_names
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import LengthPlan
 from sql.plan.recognize import RecognizePlan
+from sql.record import replace
 from sql.types import Type
 
 FILTER = Place("a stream's filter", aliases=False, analytics=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from sql import syntax as ast
 from sql.binder import relations
 from sql.binder.expressions import ExpressionBinder, Place
@@ -28,6 +26,7 @@ from sql.plan.relations import (
     SplitPlan,
     TriggerPlan,
 )
+from sql.record import replace
 
 WHERE = Place("WHERE", analytics=False, aliases=False)
 SET = Place("SET", analytics=False, aliases=False)

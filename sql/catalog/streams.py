@@ -11,13 +11,10 @@ from collections.abc import Callable, Container, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import field
-from msgspec.structs import replace
-
 from sql.aggregates.state import decode, encode
 from sql.catalog.loop import Loop
 from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
-from sql.record import Record
+from sql.record import Record, field, replace
 from sql.syntax import ColumnDefinition, ColumnType, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named, type_of
 

@@ -7,8 +7,6 @@ from itertools import repeat
 from json import dumps
 from typing import Any
 
-from msgspec.structs import replace
-
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core
@@ -16,7 +14,7 @@ from sql.algebra.state import EventStore
 from sql.engine.running.member import TOLD, Closing, Failure, News
 from sql.engine.running.sampled import SampledQuery
 from sql.plan.bound import AggregateCall
-from sql.record import Record
+from sql.record import Record, replace
 
 SHARING_MIN = 2
 """How many rules share groups at least."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec.structs import replace
-
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
@@ -21,6 +19,7 @@ from sql.engine.running.statement import Statement
 from sql.engine.start import start
 from sql.explain.words import slice_of
 from sql.plan.logical import Plan
+from sql.record import replace
 from sql.rows import Shape
 
 

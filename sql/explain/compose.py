@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
 from sql.algebra.sample.windows.group_entry import LENGTHS, GroupParameter, group_window
 from sql.algebra.windows import catalog
 from sql.algebra.windows.facts import Stage, WindowFacts, filled
@@ -14,6 +12,7 @@ from sql.costs import WindowCost
 from sql.explain import words
 from sql.plan.bound import Bound
 from sql.plan.logical import GroupWindowPlan, LotPlan, LotWindowPlan, Plan, SourcePlan, WindowPlan
+from sql.record import replace
 
 SYMBOLS = {
     "size": "n",

@@ -15,15 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from msgspec.structs import replace
-
 from sql.binder.patterns import with_sources
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
 from sql.plan.contexts import KeyedPlan
 from sql.plan.logical import ItemPlan, Plan, SourcePlan
 from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
-from sql.record import Record
+from sql.record import Record, replace
 from sql.types import Type
 
 Stage = Literal["events", "pairs", "samples"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
 from sql.aggregates.base import Removal
 from sql.algebra.sample.windows.group_entry import leaves_at_once

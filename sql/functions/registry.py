@@ -19,10 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from msgspec.structs import replace
-
 from sql.functions.checks import checked
-from sql.record import Record
+from sql.record import Record, replace
 from sql.types import Type
 
 Implementation = Callable[..., Any]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
 from sql.language.expressions import ExpressionParser
 from sql.language.tokens import NAME_TOKENS
+from sql.record import replace
 from sql.syntax import Call, Cast, Expr, Lambda, Method, Ordering, Over, SelectItem, Star, Subquery
 
 WITHOUT_PARENTHESES = frozenset({"current_timestamp"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from msgspec.structs import replace
 from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 
@@ -13,6 +12,7 @@ from sql.errors import did_you_mean
 from sql.language.cursor import span_of
 from sql.language.relations import RelationParser
 from sql.language.tokens import StreamTokenizer
+from sql.record import replace
 from sql.syntax import Annotation, Column, CreateContext, Statement
 
 NOT_YET = {

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Literal
 
-from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.errors import Span, did_you_mean
 from sql.language.cursor import Cursor, node_of, span_of
 from sql.language.tokens import NAME_TOKENS, UNITS, WORD_TOKENS
+from sql.record import replace
 from sql.syntax import (
     Between,
     Binary,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
+from sql.record import replace
 from sql.syntax import (
     Absent,
     AllOf,

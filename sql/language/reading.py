@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from msgspec.structs import replace
 from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
@@ -13,6 +12,7 @@ from sql.errors import Problem, Span, SqlError
 from sql.language.cursor import span_of
 from sql.language.dialect import StreamDialect, StreamParser
 from sql.language.lexical import lexical_problems
+from sql.record import replace
 from sql.syntax import Expr, Node, Statement
 
 DEPTH_MAX: Final = 200

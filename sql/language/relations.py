@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.language.contexts import ContextParser
 from sql.language.cursor import span_of
+from sql.record import replace
 from sql.syntax import (
     Assignment,
     Call,

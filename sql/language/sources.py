@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Literal, cast
 
-from msgspec.structs import replace
 from sqlglot import Token, TokenType
 
 from sql.language.calls import CallParser
@@ -14,6 +13,7 @@ from sql.language.patterns import PatternGrammar
 from sql.language.recognize import RecognizeGrammar
 from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.language.window_words import LOT_WINDOWS, LotArgument
+from sql.record import replace
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
 
 if TYPE_CHECKING:

@@ -7,14 +7,12 @@ names of the starting events are such places as well. Plain data, as `sql.plan.l
 
 from __future__ import annotations
 
-from msgspec import field
-
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound
 from sql.plan.logical import PeriodArgument
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
-from sql.record import Record
+from sql.record import Record, field
 from sql.syntax import CronField
 from sql.types import Type
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import field
-
 from sql.errors import NOWHERE, Problem, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Read
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
 from sql.plan.recognize import RecognizePlan
 from sql.plan.signature import state_signature
-from sql.record import Record
+from sql.record import Record, field
 from sql.syntax import CronField, InsertInto
 from sql.types import Type
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import field
-
 from sql.plan.bound import AggregateCall, Bound
 from sql.plan.patterns import LengthPlan
-from sql.record import Record
+from sql.record import Record, field
 from sql.syntax import RowPattern
 from sql.types import Type
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import field
-
 from sql.aggregates.base import Aggregate
 from sql.plan.bound import Bound
 from sql.plan.logical import ItemPlan, Plan, SourcePlan, SubqueryPlan
-from sql.record import Record
+from sql.record import Record, field
 from sql.syntax import Expr
 from sql.types import Type
 

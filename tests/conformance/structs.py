@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from msgspec.structs import replace
-
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.intake.codecs.rows import attributes, row_class
 from sql import Catalog, Emission, Engine, Plan
+from sql.record import replace
 
 NOTHING_SHOWN = SimpleNamespace(
     rule=SimpleNamespace(late=None, error=None),

@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from msgspec import field
-
 from edge.intake.codecs.rows import META, attributes, row_class
 from sql.engine.validation import Validator
 from sql.errors import DataError, did_you_mean
-from sql.record import Record
+from sql.record import Record, field
 
 Row = Any
 """A dict (column -> value), or an object of a class made by `row_class` (an attribute per column)."""

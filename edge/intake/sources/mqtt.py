@@ -216,7 +216,7 @@ class MqttSource:
         if self._connection is not None:
             return self._connection.due_in_ms()
         if self._opening is not None:
-            return None  # its thread wakes the loop
+            return 0 if self._opening.is_over else None  # its thread wakes the loop
         return max(0, self._pause.until_ms - self._clock.monotonic_ms())
 
     def prompt(self) -> None:

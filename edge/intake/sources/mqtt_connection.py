@@ -103,6 +103,8 @@ class Connection:
         self._more = False
         self._behind = False
         self._pinged_ms = 0
+        self._looked_ms = 0
+        """When the keepalive was looked at last."""
         self._answer_by_ms = 0
         self._opened: Client | None = None
         self.publishing: Publishing | None = None
@@ -202,9 +204,9 @@ class Connection:
         return self._descriptor, mask
 
     def prompt(self) -> None:
-        """Take what is there: brokers hold back small packets until the kernel has
+        """Take what is there of the subscriptions: brokers hold back small packets until the kernel has
         acknowledged the ones before."""
-        if self._reading() and self._reader is not None and self._reader.read_ahead():
+        if self._orders.wanted and self._reading() and self._reader is not None and self._reader.read_ahead():
             acknowledge_at_once(self._socket)
             self._more = True
 
@@ -215,15 +217,14 @@ class Connection:
             return 0
         if self.accepted and (self._orders.tokens or self.subscriptions.are_behind(self._orders.wanted)):
             return 0
-        due_ms = self.options.keepalive_s * 250
+        now_ms = self._clock.monotonic_ms()
+        due_ms = max(0, self._looked_ms + self.options.keepalive_s * 250 - now_ms)
         if self.accepted and self.publishing is not None:
             if self.publishing.can_send and not self._client.want_write():
                 return 0
-            overdue_ms = self.publishing.due_in_ms(self._clock.monotonic_ms())
+            overdue_ms = self.publishing.due_in_ms(now_ms)
             due_ms = due_ms if overdue_ms is None else min(due_ms, overdue_ms)
-        return (
-            due_ms if self.accepted else min(due_ms, max(1, self._answer_by_ms - self._clock.monotonic_ms()))
-        )
+        return due_ms if self.accepted else min(due_ms, max(0, self._answer_by_ms + 1 - now_ms))
 
     def _reading(self) -> bool:
         """Whether to read: before the broker has accepted us in any case, or we would never know."""
@@ -305,10 +306,10 @@ class Connection:
 
     def _keep_alive(self) -> None:
         """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""
+        now_ms = self._looked_ms = self._clock.monotonic_ms()
         if not self._behind:
             self._client.loop_misc()
             return
-        now_ms = self._clock.monotonic_ms()
         if now_ms - self._pinged_ms >= self.options.keepalive_s * 500 and not self._client.want_write():
             self._pinged_ms = now_ms
             with suppress(BlockingIOError):

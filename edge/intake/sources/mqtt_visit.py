@@ -9,9 +9,8 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from edge.intake.sources.mqtt_client import MqttOptions, Version, connect, make_client, subscribe
+from sql.record import replace
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client

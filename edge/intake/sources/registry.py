@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import field
 from pydantic import ValidationError
 
 from edge.clock import Clock
@@ -21,7 +20,7 @@ from edge.intake.sources.base import Source
 from rules.base import Model, yaml_keys
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
-from sql.record import Record
+from sql.record import Record, field
 
 if TYPE_CHECKING:
     from edge.intake.sources.http_push import PushServers

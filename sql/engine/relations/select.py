@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from sql.algebra.event import Event
 from sql.algebra.table.search import finder
 from sql.catalog.streams import Catalog
@@ -18,6 +16,7 @@ from sql.engine.running.evaluation import Evaluation
 from sql.engine.running.statement import looking
 from sql.plan.logical import Plan
 from sql.plan.relations import ChoicePlan
+from sql.record import replace
 
 Row = dict[str, Any]
 

@@ -26,7 +26,6 @@ NINETY_NINE_PERCENT_MAX = 35
 
 LONG_FILES = {
     "edge/deploy/manager.py": 423,
-    "edge/gateway.py": 401,
     "sql/algebra/output/given.py": 408,
     "sql/algebra/sample/folded.py": 409,
     "sql/binder/calls.py": 461,
@@ -76,8 +75,7 @@ DYNAMIC_ATTRIBUTES = {
     "sql/calendar/zones.py": 1, "sql/codegen/expressions.py": 2, "sql/codegen/support.py": 1,
     "sql/compiler/fold.py": 1, "sql/engine/event_time/stage.py": 2, "sql/engine/filter_index.py": 3,
     "sql/engine/running/state.py": 1, "sql/engine/validation.py": 3, "sql/explain/compose.py": 1,
-    "sql/explain/record.py": 1, "sql/explain/tree.py": 1, "sql/plan/signature.py": 2, "sql/rows.py": 3,
-    "sql/syntax/node.py": 1,
+    "sql/explain/record.py": 1, "sql/rows.py": 3,
 }  # fmt: skip
 """Calls of getattr and hasattr: attributes of foreign objects, and names that are data."""
 
@@ -113,6 +111,7 @@ def classes(*folders: str) -> dict[str, tuple[Path, ast.ClassDef]]:
 
 def test_chains_of_classes_are_short() -> None:
     known = classes(*PACKAGES)
+    del known["Record"]  # says of a class that it is plain data, as a decorator does
 
     def chain(name: str) -> list[str]:
         if name not in known:

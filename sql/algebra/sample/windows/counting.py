@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec.structs import replace
-
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
@@ -19,6 +17,7 @@ from sql.algebra.sample.windows.window import Window
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, WindowCost
 from sql.plan.logical import GroupWindowPlan
+from sql.record import replace
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
