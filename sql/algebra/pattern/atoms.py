@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent
 from sql.algebra.pattern.listening import Listening
 
 if TYPE_CHECKING:
@@ -93,12 +93,6 @@ class Filter(Instance):
         if self.parent is not None and self.number:  # not where its parent ends before it has been started
             self.node.listening.remove(self)
         self.parent = None
-
-    def discard(self, events: Set[int]) -> None:
-        parent = self.parent
-        if parent is not None and holds(self.binding, events):
-            self.quit()
-            parent.on_false(self)
 
     def pack(self, packer: Packer) -> Any:
         return [self.number, packer.binding(self.binding), self.begun]

@@ -30,6 +30,7 @@ class Instance(ABC):
 
     __slots__ = ()
     parent: Parent | None
+    binding: Binding
 
     @abstractmethod
     def start(self) -> None:
@@ -40,9 +41,26 @@ class Instance(ABC):
     def quit(self) -> None:
         """End in silence, with everything below."""
 
-    @abstractmethod
+    def fail(self) -> None:
+        """End with false, with everything below."""
+        parent = self.parent
+        self.quit()
+        if parent is not None:
+            parent.on_false(self)
+
+    def holds(self, events: Set[int]) -> bool:
+        """True if it holds one of these events, given by identity, itself."""
+        return holds(self.binding, events)
+
     def discard(self, events: Set[int]) -> None:
-        """End, with false, whatever holds one of these events, given by identity."""
+        """End, with false, all instances from here down that hold one of these events."""
+        if self.parent is None:
+            return
+        if self.holds(events):
+            self.fail()
+        else:
+            for child in list(self.below()):
+                child.discard(events)
 
     @abstractmethod
     def pack(self, packer: Packer) -> Any:
@@ -72,6 +90,57 @@ class Node(ABC):
     @abstractmethod
     def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Instance:
         """The instance whose `pack` gave this state, with its listeners and timers."""
+
+
+class UnaryNode(Node):
+    """A node with one operand."""
+
+    def __init__(self, machine: Machine, place: int, operand: Node) -> None:
+        super().__init__(machine, place)
+        self.operand = operand
+
+
+class Unary(Instance):
+    """An instance of a node with one operand; `child` is None before the operand is started and after it is over."""
+
+    __slots__ = ("binding", "child", "node", "parent")
+    node: UnaryNode
+
+    def __init__(self, node: UnaryNode, parent: Parent, binding: Binding) -> None:
+        self.node = node
+        self.parent: Parent | None = parent
+        self.binding = binding
+        self.child: Instance | None = None
+
+    def begin(self) -> None:
+        """Start the operand."""
+        self.child = self.node.operand.make(self, self.binding)
+        self.child.start()
+
+    @abstractmethod
+    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None: ...
+
+    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+        if child is self.child:
+            self.child = None
+            self.fail()
+
+    def quit(self) -> None:
+        self.parent = None
+        child, self.child = self.child, None
+        if child is not None:
+            child.quit()
+
+    def below(self) -> Iterable[Instance]:
+        return () if self.child is None else (self.child,)
+
+    def pack_child(self, packer: Packer) -> Any:
+        """The state of the operand."""
+        return None if self.child is None else self.child.pack(packer)
+
+    def unpack_child(self, state: Any, unpacker: Unpacker) -> None:
+        """Restore what `pack_child` gave."""
+        self.child = None if state is None else self.node.operand.unpack(self, state, unpacker)
 
 
 def holds(binding: Binding, events: Set[int]) -> bool:

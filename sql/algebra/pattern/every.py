@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Set
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent, UnaryNode
 from sql.algebra.pattern.timers import Length
 
 if TYPE_CHECKING:
@@ -16,12 +16,8 @@ Keys = dict[Hashable, int]
 """Keys met, oldest first, with the instant at which each was stored."""
 
 
-class EveryNode(Node):
+class EveryNode(UnaryNode):
     """`every`; its operand may go on by itself after a match (`Node.stays`)."""
-
-    def __init__(self, machine: Machine, place: int, operand: Node) -> None:
-        super().__init__(machine, place)
-        self.operand = operand
 
     def make(self, parent: Parent, binding: Binding) -> Every:
         return Every(self, parent, binding)
@@ -116,17 +112,6 @@ class Every(Instance):
         children, self.children = self.children, {}
         for child in children:
             child.quit()
-
-    def discard(self, events: Set[int]) -> None:
-        parent = self.parent
-        if parent is None:
-            return
-        if holds(self.binding, events):
-            self.quit()
-            parent.on_false(self)
-        else:
-            for child in list(self.children):
-                child.discard(events)
 
     def pack(self, packer: Packer) -> Any:
         children = [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent, Unary, UnaryNode
 from sql.algebra.pattern.timers import Length
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sql.algebra.pattern.snapshot import Packer, Unpacker
 
 
-class WithinNode(Node):
+class WithinNode(UnaryNode):
     """`within`, and with `maximum` `withinmax`. `queued`: all instances have the same length."""
 
     def __init__(
@@ -26,8 +26,7 @@ class WithinNode(Node):
         *,
         queued: bool,
     ) -> None:
-        super().__init__(machine, place)
-        self.operand = operand
+        super().__init__(machine, place, operand)
         self.length = length
         self.maximum = maximum
         self.queue = place if queued else None
@@ -39,22 +38,20 @@ class WithinNode(Node):
         number, due, left, binding, child = state
         made = Within(self, parent, unpacker.binding(binding))
         made.number, made.due, made.left = number, due, left
-        made.child = None if child is None else self.operand.unpack(made, child, unpacker)
+        made.unpack_child(child, unpacker)
         if due is not None:
             unpacker.timers.append((made, self.queue))
         return made
 
 
-class Within(Instance):
+class Within(Unary):
     """Lets matches through until its time is over, or so many have passed; then it is false."""
 
-    __slots__ = ("binding", "child", "due", "left", "node", "number", "parent")
+    __slots__ = ("due", "left", "number")
+    node: WithinNode
 
     def __init__(self, node: WithinNode, parent: Parent, binding: Binding) -> None:
-        self.node = node
-        self.parent: Parent | None = parent
-        self.binding = binding
-        self.child: Instance | None = None
+        super().__init__(node, parent, binding)
         self.number = 0
         self.due: int | None = None
         self.left: int | None = None
@@ -67,8 +64,7 @@ class Within(Instance):
         self.number = machine.number
         length = machine.length(node.length, self.binding)
         self.left = None if node.maximum is None else machine.evaluate(node.maximum, self.binding)
-        self.child = node.operand.make(self, self.binding)
-        self.child.start()
+        self.begin()
         if self.child is not None and length is not None:
             self.due = max(length.add(machine.now, machine.zone), machine.now + 1)
             machine.timers.add(self, node.queue)
@@ -82,27 +78,16 @@ class Within(Instance):
             self._cancel()
         if self.left is not None:
             if self.left <= 0:
-                self._end()
+                self.fail()
                 return
             self.left -= 1
         if over:
             self.parent = None
         parent.on_true(self, binding, over=over)
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
-        if child is self.child:
-            self.child = None
-            self._end()
-
     def fire(self) -> None:
         self.node.machine.counts["partials_expired"] += 1
-        self._end()
-
-    def _end(self) -> None:
-        parent = self.parent
-        self.quit()
-        if parent is not None:
-            parent.on_false(self)
+        self.fail()
 
     def _cancel(self) -> None:
         if self.due is not None:
@@ -110,36 +95,20 @@ class Within(Instance):
             self.node.machine.timers.cancel()
 
     def quit(self) -> None:
-        self.parent = None
         self._cancel()
-        child, self.child = self.child, None
-        if child is not None:
-            child.quit()
-
-    def discard(self, events: Set[int]) -> None:
-        if self.parent is None:
-            return
-        if holds(self.binding, events):
-            self._end()
-        elif self.child is not None:
-            self.child.discard(events)
+        super().quit()
 
     def pack(self, packer: Packer) -> Any:
-        child = None if self.child is None else self.child.pack(packer)
-        return [self.number, self.due, self.left, packer.binding(self.binding), child]
-
-    def below(self) -> Iterable[Instance]:
-        return () if self.child is None else (self.child,)
+        return [self.number, self.due, self.left, packer.binding(self.binding), self.pack_child(packer)]
 
 
-class WhileNode(Node):
+class WhileNode(UnaryNode):
     """`while (condition)`."""
 
     def __init__(
         self, machine: Machine, place: int, operand: Node, condition: Callable[..., bool | None]
     ) -> None:
-        super().__init__(machine, place)
-        self.operand = operand
+        super().__init__(machine, place, operand)
         self.condition = condition
 
     def make(self, parent: Parent, binding: Binding) -> While:
@@ -148,24 +117,18 @@ class WhileNode(Node):
     def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> While:
         binding, child = state
         made = While(self, parent, unpacker.binding(binding))
-        made.child = None if child is None else self.operand.unpack(made, child, unpacker)
+        made.unpack_child(child, unpacker)
         return made
 
 
-class While(Instance):
+class While(Unary):
     """Lets matches through as long as a condition holds of them; FALSE ends it, NULL swallows the match."""
 
-    __slots__ = ("binding", "child", "node", "parent")
-
-    def __init__(self, node: WhileNode, parent: Parent, binding: Binding) -> None:
-        self.node = node
-        self.parent: Parent | None = parent
-        self.binding = binding
-        self.child: Instance | None = None
+    __slots__ = ()
+    node: WhileNode
 
     def start(self) -> None:
-        self.child = self.node.operand.make(self, self.binding)
-        self.child.start()
+        self.begin()
 
     def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
         parent = self.parent
@@ -179,35 +142,7 @@ class While(Instance):
                 self.parent = None
             parent.on_true(self, binding, over=over)
         elif holds_now is not None:
-            self._end()
-
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
-        if child is self.child:
-            self.child = None
-            self._end()
-
-    def _end(self) -> None:
-        parent = self.parent
-        self.quit()
-        if parent is not None:
-            parent.on_false(self)
-
-    def quit(self) -> None:
-        self.parent = None
-        child, self.child = self.child, None
-        if child is not None:
-            child.quit()
-
-    def discard(self, events: Set[int]) -> None:
-        if self.parent is None:
-            return
-        if holds(self.binding, events):
-            self._end()
-        elif self.child is not None:
-            self.child.discard(events)
+            self.fail()
 
     def pack(self, packer: Packer) -> Any:
-        return [packer.binding(self.binding), None if self.child is None else self.child.pack(packer)]
-
-    def below(self) -> Iterable[Instance]:
-        return () if self.child is None else (self.child,)
+        return [packer.binding(self.binding), self.pack_child(packer)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent, Unary, UnaryNode, holds
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -50,26 +50,6 @@ class _Several(Instance):
         for child in children:
             if child is not None:
                 child.quit()
-
-    def _end(self) -> None:
-        """Quit all, and tell the parent."""
-        parent = self.parent
-        self.quit()
-        if parent is not None:
-            parent.on_false(self)
-
-    def discard(self, events: Set[int]) -> None:
-        if self.parent is None:
-            return
-        if self._holds(events):
-            self._end()
-            return
-        for child in list(self.children):
-            if child is not None:
-                child.discard(events)
-
-    def _holds(self, events: Set[int]) -> bool:
-        return holds(self.binding, events)
 
     def below(self) -> Iterable[Instance]:
         return (child for child in self.children if child is not None)
@@ -147,12 +127,12 @@ class AllOf(_Several):
 
     def on_false(self, child: Instance, *, restartable: bool = True) -> None:
         if self._place(child) is not None:
-            self._end()
+            self.fail()
 
-    def _holds(self, events: Set[int]) -> bool:
-        if holds(self.binding, events):
-            return True
-        return any(holds(binding, events) for items in self.remembered for binding in items)
+    def holds(self, events: Set[int]) -> bool:
+        return super().holds(events) or any(
+            holds(binding, events) for items in self.remembered for binding in items
+        )
 
     def pack(self, packer: Packer) -> Any:
         remembered = [list(map(packer.binding, items)) for items in self.remembered]
@@ -204,18 +184,14 @@ class AnyOf(_Several):
             return
         self.children[place] = None
         if all(other is None for other in self.children):
-            self._end()
+            self.fail()
 
     def pack(self, packer: Packer) -> Any:
         return [packer.binding(self.binding), self._pack_children(packer)]
 
 
-class AbsentNode(Node):
+class AbsentNode(UnaryNode):
     """`not`."""
-
-    def __init__(self, machine: Machine, place: int, operand: Node) -> None:
-        super().__init__(machine, place)
-        self.operand = operand
 
     def make(self, parent: Parent, binding: Binding) -> Absent:
         return Absent(self, parent, binding)
@@ -223,24 +199,17 @@ class AbsentNode(Node):
     def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Absent:
         binding, child = state
         made = Absent(self, parent, unpacker.binding(binding))
-        made.child = None if child is None else self.operand.unpack(made, child, unpacker)
+        made.unpack_child(child, unpacker)
         return made
 
 
-class Absent(Instance):
+class Absent(Unary):
     """True from its start, until its operand has matched for good."""
 
-    __slots__ = ("binding", "child", "node", "parent")
-
-    def __init__(self, node: AbsentNode, parent: Parent, binding: Binding) -> None:
-        self.node = node
-        self.parent: Parent | None = parent
-        self.binding = binding
-        self.child: Instance | None = None
+    __slots__ = ()
 
     def start(self) -> None:
-        self.child = self.node.operand.make(self, self.binding)
-        self.child.start()
+        self.begin()
         if self.parent is not None:
             self.parent.on_true(self, self.binding, over=False)
 
@@ -251,26 +220,7 @@ class Absent(Instance):
             parent.on_false(self)
 
     def on_false(self, child: Instance, *, restartable: bool = True) -> None:
-        self.child = None  # what cannot happen any more is absent for ever
-
-    def quit(self) -> None:
-        self.parent = None
-        child, self.child = self.child, None
-        if child is not None:
-            child.quit()
-
-    def discard(self, events: Set[int]) -> None:
-        parent = self.parent
-        if parent is None:
-            return
-        if holds(self.binding, events):
-            self.quit()
-            parent.on_false(self)
-        elif self.child is not None:
-            self.child.discard(events)
+        self.child = None  # an operand that cannot match any more is absent for ever
 
     def pack(self, packer: Packer) -> Any:
-        return [packer.binding(self.binding), None if self.child is None else self.child.pack(packer)]
-
-    def below(self) -> Iterable[Instance]:
-        return () if self.child is None else (self.child,)
+        return [packer.binding(self.binding), self.pack_child(packer)]

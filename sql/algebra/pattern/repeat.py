@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -128,7 +128,7 @@ class Repeat(Instance):
 
     def _stopped(self, binding: Binding) -> None:
         if self.low is not None and self.matches < self.low:
-            self._end_false()
+            self.fail()
         else:
             self._end_true(binding)
 
@@ -141,12 +141,6 @@ class Repeat(Instance):
         self.quit()
         parent.on_true(self, tuple(values), over=True)
 
-    def _end_false(self) -> None:
-        parent = self.parent
-        self.quit()
-        if parent is not None:
-            parent.on_false(self)
-
     def on_false(self, child: Instance, *, restartable: bool = True) -> None:
         if child is self.matcher:
             self.matcher = None
@@ -154,7 +148,7 @@ class Repeat(Instance):
             self.stop = None
         else:
             return
-        self._end_false()
+        self.fail()
 
     def quit(self) -> None:
         self.parent = None
@@ -164,17 +158,8 @@ class Repeat(Instance):
         if matcher is not None:
             matcher.quit()
 
-    def discard(self, events: Set[int]) -> None:
-        if self.parent is None:
-            return
-        if holds(self.binding, events) or any(
-            id(row) in events for rows in self.lists.values() for row in rows
-        ):
-            self._end_false()
-            return
-        for child in (self.stop, self.matcher):
-            if child is not None:
-                child.discard(events)
+    def holds(self, events: Set[int]) -> bool:
+        return super().holds(events) or any(id(row) in events for rows in self.lists.values() for row in rows)
 
     def pack(self, packer: Packer) -> Any:
         lists = [[tag, packer.rows(rows)] for tag, rows in self.lists.items()]

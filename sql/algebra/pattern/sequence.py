@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -88,7 +88,7 @@ class FollowedBy(Instance):
         else:
             node.machine.counts["partials_dropped"] += 1
             if not live:
-                self._end()
+                self.fail()
 
     def _has_room(self, step: int) -> bool:
         """Whether one more instance of the next step may wait."""
@@ -102,12 +102,7 @@ class FollowedBy(Instance):
         if step:
             self.node.machine.partials.leave(child)
         if not self.live:
-            self._end()
-
-    def _end(self) -> None:
-        parent, self.parent = self.parent, None
-        if parent is not None:
-            parent.on_false(self)
+            self.fail()
 
     def quit(self) -> None:
         self.parent = None
@@ -116,17 +111,6 @@ class FollowedBy(Instance):
             if step:
                 self.node.machine.partials.leave(child)
             child.quit()
-
-    def discard(self, events: Set[int]) -> None:
-        parent = self.parent
-        if parent is None:
-            return
-        if holds(self.binding, events):
-            self.quit()
-            parent.on_false(self)
-        else:
-            for child in list(self.live):
-                child.discard(events)
 
     def pack(self, packer: Packer) -> Any:
         children = [[step, child.pack(packer)] for child, step in self.live.items()]

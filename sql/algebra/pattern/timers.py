@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, holds
+from sql.algebra.pattern.base import Binding, Instance, Node, Parent
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.calendar.schedule import Schedule
@@ -224,12 +224,6 @@ class Observer(Instance):
         if self.due is not None:
             self.due = None
             self.node.machine.timers.cancel()
-
-    def discard(self, events: Set[int]) -> None:
-        parent = self.parent
-        if parent is not None and holds(self.binding, events):
-            self.quit()
-            parent.on_false(self)
 
     def pack(self, packer: Packer) -> Any:
         return [self.number, self.due, packer.binding(self.binding), self.begun]
