@@ -1,7 +1,7 @@
-"""How results reach the cloud without loss, and what the cloud makes of them.
+"""The upload of results to the cloud without loss, and their aggregation there.
 
     sink -> spool (durable, with the rules' state) -> uploader -> target (bucket) -> spark (fleet tables)
 
-Start reading at `spool`, then `uploader` and `layout` (the contract with the cloud job). Nothing here asks
-for the time or imports PySpark outside `spark`.
+Start reading at `spool`, then `uploader` and `layout` (the contract with the cloud job). Nothing here reads a
+clock, and nothing outside `spark` imports PySpark.
 """

@@ -1,7 +1,7 @@
-"""A `cloud` action beside the query of its rule: what follows from the plan, and what is wrong.
+"""Check a `cloud` action against the query of its rule, and derive from the plan what the action leaves out.
 
-What is written in the action is checked against the plan, so that a declaration that cannot merge is a
-positioned error of `penstock check`, not a wrong number in the cloud.
+The declaration of the action is checked against the plan, so that one that cannot merge is a positioned error
+of `penstock check`, not a wrong number in the cloud.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BY_AGGREGATE: dict[str, Merge] = {
     "kll_sketch": "kll",
     "top_k_sketch": "top_k",
 }
-"""How the results of aggregates merge."""
+"""The merge of an aggregate's results."""
 
 PERCENTILES = ("median", "percentile_cont", "percentile_disc")
 
@@ -41,7 +41,7 @@ REPLACED_COLUMNS = ("data_template", "data_field")
 
 
 def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[ActionProblem]]:
-    """The settings with everything that follows from the plan filled in, and what is wrong with them."""
+    """The settings, completed from the plan, and the problems found."""
     settings = settings.of_rule(plan.text)
     if any(getattr(settings, name) is not None for name in REPLACED_COLUMNS):
         missing = [name for name in ("keys", "merge") if getattr(settings, name) is None]
@@ -56,14 +56,14 @@ def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[Actio
 
 
 class _Binding:
-    """One action's declaration beside one plan."""
+    """The declaration of one action together with its plan."""
 
     def __init__(self, settings: CloudSettings, plan: Plan) -> None:
         self.settings = settings
         self.plan = plan
         self.items = {item.name: item for item in plan.items if item.name is not None and self._is_sent(item)}
         self.is_open = any(item.name is None for item in plan.items) or bool(plan.spreads)
-        """Whether the messages bring columns that the plan does not know."""
+        """True if the messages bring columns that the plan does not know."""
 
     def _is_sent(self, item: ItemPlan) -> bool:
         settings = self.settings
@@ -72,7 +72,7 @@ class _Binding:
         return settings.fields is None or item.name in settings.fields
 
     def _aggregate(self, item: ItemPlan | None) -> AggregateCall | None:
-        """The aggregate a column consists of, if it is nothing else."""
+        """The aggregate that is the whole value of a column, if there is one."""
         value = item.value if item else None
         return (
             self.plan.aggregates[value.key] if isinstance(value, Slot) and value.kind == "aggregate" else None
@@ -88,7 +88,7 @@ class _Binding:
     # --- windows --------------------------------------------------------------------------------------------
 
     def window_problems(self) -> Iterator[ActionProblem]:
-        """Rows that overlap, rows across the border of a fleet window, rows without their window."""
+        """Problems with rows that overlap, cross the border of a fleet window, or lack the window's start."""
         plan, settings = self.plan, self.settings
         if plan.selector != "istream":
             yield ActionProblem(
@@ -152,7 +152,7 @@ class _Binding:
         return None if "batch" in roles else "a query that tells its aggregates with every event"
 
     def _adds(self) -> bool:
-        """Whether something is to be added up, and not only looked at for its extremes."""
+        """True if a column is added up; false if only extremes merge."""
         if self.settings.merge is None:
             return bool(self.plan.aggregates)
         return any(merge not in ("min", "max") for merge in self.settings.merge.values())
@@ -160,7 +160,7 @@ class _Binding:
     # --- columns --------------------------------------------------------------------------------------------
 
     def column_problems(self) -> Iterator[ActionProblem]:
-        """Columns that are named and that the SELECT lacks."""
+        """Columns that the declaration names and the SELECT lacks."""
         if self.is_open:
             return
         settings = self.settings
@@ -186,7 +186,7 @@ class _Binding:
             yield ActionProblem(f"the SELECT sends no column '{name}'", path, hint)
 
     def merge_problems(self) -> Iterator[ActionProblem]:
-        """Merges that would give a wrong number for what the column holds."""
+        """Merges that would give a wrong number for the values of their column."""
         for name, merge in (self.settings.merge or {}).items():
             if isinstance(merge, Average | Spread):
                 yield from self._unfit(merge.sum, "sum", ("merge", name, "sum"))
@@ -215,10 +215,10 @@ class _Binding:
                 _remedy(call),
             )
 
-    # --- what follows from the plan -------------------------------------------------------------------------
+    # --- derived from the plan ------------------------------------------------------------------------------
 
     def filled(self) -> tuple[CloudSettings, list[ActionProblem]]:
-        """The settings with keys, merges, types and window columns, as far as they were not written."""
+        """The settings with keys, merges, types and window columns derived where they were not written."""
         settings = self.settings
         update: dict[str, object] = {}
         problems: list[ActionProblem] = []
@@ -296,7 +296,7 @@ class _Binding:
         return None if merge is None or (merge in ("count", "sum") and not _adds_up(call, merge)) else merge
 
     def _twin(self, call: AggregateCall, names: Sequence[str], *, distinct: bool | None = None) -> str | None:
-        """The column with another aggregate of the same values; `distinct`: where that is not as in `call`."""
+        """The column with another aggregate of the same values; `distinct` overrides that of `call`."""
         same = (call.args, call.distinct if distinct is None else distinct, call.filter)
         for name, item in self.items.items():
             other = self._aggregate(item)
@@ -325,7 +325,7 @@ class _Binding:
         ]
 
     def _types(self, merge: dict[str, How]) -> dict[str, Kind]:
-        """Whole numbers where the plan knows that they are."""
+        """The type of each value column: `int` if the plan knows that it is whole, else `float`."""
         types: dict[str, Kind] = {}
         for name, how in merge.items():
             item = self.items.get(how.sum if isinstance(how, Average | Spread) else name)
@@ -343,7 +343,7 @@ def _tells_time(value: Bound) -> bool:
 
 
 def _adds_up(call: AggregateCall, merge: Merge) -> bool:
-    """Whether the results over two sets of events add up to the result over both."""
+    """True if the results over two sets of events add up to the result over both."""
     merges = BY_AGGREGATE.get(call.definition.name)
     return not call.distinct and (merges == merge or (merge == "sum" and merges == "count"))
 

@@ -1,4 +1,4 @@
-"""What a `cloud` action declares: which columns identify a row, how the others merge, and over which windows.
+"""The settings of a `cloud` action: the columns that identify a row, the merges of the others, the windows.
 
 Everything but the windows follows from the query (`cloud_sync.binding`).
 """
@@ -18,7 +18,7 @@ from sinks.settings import CACHE, SinkSettings
 
 
 class Average(Model):
-    """An average as what it is made of: it merges exactly, the mean of means does not."""
+    """An average, stored as sum and count: these merge exactly, the mean of means does not."""
 
     sum: str = Field(min_length=1, description="the column with the sum")
     count: str = Field(min_length=1, description="the column with the number of values")
@@ -133,11 +133,11 @@ class CloudSettings(SinkSettings):
 
     @property
     def rule_hash(self) -> str:
-        """What the rule was when it made a row: 16 hexadecimal digits of its SQL; empty before `bind`."""
+        """The hash of the rule that made a row: 16 hexadecimal digits of its SQL; empty before `bind`."""
         return self._rule_hash
 
     def of_rule(self, sql: str) -> Self:
-        """These settings in a rule with this text."""
+        """A copy of these settings for a rule with this text."""
         copy = self.model_copy()
         copy._rule_hash = rule_hash(sql)
         return copy
@@ -177,7 +177,7 @@ class CloudSettings(SinkSettings):
         return self
 
     def _check_hidden(self) -> None:
-        """Secret columns go nowhere, and what is hashed cannot be guessed. Raises ValueError."""
+        """Refuse to send secret columns, and to hash with a key that can be guessed. Raises ValueError."""
         if sent := set(self.secret) & {*(self.keys or ()), *(self.merge or {}), *self.hashed}:
             raise ValueError(f"'secret' names columns that are sent: {', '.join(sorted(sent))}")
         if self.keys is not None and (unknown := set(self.hashed) - set(self.keys)):
@@ -194,7 +194,7 @@ class CloudSettings(SinkSettings):
 
 
 def rule_hash(sql: str) -> str:
-    """Equal for texts that differ in white space alone.
+    """The hash of a rule's SQL; equal for texts that differ in white space alone.
 
     >>> rule_hash("SELECT 1") == rule_hash("SELECT\\n  1"), len(rule_hash(""))
     (True, 16)

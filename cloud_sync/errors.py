@@ -1,15 +1,15 @@
-"""What can go wrong between a rule's result and the cloud, each with what to do about it in its text."""
+"""The errors between a rule's result and the cloud; the text of each says what to do."""
 
 from __future__ import annotations
 
 
 class SpoolError(Exception):
-    """The spool cannot do what was asked; nothing was changed."""
+    """The spool cannot carry out the call; nothing was changed."""
 
 
 class SpoolFull(SpoolError):
-    """No room under the cap or on the disk. What was offered is not taken: keep it and
-    offer it again later."""
+    """No room under the cap or on the disk. The offered rows were not taken: keep them and offer them again
+    later."""
 
 
 class SpoolBusy(SpoolError):
@@ -25,7 +25,7 @@ class SpoolCorrupt(SpoolError):
 
 
 class TargetError(Exception):
-    """The upload target did not do what was asked. Tried again later; nothing is lost."""
+    """The upload target failed. The uploader tries again later; nothing is lost."""
 
 
 class BadTarget(ValueError):

@@ -84,8 +84,7 @@ class DiskFiles:
 
 
 class Reserve:
-    """Disk space kept for bad times: a file that is deleted when the disk is full, so that others can be
-    cleaned up."""
+    """Disk space kept for a full disk: a file that is deleted then, so that others can be cleaned up."""
 
     def __init__(self, path: Path, size_bytes: int) -> None:
         self._path = path
@@ -105,7 +104,7 @@ class Reserve:
         return True
 
     def free(self) -> bool:
-        """Give the space back; whether there was any."""
+        """Give the space back; True if there was any."""
         if not self._path.exists():
             return False
         self._path.unlink()

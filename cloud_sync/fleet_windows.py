@@ -54,7 +54,7 @@ class FleetWindow:
         return grid.floor(t_ms), grid.next(t_ms)
 
     def is_made_of(self, length_ms: int, zone: str, length_zone: str) -> bool:
-        """Whether no window of `length_ms` on the grid of `length_zone` reaches across a border of this one,
+        """True if no window of `length_ms` on the grid of `length_zone` reaches across a border of this one,
         whose grid is that of `zone`."""
         # Windows that divide a quarter of an hour lie on one grid in all time zones.
         same_grid = is_utc_name(zone) == is_utc_name(length_zone) and zone == length_zone
@@ -69,19 +69,19 @@ class FleetWindow:
         return same_grid and (both_from_epoch or _is_local(length_ms) == _is_local(self.length_ms))
 
     def is_coarser_than(self, finer: FleetWindow, zone: str) -> bool:
-        """Whether this window consists of whole windows of a finer level."""
+        """True if this window consists of whole windows of a finer level."""
         if finer.months:
             return self.months > finer.months and self.months % finer.months == 0
         return self != finer and self.is_made_of(finer.length_ms, zone, zone)
 
 
 def _is_local(length_ms: int) -> bool:
-    """Whether a grid of this length is anchored at local midnight, not at the epoch."""
+    """True if a grid of this length is anchored at local midnight, not at the epoch."""
     return length_ms % DAY_MS == 0 or DAY_MS % length_ms == 0
 
 
 def is_utc_name(zone: str) -> bool:
-    """Whether a time zone is UTC by name."""
+    """True if a time zone is UTC by name."""
     return is_utc(ZoneInfo(zone))
 
 

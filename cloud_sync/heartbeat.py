@@ -1,9 +1,9 @@
-"""The heartbeat of a spool: what a gateway says of its own rows, so that the cloud can count what it lacks.
+"""The heartbeat of a spool: a gateway's counts of its own rows, by which the cloud counts the missing ones.
 
     v2-heartbeats/gw=<gateway>/<spool>.json
 
-One small file for each spool, replaced from time to time. The numbers are since the spool was created; what
-was uploaded and is not in the tables is missing, what was dropped or lost never came.
+One small file for each spool, replaced from time to time. The numbers count since the spool was created. Rows
+that were uploaded and are not in the tables are missing; rows that were dropped or lost were never uploaded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cloud_sync.targets.base import Target
 
 
 class Pulse:
-    """When the next heartbeat of a spool is due, and the heartbeat itself. `interval_ms` 0: never."""
+    """The heartbeats of a spool and their schedule. `interval_ms` 0: none are written."""
 
     def __init__(self, spool: Spool, target: Target, interval_ms: int) -> None:
         self._spool = spool
@@ -25,7 +25,7 @@ class Pulse:
         self._due_ms = 0
 
     def wait_ms(self, now_ms: int) -> int | None:
-        """Until the next heartbeat; None if there is none. After a clock was set back it is due at once."""
+        """The time until the next heartbeat; None for never. After a clock was set back it is due at once."""
         if not self._interval_ms:
             return None
         left_ms = self._due_ms - now_ms

@@ -1,5 +1,4 @@
-"""The files of the contract between gateways and the cloud job, as a gateway forms them: docs/cloud.md
-describes them.
+"""Form the files that gateways upload for the cloud job; docs/cloud.md describes the contract.
 
 A data file counts only once its manifest exists; the manifest is written last. Equal rows give equal bytes
 and an equal name, always (`cloud_sync.names`).
@@ -32,8 +31,8 @@ def form_file(rows: Sequence[SpooledRow], gateway: str, spool_id: str) -> tuple[
 
 
 def manifest(planned: PlannedFile, gateway: str, spool_id: str, sign_key: str = "") -> bytes:
-    """What the job checks a data file against: one line of JSON. It depends on the plan, and on the key that signs
-    it, alone."""
+    """The manifest by which the job checks a data file: one line of JSON. It depends only on the plan and on
+    the key that signs it."""
     fields: dict[str, object] = {
         "version": VERSION,
         "name": planned.name,

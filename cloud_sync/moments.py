@@ -1,9 +1,8 @@
-"""A standard deviation or variance as what it is made of: count, sum and sum of squares
-merge, deviations do not.
+"""Standard deviations and variances as count, sum and sum of squares: these merge, deviations do not.
 
-The sum of squares is made from the deviation, count and sum without rounding, and travels as two floats, so
-that little is lost where values are large and lie close together. This module needs nothing but the standard
-library: Spark's workers import it.
+The sum of squares is computed from the deviation, count and sum without rounding, and travels as two floats,
+so that little is lost where values are large and lie close together. This module needs nothing but the
+standard library: Spark's workers import it.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ import math
 from fractions import Fraction
 
 SAMPLE = {"stddev": True, "stddev_pop": False, "var_samp": True, "var_pop": False}
-"""The results that can be made of moments, by name; whether they are those of a sample."""
+"""The results that moments give, by name; True for those of a sample."""
 ROOTED = frozenset({"stddev", "stddev_pop"})
 
 
 def squares(kind: str, result: float | None, count: int, total: float) -> tuple[float, float] | None:
-    """The sum of squares behind a result as two floats that add up to it; None if it cannot be told.
+    """The sum of squares behind a result as two floats that add up to it; None if it cannot be computed.
 
     >>> squares("var_pop", 1.0, 2, 4.0), squares("stddev", None, 1, 3.0)
     ((10.0, 0.0), (9.0, 0.0))

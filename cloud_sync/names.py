@@ -1,4 +1,4 @@
-"""The names of uploaded files: what gateways write and the cloud job reads.
+"""The names of uploaded files, which gateways write and the cloud job reads.
 
     v2/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.jsonl.gz
     v2-manifests/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.json
@@ -48,7 +48,7 @@ def manifest_folder(version: int = VERSION) -> str:
 
 
 def file_folder(gateway: str, rule: str, date: str, version: int = VERSION) -> str:
-    """Where the files of one gateway, rule and UTC date lie."""
+    """The folder with the files of one gateway, rule and UTC date."""
     return f"{data_folder(version)}/gw={safe(gateway)}/rule={safe(rule)}/date={safe(date)}"
 
 

@@ -1,5 +1,5 @@
-"""The rows that travel: as a rule offers them, as the spool keeps them, and as one
-line of an uploaded file."""
+"""Rows for the cloud in their three forms: offered by a rule, stored in the spool, one line of an uploaded
+file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 ROW_OVERHEAD_BYTES = 64
-"""What a row costs beside its body, for the cap of the spool."""
+"""The size of a row beside its body, for the cap of the spool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Record:
 
     @property
     def size_bytes(self) -> int:
-        """What this record counts against the spool's cap."""
+        """The size by which this record counts against the spool's cap."""
         return len(self.body) + ROW_OVERHEAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledRow:
-    """A record as it lies in the spool. `seq` is never used twice in the life of one spool."""
+    """A record in the spool. `seq` is never used twice in the life of one spool."""
 
     seq: int
     rule: str
@@ -40,7 +40,7 @@ class SpooledRow:
 
     @property
     def is_intact(self) -> bool:
-        """Whether what was read is what was written."""
+        """True if the checksum fits the row that was read."""
         types = isinstance(self.rule, str) and isinstance(self.date, str) and isinstance(self.body, bytes)
         is_instant = isinstance(self.created_ms, int)
         return types and is_instant and checksum(self.seq, self.rule, self.date, self.body) == self.checksum

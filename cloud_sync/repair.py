@@ -1,7 +1,7 @@
-"""`penstock spool repair`: a whole spool in place of a damaged one, with everything that can still be read.
+"""`penstock spool repair`: replace a damaged spool by a whole one with everything that can still be read.
 
-What is read of the damaged file may be anything, so each value is looked at before it is stored, and what
-SQLite cannot read ends the reading of its table from that side only.
+The damaged file may yield any value, so each one is checked before it is stored. A page that SQLite cannot
+read ends the reading of its table from that side only.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from cloud_sync.spool.store import SEQ_GAP, SEQ_MAX
 from cloud_sync.spool.types import COUNTERS, ROW_COLUMNS
 
 HEADER = b"SQLite format 3\0" + bytes([16, 0, 2, 2, 0, 64, 32, 32])
-"""How every spool's file begins: 4 KB pages, WAL."""
+"""The first bytes of every spool's file: 4 KB pages, WAL."""
 
 KEPT_SETTINGS = ("gateway", "spool_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was saved, what could not be read, and where the damaged original lies now."""
+    """The number of entries saved, those that could not be read, and the new path of the damaged original."""
 
     rows: int
     set_aside: int
@@ -83,8 +83,7 @@ def repair(path: Path) -> Repair:
 
 
 def _connect_to_damaged(path: Path, copy: Path) -> sqlite3.Connection:
-    """A connection that changes nothing; to a copy if the first bytes are damaged, which are
-    those of every spool."""
+    """A read-only connection; to a copy if the first bytes are damaged, which are the same in every spool."""
     with path.open("rb") as file:
         is_readable = file.read(len(HEADER)) == HEADER
     if not is_readable:
@@ -118,7 +117,7 @@ def _salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path)
                 whole.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", found)
                 saved.state += 1
         for found in _readable(damaged, "SELECT * FROM files", saved.lost):
-            if None not in found:  # the uploader looks closer
+            if None not in found:  # the uploader checks more
                 whole.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
         _salvage_counters(damaged, whole, saved)
     return saved
@@ -178,7 +177,7 @@ def _from_both_ends(
 
 
 def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query up to the first page that cannot be read; what stopped it goes to `lost`."""
+    """The rows of a query up to the first page that cannot be read; its error is appended to `lost`."""
     try:
         yield from db.execute(query)
     except sqlite3.Error as error:

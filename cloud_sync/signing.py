@@ -1,4 +1,4 @@
-"""Signed manifests: what a gateway announces can only come from who holds its key.
+"""Signed manifests: only a holder of a gateway's key can announce its files.
 
 A manifest names the SHA-256 of its file, so its signature covers the file too. This module needs nothing but the
 standard library: Spark's workers import it.
@@ -30,12 +30,12 @@ def signature(fields: Mapping[str, Any], key: str) -> str:
 
 
 def is_signed(fields: Mapping[str, Any], key: str) -> bool:
-    """Whether a manifest bears the signature of this key."""
+    """True if a manifest bears the signature of this key."""
     return hmac.compare_digest(str(fields.get(FIELD, "")).encode(), signature(fields, key).encode())
 
 
 def is_same(one: bytes, other: bytes) -> bool:
-    """Whether two manifests announce the same, whatever their signatures: a key may be changed between an
+    """True if two manifests announce the same, whatever their signatures: a key may be changed between an
     upload and its repetition."""
     return one == other or _told(one) == _told(other) is not None
 

@@ -1,9 +1,9 @@
 """The `cloud` sink: a rule's rows become partial aggregates in the spool, which the cloud job
 merges over all gateways.
 
-The action says which columns identify a row and how each of the others merges; the same words are what the
-job obeys, so the query on the edge and the merge in the cloud cannot drift apart. The record is described in
-docs/cloud.md.
+The action says which columns identify a row and how each of the others merges; the job reads the same
+declaration from the record, so the query on the edge and the merge in the cloud cannot drift apart. The
+record is described in docs/cloud.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ INT64 = range(-(2**63), 2**63)
 
 
 class CloudSink:
-    """Hands rows to the spool. They become durable with the gateway's next commit, together with the rule's
+    """Append rows to the spool. They become durable with the gateway's next commit, together with the rule's
     state; the receipt of a message therefore only says that the next commit will hold it."""
 
     def __init__(self, settings: CloudSettings, context: SinkContext) -> None:
@@ -74,7 +74,7 @@ class CloudSink:
                 raise Reject(str(error), done=done) from error
 
     def close(self) -> None:
-        """The spool belongs to the process and stays open."""
+        """Do nothing: the spool belongs to the process and stays open."""
         self._spool = None
 
 
@@ -136,11 +136,11 @@ def _instant(row: Row, column: str, default_ms: int) -> int:
 
 
 def _sent_key(row: Row, column: str, settings: CloudSettings) -> Any:
-    """A key's value as it leaves: hashed if the settings say so. NULL stays NULL."""
+    """A key's value as it is uploaded: hashed if the settings say so. NULL stays NULL."""
     value = _key(row, column)
     if column not in settings.hashed or value is None:
         return value
-    key = settings.hash_key.reveal() if settings.hash_key else ""  # the settings ask for one
+    key = settings.hash_key.reveal() if settings.hash_key else ""  # the settings require one
     return hmac.new(key.encode(), msgspec.json.encode(value), hashlib.sha256).hexdigest()[:32]
 
 
@@ -197,7 +197,7 @@ def _moments(row: Row, column: str, merge: Spread) -> Mapping[str, Any]:
 
 
 def _sketch(row: Row, column: str, kind: str) -> str | None:
-    """A sketch as base64 text; None where it is of no values."""
+    """A sketch as base64 text; None if it has no values."""
     value = row.get(column)
     if value is None:
         return None
@@ -212,7 +212,7 @@ def _sketch(row: Row, column: str, kind: str) -> str | None:
 
 
 def _number(row: Row, column: str, kind: str) -> int | float | None:
-    """A number of the declared type, so that the cloud's column never meets another one."""
+    """A number of the declared type, so that the cloud's column has one type."""
     value = row.get(column)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Sketches as they travel: what their bytes must be, and what they say.
+"""The bytes of uploaded sketches: their check, their merge and their results.
 
 A gateway makes them (`sql.aggregates.sketches`), Spark's own functions merge theta and KLL sketches, and this
 module reads them: formats of Apache DataSketches. Nothing that a gateway can upload may fail in Spark, so every
@@ -26,7 +26,7 @@ SHOWN_QUANTILES = {"p05": 0.05, "p50": 0.5, "p95": 0.95, "p99": 0.99}
 _THETA_FAMILY, _KLL_FAMILY, _TOP_FAMILY = 3, 15, 10
 _THETA_LG_K = 12
 _SEED_HASH = 37836
-"""Of the seed that Spark's functions use (9001)."""
+"""The hash of the seed that Spark's functions use (9001)."""
 _KLL_K, _KLL_M = 200, 8
 _LARGEST = 2**63 - 1
 
@@ -43,7 +43,7 @@ class Theta(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """A KLL sketch: how many numbers it is of, the least and the greatest, and numbers with weights."""
+    """A KLL sketch: the number of its values, the least and the greatest, and values with weights."""
 
     size: int
     least: float
@@ -216,11 +216,11 @@ def write_top(total: int, offset: int, ranked: Sequence[tuple[str, int]]) -> byt
 
 READERS = {"theta": read_theta, "kll": read_kll, "top_k": read_top}
 
-# --- what is shown ------------------------------------------------------------------------------------------
+# --- results as text ----------------------------------------------------------------------------------------
 
 
 def text_of(kind: str, content: bytes) -> str:
-    """What a sketch says, as JSON: quantiles, or the most frequent values with their numbers."""
+    """The results of a sketch as JSON: quantiles, or the most frequent values with their numbers."""
     if kind == "kll":
         ranks = read_kll(content)
         shown: Mapping[str, float] = {name: quantile(ranks, part) for name, part in SHOWN_QUANTILES.items()}

@@ -1,4 +1,4 @@
-"""`penstock spool ls | verify | export | replay`: looking into a spool, and sending what was set aside.
+"""`penstock spool ls | verify | export | replay`: inspect a spool, and send rows that were set aside.
 
 `ls`, `verify` and `export` open the file read-only and work beside a running gateway. `replay` writes, so the
 gateway must be stopped (SpoolBusy otherwise); so does `cloud_sync.repair`.
@@ -40,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What `verify` found. `is_sound` needs all of them to be right."""
+    """The findings of `verify`. `is_sound` requires all of them to be right."""
 
     rows: int
     damaged_rows: tuple[int, ...]
@@ -51,7 +51,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Nothing is damaged; rows set aside for another reason do not count."""
+        """True if nothing is damaged; rows set aside for another reason do not count."""
         return not (self.damaged_rows or self.damaged_state or self.structure or self.lost)
 
 
@@ -90,8 +90,8 @@ def verify(path: Path) -> Verdict:
 
 
 def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bool = False) -> int:
-    """Write intact waiting rows (or those set aside) as the JSON lines an upload would
-    hold; returns how many."""
+    """Write intact waiting rows (or those set aside) as the JSON lines an upload would hold; the number of
+    rows."""
     table = "set_aside" if set_aside else "rows"
     written = 0
     with closing(connect_read_only(path)) as db, translated(path):
@@ -106,10 +106,10 @@ def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bo
 
 
 def replay(path: Path, gateway: str, target: Target, now_ms: int, sign_key: str = "") -> int:
-    """Put intact rows that were set aside back in line and upload everything now; returns the rows uploaded.
-    `sign_key` signs the manifests.
+    """Move intact rows that were set aside back to the waiting ones and upload all now; the number of rows
+    uploaded. `sign_key` signs the manifests.
 
-    Raises TargetError when the target fails; what was uploaded until then is acknowledged.
+    Raises TargetError when the target fails; the files uploaded until then are acknowledged.
     """
     spool = Spool(path, gateway)
     try:
@@ -123,7 +123,7 @@ def replay(path: Path, gateway: str, target: Target, now_ms: int, sign_key: str 
 
 
 def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query up to the first page that cannot be read; what stopped it goes to `lost`."""
+    """The rows of a query up to the first page that cannot be read; its error is appended to `lost`."""
     try:
         yield from db.execute(query)
     except sqlite3.Error as error:

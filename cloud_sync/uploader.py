@@ -4,8 +4,8 @@
 
 A crash between any two steps is repaired by doing the same again: the plan fixes the boundaries, the name
 follows from the content, and both uploads are create-if-absent. "Already there" with the same content means
-done. With another content the target is not ours to correct: the rows are set aside, counted, and the others
-go on.
+done. With another content the uploader does not overwrite it: it sets the rows aside, counts them, and goes
+on with the others.
 
 Time comes in as an argument; `UploadWorker` runs the steps in a thread of its own.
 """
@@ -33,7 +33,7 @@ LOG = logging.getLogger("penstock.uploader")
 
 @dataclass(frozen=True, slots=True)
 class UploadSettings:
-    """When a file is closed, and how long to wait after a failure.
+    """The bounds of a file, and the waiting time after a failure.
 
     A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before
     compression. It is formed when so many rows wait, when the oldest has waited `wait_ms`, or when the spool
@@ -88,7 +88,7 @@ class Uploader:
         self._pulse = Pulse(spool, target, self._settings.heartbeat_ms)
 
     def step(self, now_ms: int, *, force: bool = False) -> int:
-        """Upload at most one file; returns the milliseconds after which to call again (0: there may be more).
+        """Upload at most one file; the milliseconds after which to call again (0: there may be more).
 
         `force` takes the rows that are there without waiting for more. Failures of the target or the disk are
         counted and lead to a longer wait; they are never raised.
@@ -189,27 +189,27 @@ class Uploader:
 
 
 def _has(target: Target, planned: PlannedFile) -> bool:
-    """Whether exactly the planned bytes arrived."""
+    """True if exactly the planned bytes arrived."""
     content = target.get(planned.name)
     return content is not None and hashlib.sha256(content).hexdigest() == planned.sha256
 
 
 class Clock(Protocol):
-    """What the worker asks about time; the daemon's clock fits."""
+    """The time source of the worker; the daemon's clock fits."""
 
     def now_ms(self) -> int: ...
 
     def is_sane(self) -> bool:
-        """Whether the wall clock has been set. Uploads wait for it, because files are made by age."""
+        """True if the wall clock has been set. Uploads wait for it, because files are made by age."""
 
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None: ...
 
 
 CLOCK_CHECK_MS = 1_000
-"""How often a worker looks whether the clock has been set."""
+"""The interval at which a worker checks whether the clock has been set."""
 
 DEFECT_WAIT_MS = 60_000
-"""How long a worker waits after a failure that nobody foresaw."""
+"""The time that a worker waits after an unforeseen failure."""
 
 
 class UploadWorker:
@@ -228,7 +228,7 @@ class UploadWorker:
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the spool now, without waiting for the next turn."""
+        """Check the spool now, without waiting for the next turn."""
         with self._changed:
             self._woken = True
             self._changed.notify_all()

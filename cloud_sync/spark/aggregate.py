@@ -4,10 +4,10 @@
                           |                       |
                           +-> quarantine          +-> which files were taken in
 
-What is written follows what is new: records become parts of their own, and of the fleet only the partitions
-(rule, level, day) of touched windows are written again, from their states. Only files of one spool and rule
-whose ranges of sequence numbers overlap can share an identity (`settle`); where none do, nothing that was
-taken in before is read.
+The cost of a batch follows its new rows: records become parts of their own, and of the fleet only the
+partitions (rule, level, day) of touched windows are written again, from their states. Only files of one spool
+and rule whose ranges of sequence numbers overlap can share an identity (`settle`); if none do, no earlier
+record is read.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ FILES = (
 is not, and none of a day before the one from which the tables are kept."""
 QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING"
 RECORDS_PARTS_MAX = 50
-"""A partition of records that has so many parts is written as one."""
+"""A partition of records with more parts than this is written again as one part."""
 FLEET_PARTITION = ("of_rule", "of_level", "of_day")
 
 
 @dataclass(slots=True)
 class Counts:
-    """What a batch did. `conflicting` records share an identity but differ: a disk was copied or set back, or
-    two machines run under one gateway id. `expired` lie before the day from which the tables are kept."""
+    """The counters of a batch. `conflicting` records share an identity but differ: a disk was copied or set
+    back, or two machines run under one gateway id. `expired` lie before the day from which the tables are
+    kept."""
 
     files: int = 0
     rows: int = 0
@@ -147,7 +148,7 @@ class Batch:
         return [key for row in found if (key := _records_key(*row)) in self._version.records]
 
     def _settle(self, records: DataFrame, old_keys: Sequence[str]) -> Settled:
-        """Of records that share an identity the one with the smallest digest counts, whatever came first."""
+        """Keep of records that share an identity the one with the smallest digest, whatever came first."""
         counts, identity = self.counts, list(fleet.IDENTITY)
         unique = fleet.deduplicated(records).persist()
         found = unique.agg(F.count("*"), F.sum("conflicting")).collect()[0]
@@ -175,8 +176,8 @@ class Batch:
         return Settled(new, losers.persist(), dirty.persist())
 
     def _restated(self, settled: Settled, files: Sequence[Any]) -> Settled:
-        """Groups of rules that state windows anew are made anew: whether a record counts
-        depends on the others."""
+        """Make anew the groups of rules that restate windows: there a record counts or not depending on
+        others."""
         version = self._version
         version.restated = sorted({*version.restated, *(row["rule_id"] for row in files if row["restates"])})
         version.sketched = sorted({*version.sketched, *(row["rule_id"] for row in files if row["sketches"])})
@@ -215,12 +216,12 @@ class Batch:
         self.merge(cells, touched, settled.dirty, sketches=sketches)
 
     def _sketches(self, rules: set[str]) -> bool:
-        """Whether states of these rules may hold sketches."""
+        """True if states of these rules may hold sketches."""
         return not rules.isdisjoint(self._version.sketched)
 
     def rewrite_records(self, keys: Iterable[str], without: DataFrame | None) -> None:
-        """Write partitions of records anew as one part each; `without` names columns and
-        values of what leaves."""
+        """Write partitions of records anew as one part each; `without` holds columns and values of rows to
+        leave out."""
         for key in sorted(keys):
             records = self._tables.read(self._version.records[key], fleet.RECORDS)
             if without is not None:
@@ -291,8 +292,8 @@ FILE_SUMMARY = ("manifest", "rule_id", "day", "gateway", "spool", "rule", "first
 
 
 def _summaries(read: DataFrame) -> DataFrame:
-    """One row per file: what the ledger says of it, or the reason why it does not count; and where its
-    windows lie."""
+    """One row per file: its entry of the ledger, or the reason why it does not count; and the days of its
+    windows."""
     spots = F.transform(
         "windows",
         lambda span: F.struct(
@@ -320,7 +321,7 @@ def _spots(file: Any) -> set[tuple[str, str]]:
 
 
 def _overlap(files: Sequence[Any]) -> bool:
-    """Whether two files of one spool and rule have sequence numbers in the same range."""
+    """True if two files of one spool and rule have sequence numbers in the same range."""
     last: dict[tuple[str, str, str], int] = {}
     for row in sorted(files, key=lambda row: int(row["first_seq"])):
         origin = (row["gateway"], row["spool"], row["rule"])

@@ -3,9 +3,8 @@
     RAW/gw=<gateway>/*.jsonl[.gz]     {"at": 1763683200000, "stream": "plant", "event": {…}}, a line per event
 
 The engine itself runs in Spark's workers, one per gateway; it reads the files of its gateway by name, line by
-line, so the lines stand in the order of arrival, and memory does not grow with history. What comes out is
-what `penstock replay` gives: rows with the gateway, the instant and the columns of the SELECT, typed by its
-plan.
+line, so the lines stand in the order of arrival, and memory does not grow with history. The result is that of
+`penstock replay`: rows with the gateway, the instant and the columns of the SELECT, typed by its plan.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOUND = "rule STRING, gateway STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, row STRING"
-"""What a worker gives. `kind` is insert, remove, late or error; `number` counts the rows of a gateway in
-their order; `row` is JSON."""
+"""The rows that a worker returns. `kind` is insert, remove, late or error; `number` counts the rows of a
+gateway in their order; `row` is JSON."""
 ROWS_PER_BATCH = 4_096
 FIXED = ("gateway", "number", "at_ms", "kind", "reason")
 TYPES = {
@@ -68,8 +67,8 @@ def compiled(sources: Sources, zone: str) -> Compiled:
 def backfill(
     spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, out: str, zone: str
 ) -> dict[str, int]:
-    """Run the rules over the raw events, write one Parquet folder for each,
-    `OUT/<rule>`; the rows of each rule.
+    """Run the rules over the raw events and write one Parquet folder for each, `OUT/<rule>`; the number of
+    rows of each rule.
 
     OUT must not exist. Raises BackfillError.
     """
@@ -100,8 +99,8 @@ def rows(spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, 
 
 
 def typed(found: DataFrame, plan: Plan) -> DataFrame:
-    """The rows of one rule with the columns of its SELECT; one column `row` of JSON where the
-    messages decide them."""
+    """The rows of one rule with the columns of its SELECT; one column `row` of JSON if the messages decide
+    the columns."""
     if plan.output_columns is None:
         return found.drop("rule")
     columns = plan.output_columns.items()
@@ -131,7 +130,7 @@ def _run(
 def _rows(
     known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of files that come gateway by gateway."""
+    """The rows that the rules emit over files, which come gateway by gateway."""
     from itertools import groupby
 
     from rules.catalog import copy_of
@@ -153,7 +152,7 @@ def _rows(
 
 
 def _arrivals(files: Iterable[dict[str, Any]], bad: list[str]) -> Iterator[Arrival]:
-    """The events of files, in their order; what is none is kept in `bad`."""
+    """The events of files, in their order; the errors of other lines are appended to `bad`."""
     for file in files:
         content = io.BytesIO(file["content"])
         lines = gzip.GzipFile(fileobj=content) if file["path"].endswith(".gz") else content
@@ -209,7 +208,7 @@ def _row(
 
 
 def _fits(value: Any, kind: Type) -> bool:
-    """Whether a value can stand in a column of its type."""
+    """True if a value fits a column of its type."""
     if kind is Type.INTEGER:
         return value.__class__ is int and -(2**63) <= value < 2**63
     if kind is Type.FLOAT:

@@ -1,6 +1,6 @@
 """The fleet as a Delta table, for readers that know Delta and not this package: OUT/delta/fleet.
 
-The versions in OUT remain what is true. After a run one MERGE brings the Delta table to the newest version,
+The versions in OUT remain authoritative. After a run one MERGE brings the Delta table to the newest version,
 in the partitions that differ from the version it was at; rows that did not change are not written. MERGE is
 atomic, and it compares: a run that was killed before it noted its version only does it again.
 """
@@ -27,7 +27,7 @@ NOTES = "_delta"
 
 
 def publish(spark: SparkSession, tables: Tables) -> int:
-    """Bring the Delta table to the newest version; returns how many partitions differed."""
+    """Bring the Delta table to the newest version; the number of partitions that differed."""
     from delta.tables import DeltaTable
 
     version = tables.current()

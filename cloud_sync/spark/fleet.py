@@ -25,7 +25,7 @@ RECORD_VALUES = (
     "of: STRING, part: DOUBLE>>"
 )
 IDENTITY = ("gateway", "spool", "rule", "seq")
-"""What makes a record unique in the world, whatever file it came in."""
+"""The columns that identify a record over all gateways, whatever file it came in."""
 
 RECORDS = (
     "gateway STRING, spool STRING, rule STRING, seq BIGINT, rule_id STRING, day STRING, window_start BIGINT, "
@@ -42,12 +42,12 @@ FLEET = (
     f"state ARRAY<{CELL}>, run STRING, rule_hashes ARRAY<STRING>"
 )
 GROUP = ("rule", "rule_id", "level", "start_ms", "end_ms", "keys")
-"""What identifies a fleet row."""
+"""The columns that identify a fleet row."""
 
 SETS = ("gateways", "rule_hashes")
-"""Columns of a fleet row that say from whom its records came and which versions of the rule made them."""
+"""Columns of a fleet row with the gateways of its records and the versions of the rule that made them."""
 CELL_KEY = ("name", "merge", "type", "part", "bin", "of", "at")
-"""What identifies a cell of a group. A cell that follows from a sketch says `of` which column, and `at` which part."""
+"""The columns that identify a cell of a group. `of` is the sketch that a cell follows from, `at` its part."""
 SKETCH = "sketch"
 """The part of cells that hold sketches."""
 
@@ -61,8 +61,8 @@ def groups_of(records: DataFrame) -> DataFrame:
 
 
 def current(grouped: DataFrame) -> DataFrame:
-    """The records (as `groups_of` gives them) that count: of a window that a gateway stated anew only the
-    newest statement, and nothing if that takes the window back."""
+    """The records (as returned by `groups_of`) that count: of a window that a gateway restated only the
+    newest statement, and none if that takes the window back."""
     statement = Window.partitionBy(*GROUP, "gateway", "window_start", "window_end")
     revision = F.coalesce("revision", F.lit(0))
     ranked = grouped.withColumns(
@@ -77,7 +77,7 @@ def current(grouped: DataFrame) -> DataFrame:
 
 
 def contributions(grouped: DataFrame, *, sketches: bool = False) -> DataFrame:
-    """The states that records (as `groups_of` gives them) add to their groups: merged cells, one per row.
+    """The states that records (as returned by `groups_of`) add to their groups: merged cells, one per row.
 
     The cell without a name counts records and gateways. `sketches`: there may be some.
     """
@@ -92,7 +92,7 @@ def contributions(grouped: DataFrame, *, sketches: bool = False) -> DataFrame:
 
 
 def cells_of(fleet: DataFrame) -> DataFrame:
-    """The cells of fleet rows, as `contributions` gives them."""
+    """The cells of fleet rows, in the form that `contributions` returns."""
     cells = fleet.select(*GROUP, *SETS, F.explode("state").alias("cell"))
     nothing = F.array().cast("ARRAY<STRING>")
     alone = [
@@ -108,7 +108,7 @@ def merged(cells: DataFrame, *, sketches: bool = False) -> DataFrame:
 
 
 def _merged(cells: DataFrame, sets: Sequence[Column], sketches: bool) -> DataFrame:
-    """Sketches merge in a plan of their own, so that rules without any do not pay for it."""
+    """Merge cells; sketches merge in a plan of their own, so that rules without any do not pay for it."""
     key = (*GROUP, *CELL_KEY)
     if not sketches:
         return cells.groupBy(*key).agg(*_merges(), F.lit(None).cast("BINARY").alias("sketch"), *sets)
@@ -176,8 +176,8 @@ def deduplicated(records: DataFrame) -> DataFrame:
 
 
 def _cells() -> Column:
-    """The cells of one record: one for each value, more for what it is made of, and one
-    that counts the record."""
+    """The cells of one record: one for each value, several for an average or a deviation, and one that counts
+    the record."""
     counter = F.array(
         F.struct(
             F.lit("").alias("name"),
@@ -255,7 +255,7 @@ def _counts_records() -> Column:
 
 
 def _merges() -> Sequence[Column]:
-    """How cells of one key become one: totals add, extremes stay; NULL is nothing."""
+    """The aggregates that merge cells of one key: totals add up, extremes stay, NULL is ignored."""
     least = F.col("merge") == "min"
     return (
         F.sum("total").cast(EXACT_INT).alias("total"),

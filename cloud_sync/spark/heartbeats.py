@@ -1,4 +1,4 @@
-"""The heartbeats of spools: which are new in the bucket, and the newest of each spool as a table.
+"""The heartbeats of spools: read the new ones from the bucket, keep the newest of each spool as a table.
 
 A run reads those that were written since the newest that it knows, so its cost follows what is new. The clock
 of the bucket against that of the gateway, when the file was written, is the gateway's clock offset (and the
@@ -19,10 +19,10 @@ HEARTBEATS = (
     "name STRING, reason STRING, gateway STRING, spool STRING, at_ms BIGINT, arrived_ms BIGINT, "
     + ", ".join(f"{name} BIGINT" for name in NUMBERS)
 )
-"""The newest heartbeat of each spool. A file that is none has a `reason` and nothing else."""
+"""The newest heartbeat of each spool. A file that is no heartbeat has only a `reason`."""
 BYTES_MAX = 64 << 10
 OVERLAP_MS = 2_000
-"""Files are looked at again for so long: the times of file systems are as coarse as a second."""
+"""Files of the last interval of this length are read again: file systems may keep times in seconds."""
 
 
 def new(spark: SparkSession, bucket: Storage, known: DataFrame) -> DataFrame:
@@ -52,14 +52,14 @@ def newest(known: DataFrame, new: DataFrame) -> DataFrame:
 
 
 def _second(instant_ms: int) -> str:
-    """An instant as the reader takes it, in the session's time zone (UTC)."""
+    """An instant in the form of the reader's option, in the session's time zone (UTC)."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(max(0, instant_ms) // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _parsed(files: DataFrame, folder: str) -> DataFrame:
-    """One row per file: what it says, or the reason why it says nothing."""
+    """One row per file: its heartbeat, or the reason why it is none."""
     schema = "gateway STRING, spool STRING, at BIGINT, " + ", ".join(f"{name} BIGINT" for name in NUMBERS)
     text = F.when(F.col("length") <= BYTES_MAX, F.col("content").cast("STRING"))
     placed = F.udf(_name, "STRING", useArrow=False)

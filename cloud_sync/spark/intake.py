@@ -1,5 +1,4 @@
-"""Which uploaded files are new, and the records in them: read and checked by the
-workers, not by the driver."""
+"""List the uploaded files, and read and check their records in the workers, not in the driver."""
 
 from __future__ import annotations
 
@@ -29,19 +28,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Keys = Mapping[str, str]
-"""Of each gateway the key that signs its manifests."""
+"""The key that signs the manifests of a gateway, by gateway."""
 LISTING = "name STRING, length BIGINT, data_length BIGINT"
 READ = (
     "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
     f"seq BIGINT, window_start BIGINT, window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, "
     "digest STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING"
 )
-"""What is read of a file: one row per record, or one with the reason why the file does not count."""
+"""The rows read from files: one row per record, or one with the reason why the file does not count."""
 
 
 def listing(spark: SparkSession, bucket: Storage) -> DataFrame:
     """Every manifest of the bucket and every file without one, by the manifest's name: its length and its
-    file's; NULL where one of the two is not there. Nothing is opened."""
+    file's; NULL if one of the two is missing. Nothing is opened."""
     found = nothing(spark, LISTING)
     for version in VERSIONS:
         folders = manifest_folder(version), data_folder(version)
@@ -109,7 +108,7 @@ def _is_within(length: int | None, most: int) -> bool:
 def _contents(spark: SparkSession, bucket: Storage, names: list[str], key: str, content: str) -> DataFrame:
     if not names:
         return nothing(spark, f"{key} STRING, {content} BINARY")
-    # A file that is deleted since it was listed is a file that is not there, and no reason to fail.
+    # A file that was deleted since the listing counts as missing; the run does not fail.
     files = spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
     loaded = files.load([literal(f"{bucket.root}/{name}") for name in names])
     name = F.regexp_extract("path", r".*/(v\d+(?:-manifests)?/gw=.*)$", 1)
@@ -119,7 +118,7 @@ def _contents(spark: SparkSession, bucket: Storage, names: list[str], key: str, 
 def _read_batches(
     schema: pa.Schema, keys: Keys | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in Spark's workers."""
+    """The records of files, batch by batch; runs in Spark's workers."""
     import pyarrow as pa
 
     for batch in batches:

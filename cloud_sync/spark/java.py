@@ -31,7 +31,7 @@ exec {real} "$@"
 
 
 class JavaMissing(Exception):
-    """There is no Java that Spark can run on; the text says what was found and what to do."""
+    """There is no Java that Spark can run on; the text says what was found and how to install one."""
 
 
 @dataclass(frozen=True, slots=True)

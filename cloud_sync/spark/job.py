@@ -1,11 +1,11 @@
 """`penstock cloud aggregate BUCKET OUT`: uploaded files in, fleet tables out, as often as you like.
 
-    bucket -> what the tables do not know -> batches (`aggregate`) -> versions (`tables`)
+    bucket -> files that the tables do not know -> batches (`aggregate`) -> versions (`tables`)
 
-Which files were taken in is a table beside the fleet, in the same version. So there is no checkpoint that
-could be lost or disagree: a run that is killed at any instant is as if it had not begun, or as if it had
-ended. Every run looks again at files that do not count, so one that was restored, or that came after its
-manifest, counts in the next.
+The list of files that were taken in is a table beside the fleet, in the same version. So there is no
+checkpoint that could be lost or disagree: a run that is killed at any instant is as if it had not begun, or
+as if it had ended. Every run reads files that do not count again, so one that was restored, or that came
+after its manifest, counts in the next.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OK, FAILED, QUARANTINED = 0, 1, 2
 """Exit codes."""
 
 FILES_PER_BATCH = 2_000
-"""Files of one version: what the driver knows by name at a time."""
+"""The number of files of one version, whose names the driver holds in memory."""
 RUNS = (
     "run STRING, version BIGINT, at TIMESTAMP, files BIGINT, rows BIGINT, quarantined BIGINT, duplicates BIGINT, "
     "conflicting BIGINT, expired BIGINT"
@@ -47,8 +47,8 @@ class JobError(Exception):
 
 @dataclass(slots=True)
 class Metrics:
-    """What one run did, as `aggregate.Counts` says for a batch. `twins` are gateways of whose spools two were
-    in use at one time: two machines under one id."""
+    """The counters of one run; `aggregate.Counts` are those of a batch. `twins` are gateways of whose spools
+    two were in use at one time: two machines under one id."""
 
     run: str = ""
     version: int = 0
@@ -62,7 +62,7 @@ class Metrics:
     twins: list[str] = field(default_factory=list)
 
     def add(self, counts: Counts) -> None:
-        """Count a batch."""
+        """Add the counters of a batch."""
         self.batches += 1
         for name in ("files", "rows", "quarantined", "duplicates", "conflicting", "expired"):
             setattr(self, name, getattr(self, name) + getattr(counts, name))
@@ -70,8 +70,8 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run works. `now_ms` is the wall clock, for the lease only. `keys` of gateways: only manifests that they
-    signed count."""
+    """The options of a run. `now_ms` is the wall clock, for the lease only. `keys` of gateways: only
+    manifests that they signed count."""
 
     now_ms: Callable[[], int]
     master: str | None = None
@@ -172,7 +172,7 @@ def _new(spark: SparkSession, bucket: Storage, tables: Tables) -> DataFrame:
 
 
 def _batches(new: DataFrame, size: int) -> Generator[list[Any]]:
-    """The rows by name, some at a time."""
+    """The rows of `new` in lists of at most `size`, ordered by name."""
     listed = new.persist()
     last = ""
     try:
@@ -206,7 +206,7 @@ class _Run:
         self._heartbeats = self._tables.current().heartbeats
 
     def all(self, files_per_batch: int) -> Metrics:
-        """Batch by batch; each is a version. What heartbeats say is in the first."""
+        """Take in all new files in batches; each is a version. The first one holds the new heartbeats."""
         self._heartbeats = self._newest_heartbeats()
         with closing(_batches(_new(self._spark, self._bucket, self._tables), files_per_batch)) as batches:
             for number, listed in enumerate(batches):
@@ -214,7 +214,7 @@ class _Run:
                 self._batch(listed, f"{self._run}-{number}")
         current = self._tables.current()
         if not self._metrics.batches and (current.quarantine or current.heartbeats != self._heartbeats):
-            # what was in quarantine is gone from the bucket, or spools are alive
+            # files in quarantine have left the bucket, or there are new heartbeats
             self._batch([], f"{self._run}-0")
         if self._metrics.files:
             self._metrics.twins = self._twins()
@@ -225,7 +225,7 @@ class _Run:
 
         version = self._tables.current().copy()
         version.number, version.run = version.number + 1, run
-        # Everything that does not count is looked at in each run, so the table holds what this run has found.
+        # Each run reads every file that does not count, so the table holds the findings of this run alone.
         version.quarantine = list(self._quarantine)
         version.heartbeats = self._heartbeats
         counts = Batch(self._spark, self._bucket, self._tables, version, run).take(listed, self._keys)
@@ -282,8 +282,8 @@ class _Run:
 
 
 def _same(tables: Tables, version: Any) -> bool:
-    """Whether a version without new files says what the current one says: the same heartbeats, and in
-    quarantine the same files for the same reasons."""
+    """True if a version without new files equals the current one: the same heartbeats, and in quarantine the
+    same files for the same reasons."""
     from cloud_sync.spark.aggregate import QUARANTINE
 
     current = tables.current()

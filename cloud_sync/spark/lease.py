@@ -22,7 +22,7 @@ LEASE_MS = 15 * 60_000
 
 
 class Held(Exception):
-    """Another run holds the lease; the text says who, and what to do."""
+    """Another run holds the lease; the text names it and says what to do."""
 
 
 class Lease:

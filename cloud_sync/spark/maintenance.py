@@ -1,5 +1,5 @@
-"""`penstock cloud compact | retain | forget`: what is done to the tables besides taking in
-files, one version each."""
+"""`penstock cloud compact | retain | forget`: changes of the tables other than taking in files, one version
+each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Change = Callable[[Batch, Tables, Version], int]
-"""Changes a version through a batch without files; returns how much it did, 0 if there was nothing to do."""
+"""Change a version through a batch without files; the number of changes, 0 for none."""
 
 
 def compact(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> int:
-    """Write every partition of records as one part, and delete what killed runs have left; returns the
-    partitions."""
+    """Write every partition of records as one part, and delete the parts that killed runs have left; the
+    number of partitions."""
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
         many = [key for key, paths in version.records.items() if len(paths) > 1]
@@ -36,8 +36,8 @@ def compact(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> int:
 
 
 def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) -> int:
-    """Keep the windows that begin on the last `days` days (UTC) and drop older ones, with their records;
-    returns the partitions dropped. Records of dropped days that arrive later are counted as expired."""
+    """Keep the windows that begin on the last `days` days (UTC) and drop older ones, with their records; the
+    number of partitions dropped. Records of dropped days that arrive later are counted as expired."""
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
         first = utc_date(max(0, now_ms() - (days - 1) * 86_400_000))
@@ -53,8 +53,8 @@ def retain(spark: SparkSession, out: str, days: int, now_ms: Callable[[], int]) 
 
 
 def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int]) -> int:
-    """Take all records of a gateway out of the tables and make the windows they were in
-    anew; returns the records.
+    """Take all records of a gateway out of the tables and make the windows they were in anew; the number of
+    records.
 
     Its files stay in the bucket and are not taken in again; delete them there too.
     """

@@ -1,7 +1,7 @@
-"""`penstock cloud report OUT`: what a fleet has sent, as one static page without scripts.
+"""`penstock cloud report OUT`: the state of a fleet's uploads, as one static page without scripts.
 
 Rules with the age of their newest window, gateways (silent ones first) with missing sequence numbers, files
-that do not count, and the newest runs. Ages count from the newest window or heartbeat of the whole fleet, not
+in quarantine, and the newest runs. Ages count from the newest window or heartbeat of the whole fleet, not
 from the clock of this machine.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LISTED_MAX = 1_000
-"""Rows of one table of the page; the rest is counted."""
+"""The most rows of a table of the page; the page gives the number of the others."""
 SILENT_MS = 2 * 3_600_000
 """A gateway whose newest window and heartbeat are so much older than the fleet's is silent: two
 heartbeats."""
@@ -45,7 +45,7 @@ GATEWAY_COLUMNS = (
     "silent",
 )
 BAD_COLUMNS = frozenset({"missing", "quarantined", "conflicting", "dropped", "expired", "lost"})
-"""Columns in which a number above 0 stands out."""
+"""Columns in which a number above 0 is highlighted."""
 
 STYLE = (
     "body{font:14px system-ui;margin:2em;max-width:75em}table{border-collapse:collapse;margin:.5em 0 2em}"

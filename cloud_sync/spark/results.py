@@ -1,4 +1,4 @@
-"""What a state of the fleet says: the value of each column, made once when a window is written."""
+"""The results of fleet states: the value of each column, computed once when a window is written."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ NONE = Result()
 
 
 def values_of(state: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The results of a state, by column: (name, merge, type, whole, real, text). Numbers are exact and rounded
-    once; what a sketch says is an estimate. Of a column with several percentiles the lowest is told."""
+    """The results of a state, by column: (name, merge, type, whole, real, text). Numbers are exact and
+    rounded once; the result of a sketch is an estimate. A column with several percentiles has the lowest
+    one."""
     columns: dict[tuple[str, str, str], list[Any]] = {}
     sketches: dict[tuple[str, str], bytes] = {}
     for cell in state:
@@ -44,7 +45,7 @@ def values_of(state: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _estimate(cell: Any, sketches: Mapping[tuple[str, str], bytes]) -> Result | None:
-    """What a sketch says, or what follows from one; None for a cell of another kind."""
+    """The result of a sketch, or of a cell that follows from one; None for a cell of another kind."""
     name, merge = cell["name"], cell["merge"]
     if merge in SKETCHES:
         sketch = sketches.get((name, merge))

@@ -1,6 +1,6 @@
 """Spark sessions for the job: a new one, or one beside the session that runs, with settings of its own.
 
-What the job computes must not depend on the host. In a notebook or under spark-submit the job works in a
+The results of the job must not depend on the host. In a notebook or under spark-submit the job works in a
 session beside the host's, which shares the cluster and nothing else, and sets every setting that could change
 a result.
 """
@@ -121,7 +121,7 @@ def beside(host: SparkSession) -> SparkSession:
 
 
 def prepare_process() -> None:
-    """What Spark's processes inherit: a Java, and workers with this Python and these packages."""
+    """Set what Spark's processes inherit: a Java, and workers with this Python and these packages."""
     use_java(find_java())
     # Workers would start whatever `python3` is on the PATH, which may be another Python than the driver's.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

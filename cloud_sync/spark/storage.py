@@ -1,4 +1,4 @@
-"""Small control files and deletions on any file system that Spark reads: what DataFrames cannot do.
+"""Small control files and deletions on any file system that Spark reads: the operations that DataFrames lack.
 
 A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme goes
 through Hadoop's FileSystem, whose `create` without overwrite is atomic on HDFS, ABFS and GCS, and on S3 by a
@@ -37,7 +37,7 @@ class Storage(Protocol):
         """Write a file if there is none of this name, all of it or nothing; False if there is one."""
 
     def delete(self, name: str) -> None:
-        """Delete a file or a folder with everything in it; nothing happens if it is gone."""
+        """Delete a file or a folder with everything in it; do nothing if it is gone."""
 
 
 class StorageMissing(Exception):
@@ -55,7 +55,7 @@ def open_storage(spark: SparkSession, path: str) -> Storage:
 
 
 def literal(path: str) -> str:
-    """A path in which Spark sees no pattern: it globs every path that it is given."""
+    """A path with its pattern characters escaped: Spark globs every path."""
     return "".join(f"\\{char}" if char in "\\{}[]*?" else char for char in path)
 
 

@@ -1,11 +1,11 @@
-"""The tables in OUT: immutable Parquet parts, and versions that say which parts are the tables.
+"""The tables in OUT: immutable Parquet parts, and versions that list the parts of each table.
 
-    OUT/_versions/000000000012.json      what the tables consist of since run 12; created once, never changed
+    OUT/_versions/000000000012.json      the parts of the tables since run 12; created once, never changed
     OUT/<table>/run=<run>/...            parts; written before the version that names them, deleted long after
 
 A run reads the newest version, writes its parts into folders of its own, and creates the next version. The
 creation is atomic and fails if another run was faster; then nothing of this run counts, and nothing is lost:
-which files were taken in is itself a table of the same version. So a reader sees a whole version, a killed
+the list of files taken in is itself a table of the same version. So a reader sees a whole version, a killed
 run leaves only parts that no version names, and two runs at once cannot mix.
 """
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 VERSIONS = "_versions"
 KEPT_VERSIONS = 16
-"""Versions whose parts are kept for readers that have begun with them."""
+"""The number of versions whose parts are kept for readers that have begun with them."""
 TIER = 8
-"""Parts of a list are merged when so many have about the same size."""
+"""The number of parts of about the same size that are merged into one."""
 FORMAT = 1
 
 
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(slots=True)
 class Version:
-    """Which parts the tables consist of.
+    """The parts that the tables consist of.
 
     `records` and `fleet` are partitioned: a key is a partition's path, `of_rule=…/of_day=…` and
     `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are
@@ -184,7 +184,7 @@ class Tables:
         writer.parquet(f"{self.storage.root}/{path}")
 
     def existing(self, paths: Mapping[str, str]) -> dict[str, str]:
-        """Those of the partitions (key to path) for which something was written."""
+        """The partitions (key to path) of which a part was written."""
         return {key: path for key, path in paths.items() if self.storage.is_folder(path)}
 
     def merged(self, parts: list[Part], run: str, table: str, schema: str) -> list[Part]:
@@ -203,7 +203,7 @@ class Tables:
         return parts
 
     def orphans(self) -> list[str]:
-        """Folders of runs that no kept version names: what killed runs have left."""
+        """Folders of runs that no kept version names: leftovers of killed runs."""
         kept = set()
         for name in self.storage.names(VERSIONS):
             content = self.storage.read(f"{VERSIONS}/{name}")

@@ -1,4 +1,4 @@
-"""What people read: the fleet of one rule with a column for each key and value, and what is known of the
+"""Views for people: the fleet of one rule with a column for each key and value, and the state of the
 gateways."""
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def fleet(spark: SparkSession, out: str, rule: str, level: str | None = None) ->
     and `records` that contributed, `keys` (JSON, where 1 and "1" differ), `run` that wrote the window,
     `rule_hashes`: the versions of the rule that made its records. `level` picks one of several.
 
-    Columns are named as in the SELECT. Where a name has had several meanings there is a column for each,
-    named `n_count_int`, `n_sum_float`; nothing is written again for it.
+    Columns are named as in the SELECT. A name that has had several meanings has a column for each, named
+    `n_count_int`, `n_sum_float`; nothing is written again for it.
     """
     tables = Tables(spark, open_storage(spark, out))
     return _pivoted(tables.read(_paths(tables.current(), rule, level), states.FLEET))
@@ -89,8 +89,8 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
 
 
 def quarantine(spark: SparkSession, out: str) -> DataFrame:
-    """The files that do not count, each with the reason, as the newest run found them; heartbeats that are
-    none too."""
+    """The files that do not count, each with the reason that the newest run found; heartbeats that are none
+    too."""
     tables = Tables(spark, open_storage(spark, out))
     files = tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
     wrong = _heartbeats(tables).where("reason IS NOT NULL")

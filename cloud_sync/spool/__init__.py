@@ -3,13 +3,13 @@
 append -> pending (memory) -> commit: ONE transaction of rows and the numbers of the last ones -> durable
                                           -> the uploader plans a file, uploads it, acknowledges -> deleted
 
-spool       what the gateway uses: append, commit, state
-outgoing    what the uploader uses: the oldest rows, planned files, acknowledgements
+spool       the side of the gateway: append, commit, state
+outgoing    the side of the uploader: the oldest rows, planned files, acknowledgements
 pending     rows that wait in memory for the next commit
 store       the connection, the transactions, and the counters that follow from them
 rows        the tables of rows and of rows set aside
-high_water  a small file beside the database that tells whether committed rows have gone
-database    the SQLite file: how it is opened, its tables, its version, and who may write to it
+high_water  a small file beside the database that shows whether committed rows are lost
+database    the SQLite file: its opening, its tables, its version, and the lock of its writer
 """
 
 from cloud_sync.spool.spool import Spool

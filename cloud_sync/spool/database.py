@@ -1,4 +1,4 @@
-"""The spool's SQLite file: how it is opened, its tables, its version, and who may write to it.
+"""The spool's SQLite file: its opening, its tables, its version, and the lock of its writer.
 
 WAL with `synchronous=FULL`: a commit that returned survives a power cut. There is exactly one connection that
 writes and checkpoints, guarded by a lock file, because SQLite before 3.51.3 can damage a WAL when two do so
@@ -21,8 +21,8 @@ SCHEMA_VERSION = 1
 APPLICATION_ID = 0x50454E53  # "PENS"
 
 LOG_PAGES = 256
-"""Pages in the log before they move to the database: what is in both at once must fit the
-reserve on a full disk."""
+"""Pages in the log before they move to the database: pages that are in both at once must fit the reserve on a
+full disk."""
 
 SCHEMA = """
 CREATE TABLE rows (
@@ -56,7 +56,7 @@ class WriterLock:
             ) from None
 
     def release(self) -> None:
-        """Let others write."""
+        """Release the lock, so that another process can write."""
         os.close(self._descriptor)
 
 
@@ -86,7 +86,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """A connection for looking only; works beside a running writer."""
+    """A connection for reading only; works beside a running writer."""
     if not path.exists():
         raise SpoolError(f"there is no spool at {path}")
     with translated(path):
@@ -101,12 +101,12 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def readable(raw: bytes) -> str:
-    """Text of the database; what is no UTF-8 was damaged, and its row's checksum tells."""
+    """Text of the database. Text that is no UTF-8 was damaged, and the checksum of its row shows it."""
     return raw.decode("utf-8", "replace")
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises SpoolVersion for a file of another program or of a version that this one does not know."""
+    """Refuse a file of another program or of an unknown version. Raises SpoolVersion."""
     application, version, tables = (
         connection.execute(query).fetchone()[0]
         for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
@@ -141,7 +141,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """SQLite's errors as the spool's, with what to do."""
+    """Raise SQLite's errors as the spool's, with a remedy."""
     try:
         yield
     except OSError as error:

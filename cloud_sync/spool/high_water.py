@@ -1,12 +1,13 @@
-"""The high-water mark: how much a spool has committed, in a small file beside it.
+"""The high-water mark: the counters of a spool's last commit, in a small file beside it.
 
-SQLite ignores the end of a damaged log, and all of a missing one, without a word: the database is then one of
-the past. The mark tells, because it is written after each transaction and holds the counters as of then. It
-is behind the database after a crash between the two, never ahead of it; if it is, committed changes have
-gone.
+SQLite ignores the end of a damaged log, and all of a missing one, without an error: the database is then an
+older one. The mark shows it, because it is written after each transaction and holds the counters of that
+moment. It is behind the database after a crash between the two, never ahead of it; if it is ahead, committed
+changes are lost.
 
 Two slots are written in turn, each with a checksum, so a torn write leaves the other one. The mark is not
-synced: a power cut may leave one of half a minute before, which tells less, but nothing wrong.
+synced: a power cut may leave one that is half a minute old, which misses losses, but never reports a false
+one.
 """
 
 from __future__ import annotations
@@ -43,8 +44,7 @@ class Mark(NamedTuple):
 
 
 class HighWater:
-    """The file of the mark. Never raises: a gateway without a mark is worse off than one
-    that cannot write it."""
+    """The file of the mark. Never raises: a gateway that cannot write the mark must still run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,7 +71,7 @@ class HighWater:
             self.failures += 1
 
     def begin(self, mark: Mark) -> None:
-        """Forget what was marked before."""
+        """Replace both slots by this mark."""
         self._put(mark, 0)
         self._put(mark, 1)
 

@@ -1,5 +1,4 @@
-"""The side of the spool that the uploader uses: which rows go next, in which file, and
-that the cloud has them.
+"""The side of the spool that the uploader uses: take the next rows, plan their file, acknowledge its upload.
 
 first -> take -> plan (durable) -> ... uploaded ... -> acknowledge (rows deleted, durable)
 """
@@ -14,7 +13,7 @@ from cloud_sync.spool.store import Store
 from cloud_sync.spool.types import PlannedFile
 
 DELETED_BYTES = 1_000_000
-"""Rows deleted in one transaction, in bytes."""
+"""The bytes of rows deleted in one transaction."""
 
 ANY_SEQ = 2**62
 
@@ -55,8 +54,8 @@ class Outgoing:
         """Make the boundaries of a file durable, before any byte of it is sent. From then on
         no row of it is dropped.
 
-        False, and nothing is planned, where a full spool has dropped some since they were taken: they are
-        counted as dropped, so they may not be uploaded.
+        False, and nothing is planned, if a full spool has dropped some of the rows since they were taken:
+        they are counted as dropped, so they may not be uploaded.
         """
         store = self._store
         with store.lock:
@@ -124,7 +123,7 @@ class Outgoing:
 
 
 def _is_intact(planned: PlannedFile, gateway: str) -> bool:
-    """Whether the name, which follows from the other fields, is the one that was planned."""
+    """True if the name, which follows from the other fields, is the planned one."""
     try:
         name = file_name(
             gateway, planned.rule, planned.date, planned.first_seq, planned.last_seq, planned.sha256

@@ -56,7 +56,7 @@ class Pending:
                 self._marks[key] = last
 
     def due_ms(self, group_rows: int, group_wait_ms: int) -> int | None:
-        """When what waits should be stored: in the past if there is a whole group; None if nothing waits."""
+        """The time to store pending rows: in the past if there is a whole group; None if there are none."""
         with self._lock:
             if not self._rows:
                 return None
@@ -70,12 +70,12 @@ class Pending:
             return rows
 
     def give_back(self, rows: list[PendingRow]) -> None:
-        """These could not be stored: they wait again, before everything that came since."""
+        """Put rows back that could not be stored: they wait again, before everything that came since."""
         with self._lock:
             self._rows[:0] = rows
 
     def settle(self) -> None:
-        """What was taken is stored, or was given back."""
+        """End a `take`: the rows are stored, or were given back."""
         with self._lock:
             self.bytes = sum(row.record.size_bytes for row in self._rows)
             if self._rows:

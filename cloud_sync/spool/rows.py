@@ -21,7 +21,7 @@ NOT_PLANNED = (
 
 
 class Rows:
-    """What is done to rows. Methods with a `change` are called inside the transaction that it belongs to."""
+    """The operations on stored rows. Methods with a `change` are called inside its transaction."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class Rows:
         change.bytes += sum(waiting.record.size_bytes for waiting in group)
 
     def delete(self, change: Change, table: str, condition: str, values: tuple[object, ...]) -> int:
-        """Delete rows; returns how many."""
+        """Delete rows; the number deleted."""
         measure = f"SELECT count(*), coalesce(sum({ROW_BYTES}), 0) FROM {table} WHERE {condition}"
         rows, size = self._store.db.execute(measure, values).fetchone()
         self._store.db.execute(f"DELETE FROM {table} WHERE {condition}", values)
@@ -58,8 +58,8 @@ class Rows:
             change.counted["expired"] += self.delete(change, table, "created_ms < ?", (before_ms,))
 
     def delete_oldest(self, change: Change, excess: int) -> None:
-        """Make room for `excess` bytes: first what is set aside, then the oldest rows, but
-        none of a planned file."""
+        """Make room for `excess` bytes: delete first rows set aside, then the oldest rows, but none of a
+        planned file."""
         for table in ("set_aside", "rows"):
             if excess <= 0:
                 return
@@ -126,8 +126,7 @@ class Rows:
     def set_aside(
         self, reasons: Sequence[tuple[str, int]], forget: str | None = None, **counted: int
     ) -> None:
-        """Move rows out of the line, each with its reason, and forget a planned file.
-        Their bytes still count."""
+        """Move rows aside, each with its reason, and forget a planned file. Their bytes still count."""
         db = self._store.db
         with self._store.lock, self._store.changing(**counted):
             into = f"INSERT OR REPLACE INTO set_aside ({ROW_COLUMNS}, reason)"
@@ -138,7 +137,7 @@ class Rows:
                 db.execute("DELETE FROM files WHERE name = ?", (forget,))
 
     def restore_set_aside(self) -> int:
-        """Put intact rows that were set aside back in line; returns how many. Damaged ones stay."""
+        """Move intact rows that were set aside back to the waiting ones; their number. Damaged ones stay."""
         db = self._store.db
         with self._store.lock, self._store.changing():
             found = [

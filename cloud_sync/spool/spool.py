@@ -1,7 +1,7 @@
 """The spool as the gateway uses it: rows are appended in memory, and a commit makes them durable.
 
-* Rows come with numbers that a replay of their inputs reproduces; those that are stored already are ignored.
-* A commit groups whatever was appended until then. Whoever owns the clock calls `commit` when `due_ms` is reached.
+* Rows come with numbers that a replay of their inputs reproduces; rows that are stored already are ignored.
+* A commit groups all rows appended until then. The owner of the clock calls `commit` at `due_ms`.
 * Every row carries a checksum. A row that does not fit its checksum is set aside and counted; the others go on.
 * The backlog stays on disk: only one file's rows are ever in memory.
 
@@ -28,7 +28,7 @@ MARK_PREFIX = "mark:"
 """Keys of the state that hold the number of the last row of an origin."""
 
 ROOM_BYTES = 1_000_000
-"""Rows that `drop_oldest` deletes at a time on a full disk, in bytes, at least."""
+"""The least number of bytes of rows that `drop_oldest` deletes at a time on a full disk."""
 
 
 class Spool:
@@ -50,7 +50,7 @@ class Spool:
 
     @property
     def spool_id(self) -> str:
-        """Given at creation: sequence numbers are unique only within the life of one spool."""
+        """The random id given at creation: sequence numbers are unique only within the life of one spool."""
         return self._store.spool_id
 
     @property
@@ -60,7 +60,7 @@ class Spool:
 
     @property
     def lost(self) -> Lost | None:
-        """What had been committed and was found to be gone when the spool was opened."""
+        """Rows that had been committed and were missing when the spool was opened."""
         return self._store.lost
 
     # --- writing --------------------------------------------------------------------------------------------
@@ -109,8 +109,8 @@ class Spool:
 
     @property
     def due_ms(self) -> int | None:
-        """When `commit` should be called for what is pending: in the past if the group
-        is full; None if empty."""
+        """The time at which `commit` should be called for pending rows: in the past if the group is full;
+        None if empty."""
         return self._pending.due_ms(self.settings.group_rows, self.settings.group_wait_ms)
 
     @property
@@ -147,8 +147,7 @@ class Spool:
     def _store_with_room(
         self, group: list[PendingRow], now_ms: int, state: Mapping[str, bytes | None]
     ) -> None:
-        """Store while the reserve is there: so on a full disk the uploader can still
-        delete what the cloud has."""
+        """Store while the reserve exists: so on a full disk the uploader can still delete uploaded rows."""
         try:
             while self._store.rows and not self._store.has_reserve():
                 self._make_room(group)
@@ -212,8 +211,8 @@ class Spool:
     # --- the whole ------------------------------------------------------------------------------------------
 
     def restore_set_aside(self) -> int:
-        """Put intact rows that were set aside back in line, for `replay`; returns how
-        many. Damaged ones stay."""
+        """Move intact rows that were set aside back to the waiting ones, for `replay`; their number. Damaged
+        ones stay."""
         return self._rows.restore_set_aside()
 
     def stats(self) -> SpoolStats:
@@ -229,7 +228,7 @@ class Spool:
 
     @property
     def is_pressed(self) -> bool:
-        """More than half full, or on a full disk: the uploader should not wait for files to fill."""
+        """True if more than half full, or on a full disk: the uploader should not wait for files to fill."""
         return self._is_disk_full or 2 * (self._store.bytes + self._pending.bytes) > self.settings.bytes_max
 
     @property
@@ -243,7 +242,7 @@ class Spool:
 
 
 def is_intact_state(key: object, body: object, check: object) -> bool:
-    """Whether an entry of the state is what was written."""
+    """True if the checksum fits an entry of the state."""
     return (
         isinstance(key, str)
         and isinstance(body, bytes)

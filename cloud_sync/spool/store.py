@@ -2,10 +2,10 @@
 and the room on the disk.
 
 Every change of rows is one transaction that updates the counters as well; after it the high-water mark is
-written. At the next start the mark tells whether committed changes have gone.
+written. At the next start the mark shows whether committed changes are lost.
 
-A full disk is left without a hand because of the reserve, a file of `reserve_bytes`: rows are stored only
-while it exists, so when the disk is full the uploader can have its room to delete what the cloud has.
+The spool recovers from a full disk by itself because of the reserve, a file of `reserve_bytes`: rows are
+stored only while it exists, so that on a full disk the uploader can use its room to delete uploaded rows.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from cloud_sync.spool.types import ROW_BYTES, Lost
 LOG = logging.getLogger("penstock.spool")
 
 VACUUM_PAGES = 256
-"""Free pages given back to the disk at a time, while there are more."""
+"""The number of free pages given back to the disk at a time."""
 
 SEQ_GAP = 1_000_000
-"""Sequence numbers left out after a loss: some of them may have been given to rows that are gone."""
+"""The number of sequence numbers left out after a loss: lost rows may have had some of them."""
 
 SEQ_MAX = 2**61
-"""A higher sequence number is damage."""
+"""The greatest valid sequence number; a greater one is damage."""
 
 HIGHEST_SEQ = (
     "SELECT max(seq) FROM sqlite_sequence WHERE name = 'rows'",
@@ -48,11 +48,11 @@ COUNT_ROWS = "SELECT (SELECT count(*) FROM rows) + (SELECT count(*) FROM set_asi
 
 
 def missing(mark: Mark | None, counters: Mapping[str, int], spool_id: str, found: int) -> Lost | None:
-    """What a spool has lost, by its high-water mark and by its own counters; `found` rows are there."""
+    """The rows that a spool with `found` rows has lost, by its high-water mark and by its own counters."""
     rows, uploaded = max(0, counters.get("rows", 0) - found), 0
     changes = counters.get("changes", 0)
     if mark is not None and mark.spool_id != spool_id:
-        rows = rows if changes else mark.rows  # of a file that is gone
+        rows = rows if changes else mark.rows  # the mark of a file that is gone
     elif mark is not None and mark.changes > changes:
         rows += max(0, mark.appended - counters.get("appended", 0))
         uploaded = max(0, mark.uploaded - counters.get("uploaded", 0))
@@ -60,7 +60,7 @@ def missing(mark: Mark | None, counters: Mapping[str, int], spool_id: str, found
 
 
 class Change:
-    """What one transaction does to the counters."""
+    """The changes of the counters by one transaction."""
 
     def __init__(self, counted: Counter[str]) -> None:
         self.counted = counted
@@ -78,7 +78,7 @@ class Store:
         self.gateway = gateway
         self.lock = threading.RLock()
         self.lost: Lost | None = None
-        """What was committed once and is gone; told at the start."""
+        """Rows that were committed once and are gone; set when the spool is opened."""
         self._counted: Counter[str] = Counter()  # not yet in the database
         self._counted_lock = threading.Lock()
         self._reserve = Reserve(path.with_name(path.name + ".reserve"), reserve_bytes)
@@ -95,7 +95,7 @@ class Store:
         self._reserve.claim()
 
     def _open_or_make_room(self) -> sqlite3.Connection:
-        """Open; on a full disk with the space of the reserve, for SQLite needs some to begin with."""
+        """Open the database; on a full disk with the space of the reserve, as SQLite needs some for that."""
         try:
             return connect(self.path)
         except SpoolFull:
@@ -103,7 +103,7 @@ class Store:
                 raise
             return connect(self.path)
 
-    # --- what is there --------------------------------------------------------------------------------------
+    # --- contents -------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
         try:
@@ -138,7 +138,7 @@ class Store:
         return spool_id
 
     def _compare(self, mark: Mark | None) -> None:
-        """Hold the database against the high-water mark and its own counters; note and count what is gone."""
+        """Compare the database with the high-water mark and its own counters; note and count lost rows."""
         counters = self.counters
         if mark is None and counters["changes"]:
             LOG.warning(
@@ -169,7 +169,7 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        """What the durable rows take."""
+        """The size of the durable rows."""
         return self.counters["bytes"]
 
     def totals(self) -> Counter[str]:
@@ -185,14 +185,14 @@ class Store:
     # --- changes --------------------------------------------------------------------------------------------
 
     def count(self, name: str, count: int = 1) -> None:
-        """Count something; stored by the next transaction."""
+        """Add to a counter; the next transaction stores it."""
         if count:
             with self._counted_lock:
                 self._counted[name] += count
 
     @property
     def has_counted(self) -> bool:
-        """Whether something was counted that is not stored."""
+        """True if a counter has changed since the last transaction."""
         return bool(self._counted)
 
     @contextlib.contextmanager
@@ -229,11 +229,11 @@ class Store:
     # --- room on the disk -----------------------------------------------------------------------------------
 
     def has_reserve(self) -> bool:
-        """Whether the reserve is there, or could be made now."""
+        """True if the reserve exists, or could be made now."""
         return self._reserve.claim()
 
     def with_reserve(self, write: Callable[[], None]) -> None:
-        """Write; on a full disk once more with the reserve's room. For what leads to deletions."""
+        """Write; on a full disk once more with the reserve's room. For writes that lead to deletions."""
         try:
             write()
         except SpoolFull:
@@ -243,7 +243,7 @@ class Store:
 
     def _use_reserve(self) -> bool:
         """Give the reserve's room to the database: the log is emptied into it and can then be written from
-        its start without growing. Whether there was a reserve."""
+        its start without growing. True if there was a reserve."""
         if not self._reserve.free():
             return False
         self.count("reserve_used")

@@ -1,4 +1,4 @@
-"""What the spool is configured with, hands out and reports."""
+"""The spool's settings, the values it returns, and its statistics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNTERS = (
 )
 
 ROW_BYTES = f"length(body) + {ROW_OVERHEAD_BYTES}"
-"""What a row takes, in SQL."""
+"""The size of a row, in SQL."""
 
 ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
 

@@ -1,4 +1,4 @@
-"""Where files are uploaded to, chosen by URL: a directory, or the object stores that obstore knows."""
+"""Upload targets, chosen by URL: a directory, or the object stores that obstore knows."""
 
 from __future__ import annotations
 

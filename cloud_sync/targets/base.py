@@ -1,4 +1,5 @@
-"""What an upload target is: five verbs. Data is never overwritten; only `replace` does it, for heartbeats.
+"""The interface of an upload target: five verbs. Data is never overwritten, except by `replace` for
+heartbeats.
 
 To add one, add a file here, and its URL scheme in `targets/__init__.py`; the contract suite
 of the tests runs on it.
@@ -11,11 +12,11 @@ from typing import Protocol
 
 
 class Target(Protocol):
-    """Keeps files by name. Names are relative, with `/` between elements. Every verb raises
-    TargetError on failure."""
+    """A store of files by name. Names are relative, with `/` between elements. Every verb raises TargetError
+    on failure."""
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
-        """Store a file whole and durably, or not at all; False if the name is taken, whatever lies there."""
+        """Store a file whole and durably, or not at all; False if the name is taken, whatever its content."""
 
     def replace(self, name: str, content: bytes) -> None:
         """Store a file whole and durably, instead of an earlier one of this name if there is one."""

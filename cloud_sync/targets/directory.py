@@ -27,7 +27,7 @@ class DirectoryTarget:
         temporary = self.root / TEMPORARY / path.name
         try:
             if files.read(path) is not None:
-                files.sync_folder(path.parent)  # a crash may have left the name, not durable yet
+                files.sync_folder(path.parent)  # a crash may have left the name before it was durable
                 files.remove(temporary)
                 return False
             files.make_folder(temporary.parent)

@@ -1,4 +1,4 @@
-"""Object stores: S3, Google Cloud Storage, Azure and what else obstore knows, with conditional create."""
+"""Object stores: S3, Google Cloud Storage, Azure and others that obstore knows, with conditional create."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cloud_sync.errors import BadTarget, TargetError
 
 
 class ObjectStoreTarget:
-    """One bucket (and prefix) behind a URL. Credentials come from the environment, as the
-    vendors' tools read them."""
+    """One bucket (and prefix) behind a URL. Credentials come from the environment, by the variables of the
+    vendors' tools."""
 
     def __init__(self, url: str) -> None:
         try:

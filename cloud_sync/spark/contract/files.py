@@ -1,5 +1,4 @@
-"""What an uploaded file must be to count: a pure function from bytes to records, or to the
-reason why there are none.
+"""The check of an uploaded file: a pure function from bytes to records, or to the reason why there are none.
 
 No upload can stop a run: a file that is not as its manifest says, or holds one line that is no record of the
 contract, goes to quarantine as a whole, and the files beside it count. Every range of the contract is checked
@@ -23,7 +22,7 @@ from cloud_sync.spark.contract.fields import NAME_CHARS_MAX, Bad, check_number, 
 from cloud_sync.spark.contract.values import Value, values_of
 
 FILE_BYTES_MAX = 256 << 20
-"""A data file is at most so large, compressed and not."""
+"""The largest size of a data file, compressed and not."""
 MANIFEST_BYTES_MAX = 64 << 10
 LAST_MS = 253_402_300_799_999
 """The end of 31 December 9999, UTC."""
@@ -51,8 +50,8 @@ class Record(NamedTuple):
     """One record. `digest` is equal for records that say the same, whatever their spelling.
 
     `revision` above 0: it states its window (gateway, rule, bounds, keys) instead of every record with a
-    smaller one; `retracted`: it only takes back what was stated. `rule_hash`: what the rule was, empty if it
-    is not told.
+    smaller one; `retracted`: it only takes back what was stated. `rule_hash`: the version of the rule, empty
+    if the file does not name it.
     """
 
     seq: int
@@ -162,7 +161,7 @@ def _check_signature(fields: Mapping[str, Any], gateway: str, keys: Mapping[str,
 
 
 def _unpacked(content: bytes) -> bytes:
-    """What a gzip file of one member holds, up to the bound."""
+    """The content of a gzip file of one member, up to the bound."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
         text = unpacker.decompress(content, FILE_BYTES_MAX)
@@ -214,7 +213,7 @@ def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
 
 
 def _revision(fields: Mapping[str, Any]) -> tuple[int, bool]:
-    """Which statement of its window a record is, and whether it takes the window back."""
+    """The revision of a record's window, and True if the record takes the window back."""
     revision = whole(fields, "revision", 0) if "revision" in fields else 0
     retracted = fields.get("retracted", False)
     if not isinstance(retracted, bool):
@@ -268,7 +267,7 @@ def _label(length_ms: int) -> str:
 
 
 def _keys(found: object) -> str:
-    """The keys in one spelling."""
+    """The keys in one spelling, as JSON."""
     if not isinstance(found, dict) or len(found) > KEYS_MAX:
         raise Bad("'keys' is no object of keys")
     for name, value in found.items():

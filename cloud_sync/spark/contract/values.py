@@ -1,4 +1,4 @@
-"""The value columns of an uploaded record: what each merge needs, within its ranges."""
+"""The value columns of an uploaded record: the fields that each merge needs, checked for their ranges."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ FOLLOWS = {"distinct": "theta", "percentile": "kll"}
 
 
 class Value(NamedTuple):
-    """One value column of a record. A float is there as whole units too (`exact.units`), and so are the two
-    parts of a sum of squares. What follows from a sketch says `of` which column; `part` is that of a percentile."""
+    """One value column of a record. A float is stored as whole units too (`exact.units`), and so are the two
+    parts of a sum of squares. A value that follows from a sketch names its column in `of`; `part` is that of
+    a percentile."""
 
     name: str
     merge: str
@@ -44,7 +45,7 @@ class Value(NamedTuple):
     part: float | None = None
 
     def told(self) -> tuple[object, ...]:
-        """What the digest of a record is made of: the first eight fields, and others where they say something."""
+        """The fields that the digest of a record covers: the first eight, and the others if they are set."""
         if self.sketch is not None or self.of is not None:
             return (*self[:8], (self.sketch or b"").hex(), self.of, self.part)
         return self[:9] if self.squares else self[:8]
