@@ -5,7 +5,7 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.binder.correlation import correlation_of
 from sql.binder.expressions import ExpressionBinder, Place
-from sql.binder.patterns import PatternBinder
+from sql.binder.patterns.bind import PatternBinder
 from sql.binder.scope import Scope, SourceScope
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog, Stream

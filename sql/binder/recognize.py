@@ -9,7 +9,7 @@ from itertools import takewhile
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder.expressions import ExpressionBinder, Place
-from sql.binder.patterns import rewritten
+from sql.binder.patterns.rewriting import rewritten
 from sql.binder.scope import Scope, SourceScope
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean

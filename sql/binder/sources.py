@@ -9,7 +9,7 @@ from sql import syntax as ast
 from sql.algebra.windows import catalog as windows
 from sql.binder import lookups
 from sql.binder.expressions import ExpressionBinder, Place
-from sql.binder.patterns import PatternBinder
+from sql.binder.patterns.bind import PatternBinder
 from sql.binder.recognize import RecognizeBinder, refuse_join
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.windows.from_clause import bind_windows
@@ -84,7 +84,7 @@ class SourceBinder:
             self.patterns[index] = pattern
             if self.select.joins or self.is_trigger:
                 pattern.refuse_annotations("beside other sources and in a trigger")
-            return Stream(source.name, pattern.columns(), declared=pattern.declared())
+            return Stream(source.name, pattern.tags.columns(), declared=pattern.tags.declared())
         stream = self.catalog.streams.get(source.name)
         if stream is None:
             self.problems.error(
@@ -99,7 +99,7 @@ class SourceBinder:
 
     def _scope(self) -> Scope:
         if self.matches_alone:
-            return Scope(self.catalog, self.problems, self.patterns[0].tag_sources(), context=self.context)
+            return Scope(self.catalog, self.problems, self.patterns[0].tags.sources(), context=self.context)
         scopes = []
         for source, stream in zip(self.all, self.streams, strict=True):
             columns = stream.columns
@@ -236,8 +236,10 @@ class SourceBinder:
         which is None, or one row."""
         if derived is None:
             return None
-        columns = self._derived_columns(plans, derived, dict.fromkeys(self.patterns[0].tags, Type.OBJECT))
-        self.patterns[0].note_tags(self.scope.reads)
+        columns = self._derived_columns(
+            plans, derived, dict.fromkeys(self.patterns[0].tags.by_name, Type.OBJECT)
+        )
+        self.patterns[0].tags.note_tags(self.scope.reads)
         self.scope.sources[:] = [SourceScope("", "", columns)]
         self.scope.reads[:] = [set()]
         return columns
@@ -281,7 +283,9 @@ class SourceBinder:
         flowing = {
             stream.name: stream
             for index, source in enumerate(self.streams)
-            for stream in (self.patterns[index].streams.values() if index in self.patterns else (source,))
+            for stream in (
+                self.patterns[index].tags.streams.values() if index in self.patterns else (source,)
+            )
             if stream.kind == "stream"
         }
         found = {
@@ -302,8 +306,8 @@ class SourceBinder:
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])
         for pattern in self.patterns.values():
-            for name in pattern.reads.keys() & found.keys():
-                pattern.note(name, {found[name][0]})
+            for name in pattern.tags.reads.keys() & found.keys():
+                pattern.tags.note(name, {found[name][0]})
         return found
 
     def _stream_reads(self) -> list[set[str] | None]:
@@ -325,15 +329,16 @@ class SourceBinder:
         """What a pattern and the statement over its matches read of its streams; of a
         joined one whole events."""
         if self.matches_alone:
-            pattern.note_tags(self.scope.reads)
+            pattern.tags.note_tags(self.scope.reads)
         else:
-            pattern.note_whole()
+            pattern.tags.note_whole()
         checked = {
             name: frozenset(stream.columns or ()) if stream.is_strict else frozenset()
-            for name, stream in pattern.streams.items()
+            for name, stream in pattern.tags.streams.items()
         }
         return {
-            name: None if reads is None else checked[name] | reads for name, reads in pattern.reads.items()
+            name: None if reads is None else checked[name] | reads
+            for name, reads in pattern.tags.reads.items()
         }
 
     def driving(self, mode: Mode, sources: tuple[SourcePlan, ...]) -> tuple[SourcePlan, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from sql.binder.patterns import with_sources
+from sql.binder.patterns.rewriting import with_sources
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
 from sql.plan.contexts import KeyedPlan

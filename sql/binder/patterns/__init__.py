@@ -1,0 +1,1 @@
+"""Patterns: from the syntax tree to the plan."""

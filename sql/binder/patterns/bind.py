@@ -1,0 +1,214 @@
+"""Binding patterns: tags get their types, filters and parameters their meaning; what cannot work is refused."""
+
+from __future__ import annotations
+
+from functools import singledispatchmethod
+from typing import Any
+
+from sql import syntax as ast
+from sql.binder.expressions import Place
+from sql.binder.patterns.advice import advise
+from sql.binder.patterns.expressions import PatternExpressions, Visible, is_above
+from sql.binder.patterns.rewriting import with_sources
+from sql.binder.patterns.tags import PatternTags
+from sql.binder.scope import Scope
+from sql.calendar.crontab import Crontab
+from sql.catalog.streams import Catalog
+from sql.errors import Problems
+from sql.plan import patterns as plans
+from sql.plan.bound import Const
+from sql.plan.options import RuleOptions
+from sql.plan.patterns import PatternPlan, StepPlan
+from sql.types import Type
+
+FILTER = Place("a filter of a pattern", aliases=False, analytics=False)
+
+
+class PatternBinder:
+    """Binds one pattern: its nodes become steps of the plan."""
+
+    def __init__(
+        self,
+        clause: ast.PatternClause,
+        catalog: Catalog,
+        options: RuleOptions,
+        text: str,
+        problems: Problems,
+        around: Scope | None = None,
+    ) -> None:
+        """`around`: where the pattern stands, in the partitions of a context or in the definition of one."""
+        self.clause = clause
+        self.options = options
+        self.problems = problems
+        self.text = text
+        self.tags = PatternTags(clause.root, catalog, problems)
+        self.expressions = PatternExpressions(self.tags, catalog, text, problems, around)
+
+    def bind(self) -> PatternPlan:
+        """The plan; problems are reported, never raised."""
+        root, _ = self._bind(self.clause.root, {})
+        if not self.problems.errors:
+            advise(self.clause.root, self.problems)
+        return PatternPlan(
+            root, tuple(self.tags.by_name.values()), self.clause.suppress, self.clause.discard, self.text
+        )
+
+    def refuse_annotations(self, where: str) -> None:
+        """Report annotations of the pattern, which compare the matches of a pattern that
+        stands alone in FROM."""
+        if self.clause.suppress or self.clause.discard:
+            name = "@SuppressOverlappingMatches" if self.clause.suppress else "@DiscardPartialsOnMatch"
+            self.problems.error(
+                "B824",
+                f"{name} has no effect {where}",
+                self.clause.span,
+                "insert the matches into a stream first",
+            )
+
+    # --- nodes ----------------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def _bind(self, node: Any, visible: Visible) -> tuple[StepPlan, Visible]:
+        """The plan of a node, and the tags it contributes to what stands to its right."""
+        raise NotImplementedError(type(node))
+
+    @_bind.register
+    def _(self, node: ast.FilterAtom, visible: Visible) -> tuple[StepPlan, Visible]:
+        binder = self.expressions.binder(visible, own=node)
+        condition = binder.condition(node.filter, FILTER)
+        self.expressions.note_reads(binder)
+        if condition is not None:
+            condition = with_sources(condition, self.expressions.numbers())
+        tag = None if node.tag is None else self.tags.places[node.tag]
+        step = plans.FilterPlan(node.stream, tag, condition, node.consume, span=node.span)
+        return step, {} if node.tag is None else {node.tag: False}
+
+    @_bind.register
+    def _(self, node: ast.IntervalAtom, visible: Visible) -> tuple[StepPlan, Visible]:
+        return plans.IntervalPlan(
+            self.expressions.length(node.period, visible, "timer:interval"), span=node.span
+        ), {}
+
+    @_bind.register
+    def _(self, node: ast.CrontabAtom, visible: Visible) -> tuple[StepPlan, Visible]:
+        texts = [part.text for part in node.fields]
+        try:
+            Crontab.parse(texts, self.options.zone_info())
+        except ValueError as failure:
+            self.problems.error("B802", f"timer:at: {failure}", node.span)
+        if texts[2].isdecimal() and texts[4].isdecimal():
+            self.problems.error(
+                "B802",
+                "timer:at takes a day of the month or a day of the week, not both",
+                node.span,
+                "a list, [1, 15], beside a day of the week means either",
+            )
+        return plans.CrontabPlan(node.fields, span=node.span), {}
+
+    @_bind.register
+    def _(self, node: ast.ScheduleAtom, visible: Visible) -> tuple[StepPlan, Visible]:
+        from sql.calendar.schedule import parse_schedule
+
+        iso, date = (self.expressions.parameter(item, visible) for item in (node.iso, node.date))
+        repetitions = self.expressions.parameter(node.repetitions, visible)
+        for bound, what, type_ in ((iso, "iso", Type.STRING), (repetitions, "repetitions", Type.INTEGER)):
+            if bound is not None and not type_.accepts(bound.type):
+                self.problems.error(
+                    "B802", f"'{what}' of timer:schedule is {type_.value}, not {bound.type.value}", bound.span
+                )
+        for bound, parse in ((iso, parse_schedule), (date, parse_schedule)):
+            if isinstance(bound, Const) and isinstance(bound.value, str):
+                try:
+                    parse(bound.value)
+                except ValueError as failure:
+                    self.problems.error("B802", f"timer:schedule: {failure}", bound.span)
+        length = (
+            None if node.period is None else self.expressions.length(node.period, visible, "timer:schedule")
+        )
+        return plans.SchedulePlan(iso, date, length, repetitions, span=node.span), {}
+
+    @_bind.register
+    def _(self, node: ast.FollowedBy, visible: Visible) -> tuple[StepPlan, Visible]:
+        steps, seen = [], dict(visible)
+        for part in node.steps:
+            step, tags = self._bind(part, seen)
+            steps.append(step)
+            seen |= tags
+        maxima = tuple(self.expressions.count(item, visible, "the bound of -[n]>", 1) for item in node.maxima)
+        added = {name: is_list for name, is_list in seen.items() if visible.get(name) is not is_list}
+        return plans.FollowedByPlan(tuple(steps), maxima, span=node.span), added
+
+    @_bind.register
+    def _(self, node: ast.AllOf, visible: Visible) -> tuple[StepPlan, Visible]:
+        parts, tags = self._siblings(node.parts, visible)
+        return plans.AllOfPlan(parts, span=node.span), tags
+
+    @_bind.register
+    def _(self, node: ast.AnyOf, visible: Visible) -> tuple[StepPlan, Visible]:
+        parts, tags = self._siblings(node.parts, visible)
+        return plans.AnyOfPlan(parts, span=node.span), tags
+
+    def _siblings(
+        self, nodes: tuple[ast.PatternNode, ...], visible: Visible
+    ) -> tuple[tuple[StepPlan, ...], Visible]:
+        """Parts of `and` and `or`, which do not see each other's tags."""
+        bound = [self._bind(node, visible) for node in nodes]
+        tags: Visible = {}
+        for _, found in bound:
+            tags |= found
+        return tuple(step for step, _ in bound), tags
+
+    @_bind.register
+    def _(self, node: ast.Absent, visible: Visible) -> tuple[StepPlan, Visible]:
+        operand, tags = self._bind(node.operand, visible)
+        return plans.AbsentPlan(operand, span=node.span), tags
+
+    @_bind.register
+    def _(self, node: ast.Every, visible: Visible) -> tuple[StepPlan, Visible]:
+        operand, tags = self._bind(node.operand, visible)
+        keys = tuple(self.expressions.key(key, visible, tags) for key in node.keys)
+        length = (
+            None if node.period is None else self.expressions.length(node.period, visible, "every-distinct")
+        )
+        return plans.EveryPlan(operand, keys, length, span=node.span), tags
+
+    @_bind.register
+    def _(self, node: ast.Repeat, visible: Visible) -> tuple[StepPlan, Visible]:
+        operand, tags = self._bind(node.operand, visible)
+        until, stop_tags = (None, {}) if node.until is None else self._bind(node.until, visible)
+        low = self.expressions.count(node.low, visible, "the bound of a repeat", 1)
+        high = low if node.exact else self.expressions.count(node.high, visible, "the bound of a repeat", 1)
+        if until is None and not node.exact:
+            self.problems.error(
+                "B803",
+                "a repeat with a range needs UNTIL",
+                node.span,
+                "[n] a for so many, or [low:high] a until b",
+            )
+        if isinstance(low, Const) and isinstance(high, Const) and is_above(low, high):
+            self.problems.error(
+                "B803",
+                f"the bounds {low.value} and {high.value} of a repeat are the wrong way round",
+                node.span,
+            )
+        places = tuple(self.tags.places[name] for name in tags)
+        step = plans.RepeatPlan(operand, until, low, high, places, span=node.span)
+        return step, {**dict.fromkeys(tags, True), **stop_tags}
+
+    @_bind.register
+    def _(self, node: ast.Within, visible: Visible) -> tuple[StepPlan, Visible]:
+        operand, tags = self._bind(node.operand, visible)
+        length = self.expressions.length(
+            node.period, visible, "timer:within" if node.maximum is None else "timer:withinmax"
+        )
+        maximum = self.expressions.count(node.maximum, visible, "the number of matches of timer:withinmax", 0)
+        return plans.WithinPlan(operand, length, maximum, span=node.span), tags
+
+    @_bind.register
+    def _(self, node: ast.While, visible: Visible) -> tuple[StepPlan, Visible]:
+        operand, tags = self._bind(node.operand, visible)
+        binder = self.expressions.binder({**visible, **tags})
+        condition = binder.condition(node.condition, Place("WHILE", aliases=False, analytics=False))
+        self.expressions.note_reads(binder)
+        assert condition is not None
+        return plans.WhilePlan(operand, condition, span=node.span), tags
