@@ -14,6 +14,7 @@ import json
 import logging
 import sys
 import threading
+from collections import deque
 from datetime import UTC, datetime
 from typing import IO
 
@@ -31,6 +32,10 @@ ALWAYS = frozenset(
 )
 """Answers to a change of a rule file. Whoever saves a file twice in a row waits for the second answer as
 well, and a file with two problems has two lines."""
+
+LINES_KEPT = 300
+LINE_CHARS_KEPT = 2_000
+"""The last lines are kept for the page of the gateway, each cut off behind so many characters."""
 
 _SECRET_LENGTH_MIN = 4
 """Shorter secrets are not searched for: replacing every "a" would make logs useless and tell the secret."""
@@ -114,10 +119,29 @@ class RepeatFilter(logging.Filter):
         return True
 
 
+class Remembering(logging.StreamHandler[IO[str]]):
+    """Writes lines, and keeps the last ones for who asks."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        super().__init__(stream)
+        self.lines: deque[str] = deque(maxlen=LINES_KEPT)
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        self.lines.append(line[:LINE_CHARS_KEPT])
+        return line
+
+
+def recent() -> list[str]:
+    """The last lines that were logged, the oldest first."""
+    handlers = logging.getLogger("penstock").handlers
+    return [line for handler in handlers if isinstance(handler, Remembering) for line in list(handler.lines)]
+
+
 def configure(level: str = "info", stream: IO[str] | None = None) -> None:
     """Send the logs of penstock to `stream` (standard error). Called once, by the command
     that runs the daemon."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = Remembering(stream or sys.stderr)
     handler.setFormatter(LineFormatter())
     handler.addFilter(RepeatFilter())
     logger = logging.getLogger("penstock")

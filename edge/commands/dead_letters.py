@@ -100,12 +100,10 @@ def _ls(arguments: argparse.Namespace, letters: list[Letter]) -> int:
 def _show(arguments: argparse.Namespace, letters: list[Letter]) -> int:
     for letter in letters:
         print(f"{letter.id}  {_time(letter.at_ms)}  {letter.reason}")
-        told = {
-            key: value
-            for key, value in letter.fields.items()
-            if key not in ("at_ms", "reason", "topic") and value
-        }
-        for name, value in ({"topic": letter.topic} if letter.topic else {}).items() | told.items():
+        topic = {"topic": letter.topic} if letter.topic else {}
+        known = {"at_ms", "reason", "topic"}
+        told = {name: value for name, value in letter.fields.items() if name not in known and value}
+        for name, value in {**topic, **told}.items():
             print(f"    {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
         if letter.payload is not None:
             print(f"    payload: {_text(letter.payload)}")

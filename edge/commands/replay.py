@@ -131,15 +131,19 @@ def shown(emissions: Iterable[Emission]) -> int:
 
 
 def printed(emission: Emission) -> str:
-    """An emission as one line of JSON; NaN and infinities, which JSON cannot hold, are
-    null as in the sinks."""
+    """An emission as one line of JSON, its values as sinks write them."""
     line = as_line(emission)
     try:
-        return json.dumps(line, ensure_ascii=False, default=str, allow_nan=False)
+        return json.dumps(line, ensure_ascii=False, default=as_sent, allow_nan=False)
     except ValueError:
-        from sinks.json_text import json_text
+        return json.dumps(as_sent(line), ensure_ascii=False)
 
-        return json.dumps(json.loads(json_text(line)), ensure_ascii=False)
+
+def as_sent(value: Any) -> Any:
+    """A value as the JSON of a sink has it: bytes are base64, NaN and infinities are null."""
+    from sinks.json_text import json_bytes
+
+    return json.loads(json_bytes(value))
 
 
 def as_line(emission: Emission) -> dict[str, Any]:

@@ -117,8 +117,8 @@ class MqttConfig(Section):
     receive_max: int = Field(default=1_000, ge=1, le=65_535)
     """Unacknowledged messages the broker may send (MQTT 5); it holds back the others."""
     status_prefix: str | None = "penstock"
-    """`<prefix>/<client id>/status` tells "online" or "offline", retained; null: no
-    status and no last will."""
+    """`<prefix>/<client id>/status` has, retained, JSON: that the gateway is there, its version and the hash of each
+    rule, or that it is gone; null: no status and no last will."""
 
     @field_validator("server")
     @classmethod

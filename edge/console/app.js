@@ -1,10 +1,14 @@
 // The page of a running gateway. It asks /status every two seconds, and the rest when somebody wants to see it.
 import { clear, element, sparkline } from "/ui/draw.js";
+import { showLanes } from "/ui/lanes.js";
 
 const POLL_MS = 2000;
+const POLL_MAX_MS = 30_000;
+const POLL_SHARE = 50; // an answer of /status takes at most one part in so many of the time
 const ANSWER_MS = 5000;
 const AGAIN_MS = 5_000;
-const AGAIN_MAX_MS = 30_000;
+const AGAIN_MAX_MS = 600_000;
+const SHARE = 20; // a look takes at most one part in so many of a core
 const ROWS_SHOWN = 200;
 const SILENT_MS = 60_000;
 
@@ -129,8 +133,8 @@ async function showRule(name) {
   for (const part of ["sql", "plan", "code"]) $(part).textContent = rule[part];
 }
 
-// While "keep looking" is on, the answer is asked for again. A look costs the gateway's machine a process: the next
-// one waits five times as long as the last one took, so that looking takes a sixth of a core, at the lowest priority.
+// While "keep looking" is on, the answer is asked for again. A look costs the gateway's machine a process of low
+// priority: the next one waits so much longer than the last one took that looking takes a twentieth of a core.
 let lookingAgain = null;
 
 function lookAgain(tookMs) {
@@ -139,7 +143,7 @@ function lookAgain(tookMs) {
     const isUsed = document.hidden || !$("follow").checked || document.activeElement?.type === "range";
     if (isUsed || chosen === null) lookAgain(0);
     else await why(false, true);
-  }, Math.min(AGAIN_MAX_MS, Math.max(AGAIN_MS, 5 * tookMs)));
+  }, Math.min(AGAIN_MAX_MS, Math.max(AGAIN_MS, SHARE * tookMs)));
 }
 
 async function why(isTest = false, isAgain = false) {
@@ -180,6 +184,7 @@ function showAnswer(told, isAgain) {
     $("test").hidden = told.test === undefined;
     $("test").textContent = told.test ?? "";
   }
+  showLanes($("keys"), $("lanes"), told);
   showTimeline(told.timeline ?? "");
 }
 
@@ -273,6 +278,13 @@ async function showLetters() {
   if (!letters.length) list.append(element("li", { class: "good" }, "none"));
 }
 
+async function showLog() {
+  const log = $("log");
+  const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 20;
+  log.textContent = (await (await ask("/ui/log")).json()).join("\n");
+  if (isAtEnd) log.scrollTop = log.scrollHeight;
+}
+
 function retryButton(letter) {
   const button = element("button", { title: `publish it to ${letter.again}` }, letter.is_retried ? "Try once more" : "Try again");
   button.addEventListener("click", async () => {
@@ -292,19 +304,23 @@ function retryButton(letter) {
 let written = -1;
 
 async function poll() {
+  let tookMs = 0;
   try {
+    const began = performance.now();
     const status = await (await ask("/status", { signal: AbortSignal.timeout(ANSWER_MS) })).json();
+    tookMs = performance.now() - began;
     $("gateway").textContent = status.gateway;
     $("state").textContent = status.ready.length ? "running, not all is well" : "running";
     $("state").className = "";
     for (const show of [showRules, showProblems, showStreams, showChoices, showGateway]) show(status);
     if (written !== status.dead_letters.written) await showLetters();
     written = status.dead_letters.written;
+    if (!$("gateway-view").hidden) await showLog();
   } catch (error) {
     $("state").textContent = `the gateway does not answer (${error.message}); trying again`;
     $("state").className = "gone";
   }
-  setTimeout(poll, POLL_MS);
+  setTimeout(poll, Math.min(POLL_MAX_MS, Math.max(POLL_MS, POLL_SHARE * tookMs)));
 }
 
 function show(view) {
@@ -312,6 +328,7 @@ function show(view) {
     $(`${name}-view`).hidden = name !== view;
     $(`view-${name}`).setAttribute("aria-pressed", String(name === view));
   }
+  if (view === "gateway") showLog().catch(() => null); // poll tells what is wrong
 }
 
 function moveFocus(event) {

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from itertools import combinations
 from typing import Any
 
 from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action
+from edge.deploy.broker import Broker
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
 from edge.deploy.running import SINCE_SNAPSHOT, Running, definition
@@ -25,7 +25,7 @@ from edge.deploy.stream_types import Feeds, feeds
 from edge.deploy.tables import Tables, declare_streams
 from edge.deploy.telling import tell
 from edge.gateway import ChainedRows, Gateway
-from edge.intake.router import cross, to_subscribe, wildcards
+from edge.intake.router import to_subscribe
 from edge.intake.sources.mqtt import MqttSource
 from edge.intake.streams import StreamTable
 from edge.journal.record import Deployment, Removal
@@ -44,11 +44,6 @@ log = logging.getLogger("penstock.rules")
 ACTION_CLOSE_MS = 2_000
 """How long an action that was removed may flush, in the loop; what it still holds then
 becomes dead letters."""
-
-CROSSING = (
-    "in MQTT 5 the broker sends a message that matches both twice, and rules count it twice; "
-    "let one filter contain the other, or set mqtt.protocolVersion to 3.1.1"
-)
 
 
 class Manager:
@@ -77,8 +72,7 @@ class Manager:
         self._gateway = gateway
         self._builder = builder
         self._memory = memory
-        self._mqtt = mqtt
-        self._qos = qos
+        self._broker = Broker(mqtt, qos)
         self._payload_bytes_max = payload_bytes_max
         self._now_ms = 0
         self.texts: dict[str, str] = {}
@@ -99,7 +93,6 @@ class Manager:
         self._memory_streams: dict[tuple[str, str], Any] = {}
         self.sources = sources
         self._feeds = Feeds()
-        self._crossing: set[tuple[str, str]] = set()
 
     def reload(self, wanted: Wanted) -> None:
         """Make the running rules those that are wanted, and record it."""
@@ -395,22 +388,13 @@ class Manager:
         filters = to_subscribe(found.filters)
         self._gateway.redeliveries.forget_retained(set(filters) - self._filters if self._filters else set())
         self._filters = frozenset(filters)
-        if self._mqtt is not None:
-            self._subscribe(self._mqtt, filters)
+        self._broker.follow(filters, self.running)
         self._feeds = found
         wanted = set(found.memory)
         for key in [key for key in self._memory_streams if key not in wanted]:
             self._memory_streams.pop(key)()
         for name, topic in wanted - self._memory_streams.keys():
             self._memory_streams[(name, topic)] = self._memory.subscribe(topic, self._subscriber(name))
-
-    def _subscribe(self, source: MqttSource, filters: list[str]) -> None:
-        """Tell the source what to subscribe to, and the log which filters bring some messages twice."""
-        for one, other in combinations(wildcards(filters), 2):
-            if cross(one, other) and (one, other) not in self._crossing:
-                self._crossing.add((one, other))
-                log.warning("streams.cross", extra={"filter": one, "other": other, "note": CROSSING})
-        source.set_subscriptions(dict.fromkeys(filters, self._qos))
 
     def _subscriber(self, stream: str) -> Any:
         chained = self._gateway.chained

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rules.compile import CompiledRule
@@ -25,6 +25,11 @@ class Running:
     """What its rows are."""
     differs: tuple[str, ...] = ()
     """Where the state was reset: which parts of the query are others now."""
+    hash: str = field(init=False)
+    """`rule_hash`, computed once."""
+
+    def __post_init__(self) -> None:
+        self.hash = rule_hash(self.rule)
 
 
 def definition(rule: CompiledRule) -> tuple[Any, ...]:

@@ -54,6 +54,7 @@ def _load() -> None:
 
 def reply(question: Question) -> bytes:
     """The answer as JSON."""
+    from edge.flight.lanes import lanes
     from edge.flight.moment import as_test, timeline
     from edge.flight.observe import Observer, Seen
     from edge.flight.report import answer
@@ -79,6 +80,7 @@ def reply(question: Question) -> bytes:
         told["test"] = as_test(seen)
     if question.timeline:
         told["timeline"] = timeline(seen)
+        told |= lanes(seen)
     return msgspec.json.encode(told, enc_hook=str)
 
 

@@ -3,6 +3,7 @@
 GET /ui, /ui/app.js, …     the page; holds nothing of the gateway, so it needs no token
 GET /ui/rule/RULE          JSON: the rule's text, plan and generated code
 GET /ui/dead-letters       JSON: the newest dead letters
+GET /ui/log                JSON: the newest lines of the log
 POST /ui/dead-letters/ID   publish the message of one again
 """
 
@@ -16,6 +17,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from edge.base.logs import recent
 from edge.config.broker import mqtt_options
 from edge.delivery.letters import letter_of, note_retried, read_letters, retried
 from edge.intake.sources.mqtt_visit import Visit, VisitFailed
@@ -31,6 +33,7 @@ FILES = {
     "/ui/": ("index.html", "text/html; charset=utf-8"),
     "/ui/app.js": ("app.js", "text/javascript; charset=utf-8"),
     "/ui/draw.js": ("draw.js", "text/javascript; charset=utf-8"),
+    "/ui/lanes.js": ("lanes.js", "text/javascript; charset=utf-8"),
     "/ui/style.css": ("style.css", "text/css; charset=utf-8"),
 }
 
@@ -46,7 +49,7 @@ class Console:
         self._daemon = daemon
 
     def knows(self, path: str) -> bool:
-        return path in FILES or path.startswith(("/ui/dead-letters", "/ui/rule/"))
+        return path in FILES or path.startswith(("/ui/dead-letters", "/ui/log", "/ui/rule/"))
 
     def needs_token(self, path: str) -> bool:
         return path not in FILES
@@ -55,6 +58,8 @@ class Console:
         if path in FILES:
             name, kind = FILES[path]
             return Page(200, resources.files("edge.console").joinpath(name).read_bytes(), kind)
+        if path == "/ui/log":
+            return Page(200, msgspec.json.encode(recent()))
         if path == "/ui/dead-letters":
             data = Path(self._daemon.config.data.dir)
             return Page(200, msgspec.json.encode(newest(data, self._daemon.dead_letters.path, LETTERS_SHOWN)))

@@ -23,6 +23,9 @@ OBJECTS_AT_ONCE = 5_000
 """Objects looked at for one question: the loop waits for them, some milliseconds. The rules come first that were not
 walked for the longest time; one at least is walked to its end."""
 
+AGAIN_MS = 10_000
+"""Known footprints are brought up to date once in this time, however often somebody asks."""
+
 _SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType)
 
 
@@ -81,14 +84,18 @@ def _parts(thing: Any, times: float) -> Iterator[tuple[Any, float]]:
 
 
 class RuleMemory:
-    """The footprints of the rules, the oldest of them brought up to date with every question."""
+    """The footprints of the rules, the oldest of them brought up to date now and then."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
+        self._again_ms = 0
 
-    def look(self, rules: Mapping[str, object], shared: Iterable[object]) -> Mapping[str, int]:
-        """Bytes by rule. Of many or large rules some are from an earlier question, or still missing."""
+    def look(self, rules: Mapping[str, object], shared: Iterable[object], now_ms: int) -> Mapping[str, int]:
+        """Bytes by rule. Some are from an earlier question; of many or large rules some are still missing."""
         self._known = {name: size for name, size in self._known.items() if name in rules}
+        if now_ms < self._again_ms and len(self._known) == len(rules):
+            return self._known
+        self._again_ms = now_ms + AGAIN_MS
         looked = 0
         for name in [*(name for name in rules if name not in self._known), *self._known]:
             size, objects = _walked(rules[name], shared)

@@ -28,6 +28,8 @@ from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import parse_qs, parse_qsl, unquote
 
+import msgspec
+
 from edge.base.errors import UsageError
 from edge.base.wakeup import Wakeup
 from edge.monitor.access import TOKEN_FILE, Access
@@ -291,7 +293,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _status(self) -> None:
         if self._is_allowed("status"):
-            self._send(200, json.dumps(self.reporter.status(), indent=1) + "\n", "application/json")
+            told = msgspec.json.encode(self.reporter.status())
+            self._send_bytes(200, msgspec.json.format(told, indent=1) + b"\n", "application/json")
 
     def _open(self, pages: Pages) -> None:
         path, _, query = self.path.partition("?")

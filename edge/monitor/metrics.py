@@ -38,7 +38,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_source_reconnects_total": ("counter", "Times the source had to connect again."),
     "penstock_rule_info": (
         "gauge",
-        "1; the rule's hash and how it began (new, kept, restored, reset) are its labels.",
+        "1; the rule's hash, how it began (new, kept, restored, reset) and what differed are its labels.",
     ),
     "penstock_rule_events_total": ("counter", "Events a rule has taken in."),
     "penstock_rule_rows_total": ("counter", "Rows a rule has put out."),

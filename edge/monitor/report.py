@@ -15,7 +15,6 @@ import msgspec
 from edge.base.logs import redact
 from edge.base.memory import resident_bytes
 from edge.base.version import build, version
-from edge.deploy.running import rule_hash
 from edge.monitor.footprint import SAMPLED, RuleMemory, footprint_of_each
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.metrics import Sample, render, sample
@@ -172,8 +171,8 @@ class Report:
         }  # fmt: skip
 
     def _memory(self) -> Mapping[str, int]:
-        engine = self._daemon.engine
-        return self._rule_memory.look(engine.queries, engine.common)
+        engine, now_ms = self._daemon.engine, self._daemon.clock.monotonic_ms()
+        return self._rule_memory.look(engine.queries, engine.common, now_ms)
 
     def _rule(self, rule_id: str, memory: Mapping[str, int]) -> dict[str, Any]:
         daemon = self._daemon
@@ -182,7 +181,7 @@ class Report:
             "state": "running",
             "began": running.state,
             "differs": list(running.differs),
-            "hash": rule_hash(running.rule),
+            "hash": running.hash,
             "file": running.rule.path,
             "streams": list(running.rule.plan.streams),
             "gathers_with": daemon.engine.shares_with(rule_id),
@@ -313,9 +312,8 @@ class Report:
         memory = self._memory()
         for rule_id in daemon.manager.running:
             running = daemon.manager.running[rule_id]
-            yield sample(
-                "penstock_rule_info", 1, rule=rule_id, hash=rule_hash(running.rule), began=running.state
-            )
+            began = {"began": running.state, "differs": ", ".join(running.differs)}
+            yield sample("penstock_rule_info", 1, rule=rule_id, hash=running.hash, **began)
             counters = daemon.engine.counters(rule_id)
             for counter, metric in COUNTERS.items():
                 if counter in counters:

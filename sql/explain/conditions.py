@@ -2,8 +2,8 @@
 condition made of each row.
 
 A probe is a plan with the rule's sources, windows and groups, without the clause that it looks into. What it
-gives out are rows of `c0`, `c1`, … (whether each condition holds), the values the conditions compare, and the
-keys of the groups.
+gives out are rows of `c0`, `c1`, … (whether each condition holds), the values the conditions compare, the
+keys of the groups, and the start of the window.
 
     events   FILTER and WHERE on each event, before any window
     pairs    WHERE on the rows of a join
@@ -19,7 +19,7 @@ from sql.binder.patterns.rewriting import with_sources
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
 from sql.plan.contexts import KeyedPlan
-from sql.plan.logical import ItemPlan, Plan, SourcePlan
+from sql.plan.logical import EACH_EVENT, ItemPlan, Plan, SourcePlan
 from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 from sql.record import Record, replace
 from sql.types import Type
@@ -64,6 +64,9 @@ class Probe(Record):
     source: int = -1
     keeps: bool = False
 
+
+WINDOW_START = "w0"
+"""The column of a probe of samples with the start of the window that was shown."""
 
 OPERATORS = ("<", "<=", ">", ">=", "=", "!=", "between")
 
@@ -168,6 +171,8 @@ def _of_pairs(plan: Plan) -> Probe:
 def _of_samples(plan: Plan) -> Probe:
     keys = _keys(plan)
     conditions, items = _columns(plan, [("HAVING", part) for part in conjuncts(plan.having)], keys)
+    if plan.window is not None and plan.window is not EACH_EVENT:
+        items += (ItemPlan(WINDOW_START, Slot("window", "start", type=Type.INTEGER)),)
     bare = _bare(plan, items, where=plan.where)
     return Probe("samples", bare, conditions, _texts(keys), keeps=True)
 

@@ -4,11 +4,12 @@ misses with their values."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sql.explain.conditions import Condition, Probe, Shown
+from sql.explain.conditions import WINDOW_START, Condition, Probe, Shown
+from sql.explain.lanes import Lanes, Look
 
 Row = Mapping[str, Any]
 
@@ -70,6 +71,7 @@ class Tally:
     conditions: list[Failed] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
     last_passed_ms: int | None = None
+    lanes: Lanes = field(default_factory=Lanes)
 
     def __post_init__(self) -> None:
         self.conditions = [Failed(condition) for condition in self.probe.conditions]
@@ -93,6 +95,8 @@ class Tally:
         self.rows += 1
         held = [row.get(f"c{number}") for number in range(len(self.conditions))]
         wrong = [number for number, value in enumerate(held) if value is not True]
+        compared = {text: value for item in self.conditions for text, value in _shown(item.condition, row)}
+        self.lanes.add(keys, Look(at_ms, row.get(WINDOW_START), tuple(wrong), compared))
         for number in wrong if len(wrong) == 1 else range(len(held)) if not wrong else ():
             _sweep(self.conditions[number], row)
         if not wrong:
@@ -114,15 +118,18 @@ class Tally:
             found.false += 1
         condition = found.condition
         values = [row.get(value.column) if isinstance(value, Shown) else value for value in condition.values]
-        shown = {
-            text: value
-            for text, value, source in zip(condition.operands, values, condition.values, strict=True)
-            if isinstance(source, Shown)
-        }
+        shown = dict(_shown(condition, row))
         miss = Miss(at_ms, keys, shown, shortfall(condition.operator, values), others)
         found.last = miss
         if found.nearest is None or miss.order <= found.nearest.order:
             found.nearest = miss
+
+
+def _shown(condition: Condition, row: Row) -> Iterator[tuple[str, Any]]:
+    """Text and value of what a condition compares, constants left out."""
+    for text, value in zip(condition.operands, condition.values, strict=True):
+        if isinstance(value, Shown):
+            yield text, row.get(value.column)
 
 
 def _sweep(found: Failed, row: Row) -> None:

@@ -150,11 +150,12 @@ def test_birth_death_and_last_will(broker: Mosquitto, start_source: StartSource)
     connection: Any = source._connection
     connection._client.socket().close()  # as a crash would
     seen.wait(5)
+    here, gone = b'{"state":"online"}', b'{"state":"offline"}'
     assert {topic for topic, *_ in seen.messages} == {"penstock/gateway/status"}
-    assert seen.payloads[:5] == [b"online", b"offline", b"online", b"offline", b"online"]
+    assert seen.payloads[:5] == [here, gone, here, gone, here]
     _, kept = start_source(broker.url, {"penstock/+/status": 1}, client_id="late", status_prefix=None)
     kept.wait(1)
-    assert kept.payloads == [b"online"], "the last word is kept for who comes later"
+    assert kept.payloads == [here], "the last word is kept for who comes later"
 
 
 def test_two_gateways_of_one_name_do_not_spin(broker: Mosquitto, start_source: StartSource) -> None:

@@ -35,6 +35,7 @@ from edge.intake.sources.mqtt_connection import (
     VersionRefused,
     with_advice,
 )
+from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.publishing import Publishing
 from edge.journal.record import Session
 
@@ -66,7 +67,8 @@ class MqttSource:
         self._clock = clock
         self._rng = rng or random.Random()
         self._intake = intake
-        self._orders = Orders()
+        self.presence = Presence(options.status_topic)
+        self._orders = Orders(self.presence)
         self._counters = Counters()
         self._connection: Connection | None = None
         self._versions = VersionChoice(options)

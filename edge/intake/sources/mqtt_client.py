@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
+from edge.intake.sources.mqtt_presence import OFFLINE
 from sql.record import Record
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ Version = Literal["5", "3.1.1"]
 
 PORTS = {"mqtt": 1883, "tcp": 1883, "mqtts": 8883, "ssl": 8883, "tls": 8883}
 """URL schemes of a broker's address and their default ports; the last three mean TLS."""
-
-ONLINE, OFFLINE = b"online", b"offline"
 
 
 class Secret(Protocol):
@@ -46,7 +45,7 @@ class MqttOptions(Record):
     receive_max         how many unacknowledged messages the broker may send (MQTT 5)
     packet_bytes_max    largest packet taken; a larger one is dropped as it comes in, acknowledged and reported
     keepalive_s         a dead connection is noticed after at most twice this time
-    status_prefix       retained `<prefix>/<client_id>/status` tells "online" or "offline"; None: neither
+    status_prefix       retained `<prefix>/<client_id>/status` tells what `mqtt_presence` says; None: nothing
     tls                 makes the context of an encrypted connection; None: from the files named here
     no_loss             refuse QoS 2, whose second half would live in memory only
     """

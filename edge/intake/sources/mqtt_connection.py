@@ -17,7 +17,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from edge.intake.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
-from edge.intake.sources.mqtt_client import OFFLINE, ONLINE, MqttOptions, Version, connect, make_client
+from edge.intake.sources.mqtt_client import MqttOptions, Version, connect, make_client
+from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.mqtt_subscriptions import Subscriptions
 from edge.intake.sources.publishing import PACKET_BYTES_MAX, Publishing
 from sinks.tcp import acknowledge_at_once, send_at_once
@@ -54,6 +55,7 @@ class VersionRefused(ConnectionLost):
 class Orders:
     """What other threads want of the loop."""
 
+    presence: Presence
     wanted: dict[str, int] = field(default_factory=dict)
     """Topic filters and their QoS. Replaced as a whole, never changed."""
 
@@ -182,8 +184,7 @@ class Connection:
             return
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         self._acknowledge()
-        if self.options.status_topic is not None:
-            self._client.publish(self.options.status_topic, OFFLINE, qos=0, retain=True)
+        self._orders.presence.end(self._client)
         self._client.disconnect()
         while self._client.socket() is not None and self._client.want_write():
             left_ms = deadline_ms - self._clock.monotonic_ms()
@@ -215,7 +216,9 @@ class Connection:
         keepalive."""
         if self._more and self._reading():
             return 0
-        if self.accepted and (self._orders.tokens or self.subscriptions.are_behind(self._orders.wanted)):
+        orders = self._orders
+        is_behind = self.subscriptions.are_behind(orders.wanted) or orders.presence.is_behind()
+        if self.accepted and (orders.tokens or is_behind):
             return 0
         now_ms = self._clock.monotonic_ms()
         due_ms = max(0, self._looked_ms + self.options.keepalive_s * 250 - now_ms)
@@ -240,6 +243,8 @@ class Connection:
         if self.accepted:
             if self.subscriptions.are_behind(self._orders.wanted):
                 self.subscriptions.follow(self._client, self._orders.wanted)
+            if self._orders.presence.is_behind():
+                self._orders.presence.follow(self._client)
             if self.publishing is not None:
                 self._publish(self.publishing)
         elif self._clock.monotonic_ms() > self._answer_by_ms:
@@ -330,8 +335,7 @@ class Connection:
             told = {} if properties is None else properties.json()
             window, size = told.get("ReceiveMaximum", 65_535), told.get("MaximumPacketSize", PACKET_BYTES_MAX)
             self.publishing.begin(window, size, has_properties=self.version == "5")
-        if self.options.status_topic is not None:
-            client.publish(self.options.status_topic, ONLINE, qos=1, retain=True)
+        self._orders.presence.begin()
         log.info(
             "mqtt.connected",
             extra={

@@ -1,4 +1,4 @@
-"""The wall clock of a real daemon set ahead and back while windows are open, by libfaketime."""
+"""The wall clock of a real daemon: in 1970 at first, set ahead and back while windows are open; by libfaketime."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def until_windows(gateway: Process, plant: Publisher, count: int) -> int:
 
 @pytest.mark.broker
 def test_windows_go_on_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) -> None:
-    """Ahead: at once. Back: time goes on, slower. No event is lost or counted twice, and
-    no window comes again."""
+    """Not set yet, as after a boot without a battery: the gateway says so until it is. Ahead: at once. Back: time
+    goes on, slower. No event is lost or counted twice, and no window comes again."""
     offset = tmp_path / "offset"
-    offset.write_text("+0\n")
+    offset.write_text(f"-{int(time.time()) - HOUR_S}\n")
     fake = {
         "LD_PRELOAD": str(library()),
         "FAKETIME_TIMESTAMP_FILE": str(offset),
@@ -57,6 +57,10 @@ def test_windows_go_on_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) 
         daemon(tmp_path, broker.url, {"counts.yaml": COUNTS}, **fake) as gateway,
         publisher(broker.port) as plant,
     ):
+        assert not gateway.status()["clock"]["sane"]
+        status, reasons = gateway.get("/readyz")
+        assert status == 503 and "clock: it has not been set since boot" in reasons
+        offset.write_text("+0\n")
         gateway.wait_ready()
         sent = until_windows(gateway, plant, 2)
         offset.write_text(f"+{HOUR_S}\n")
@@ -71,5 +75,5 @@ def test_windows_go_on_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) 
         assert all(end - start == 1_000 for start, end in windows)
         assert windows == sorted(set(windows))
         assert windows[-1][0] - windows[0][0] >= HOUR_S * 1_000
-        assert gateway.status()["clock"]["steps"] == 2
+        assert gateway.status()["clock"]["steps"] == 3
         assert gateway.status()["defects"] == 0

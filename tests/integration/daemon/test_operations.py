@@ -3,12 +3,15 @@ again, visit the broker."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ import pytest
 from edge.cli import main
 from edge.delivery.letters import read_letters
 from tests.integration.daemon.support import ROOT, STREAM, daemon, publisher
+from tests.integration.sinks.support import Listener
 from tests.support.brokers import Mosquitto, wait_for
 
 pytestmark = pytest.mark.broker
@@ -34,22 +38,63 @@ rules:
 )
 
 
+STAMPED = """
+  - id: late
+    sql: SELECT count(*) AS c FROM stamped GROUP BY TUMBLINGWINDOW(ss, 1)
+    actions: [{nop: {}}]
+    options: {isEventTime: true}
+streams:
+  - "CREATE STREAM m () WITH (DATASOURCE=\\"plant/#\\")"
+  - "CREATE STREAM stamped () WITH (DATASOURCE=\\"plant/#\\", TIMESTAMP=\\"ts\\")"
+"""
+
+
 def test_status_tells_version_and_hashes_and_what_a_reset_was_for(broker: Mosquitto, tmp_path: Path) -> None:
-    with daemon(tmp_path, broker.url, {"hot.yaml": HOT}) as gateway, publisher(broker.port) as plant:
+    """In /status, in the metrics, and on the status topic."""
+    files = {"hot.yaml": HOT.replace(STREAM, "") + STAMPED}
+    cloud = {"PENSTOCK__CLOUD__TARGET": str(tmp_path / "bucket")}
+    with (
+        closing(Listener(broker.port, f"penstock/test-{os.getpid()}-{tmp_path.name}/status")) as listener,
+        daemon(tmp_path, broker.url, files, **cloud) as gateway,
+        publisher(broker.port) as plant,
+    ):
         gateway.wait_ready()
         plant.send("plant/a", {"device": "p1", "temp": 61.5})
+        plant.send("plant/a", b"{nonsense")
         wait_for(lambda: gateway.output("hot.jsonl"), what="the first result")
         before = gateway.status()
         assert before["version"] and before["build"] == "unknown"
-        gateway.write_rule("hot.yaml", HOT.replace("hh, 1", "hh, 2"))
+        gateway.write_rule("hot.yaml", files["hot.yaml"].replace("hh, 1", "hh, 2"))
         wait_for(lambda: gateway.status()["rules"]["mean"]["began"] == "reset", what="the new version")
         after = gateway.status()["rules"]
         assert after["mean"]["differs"] == ["the window of GROUP BY"]
         assert after["mean"]["hash"] != before["rules"]["mean"]["hash"]
         assert (after["hot"]["hash"], after["hot"]["differs"]) == (before["rules"]["hot"]["hash"], [])
         _, metrics = gateway.get("/metrics")
-        assert f'penstock_rule_info{{rule="mean",hash="{after["mean"]["hash"]}",began="reset"}} 1' in metrics
+        mean = f'rule="mean",hash="{after["mean"]["hash"]}",began="reset",differs="the window of GROUP BY"'
+        assert f"penstock_rule_info{{{mean}}} 1" in metrics
         assert 'penstock_build_info{version="' in metrics
+        assert (
+            used_by_alerts_and_dashboard() - set(re.findall(r"^penstock_\w+", metrics, re.MULTILINE)) == set()
+        )
+        wait_for(lambda: b"the window of GROUP BY" in listener.payloads()[-1], what="the new version's word")
+        assert gateway.stop() == 0
+        wait_for(lambda: json.loads(listener.payloads()[-1]) == {"state": "offline"}, what="the last word")
+        *_, first, last, _ = map(json.loads, listener.payloads())
+        assert (last["state"], last["version"], last["build"]) == ("online", before["version"], "unknown")
+        for told, rules in ((first, before["rules"]), (last, after)):
+            assert told["rules"] == {
+                name: {"hash": rule["hash"], "began": rule["began"]}
+                | ({"differs": rule["differs"]} if rule["differs"] else {})
+                for name, rule in rules.items()
+            }
+
+
+def used_by_alerts_and_dashboard() -> set[str]:
+    """The names of metrics in the files that `deploy/compose` gives to Prometheus and Grafana."""
+    files = ("alerts.yml", "grafana/dashboards/penstock.json")
+    texts = [(ROOT / "deploy/compose" / name).read_text("utf-8") for name in files]
+    return {name for text in texts for name in re.findall(r"\bpenstock_\w+", text)}
 
 
 class Terminal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -83,8 +83,7 @@ def test_a_rule_says_why_it_did_not_fire(page: Browser) -> None:
     wait_for(
         lambda: page.run("return document.querySelector('#timeline').naturalWidth > 0"), what="the timeline"
     )
-    if folder := os.environ.get("PENSTOCK_SCREENSHOTS"):
-        page.screenshot(Path(folder) / "page.png")
+    page.wait_text("#lanes .look.failed title", "failed: avg(temp) > 90")
 
 
 def test_a_slider_moves_the_threshold(page: Browser) -> None:
@@ -101,6 +100,39 @@ def test_the_moment_becomes_a_test(page: Browser) -> None:
     page.wait_text("#test", "rule: warm")
 
 
+def test_keys_of_the_timeline_are_chosen(page: Browser, broker: Mosquitto, gateway: Process) -> None:
+    """One lane a key, with the windows, their events, and the look at each end."""
+    hot = {"dev": "pump-09", "temp": 95}
+    with publisher(broker.port) as plant:
+        for count in (1, 2, 3):
+            for event in (hot, {"dev": "pump-08", "temp": 85 + count}, {"dev": "pump-07", "temp": 80}):
+                plant.send("plant/1", event)
+            rows = gateway_rows(gateway, "warm", count)
+            wait_for(rows, what="the end of the window")
+    choose(page, "warm")
+    page.wait_text('#lanes [data-key="pump-09"] .look.held title', "avg(temp) 95")
+    keys = ["pump-07", "pump-08", "pump-09"]
+    assert keys_drawn(page) == keys
+    for mark in ("window", "event", "look"):
+        assert page.run(f"return document.querySelectorAll('[data-key=pump-09] .{mark}').length") == 3
+    page.click('#keys input[value="pump-07"]')
+    assert keys_drawn(page) == keys[1:]
+    page.click('#keys input[value="pump-07"]')
+    assert keys_drawn(page) == keys
+    if folder := os.environ.get("PENSTOCK_SCREENSHOTS"):
+        page.screenshot(Path(folder) / "page.png")
+
+
+def gateway_rows(gateway: Process, rule: str, count: int) -> Callable[[], bool]:
+    """Whether a rule has given out so many rows."""
+    return lambda: gateway.status()["rules"][rule]["counters"]["rows_out"] >= count
+
+
+def keys_drawn(page: Browser) -> list[str]:
+    found: list[str] = page.run("return [...document.querySelectorAll('#lanes g')].map((g) => g.dataset.key)")
+    return found
+
+
 def test_live_events_with_a_condition(page: Browser, broker: Mosquitto, gateway: Process) -> None:
     page.run("document.querySelector('#tapped').value = 'm'")
     page.type("#where", "temp > 100")
@@ -111,7 +143,7 @@ def test_live_events_with_a_condition(page: Browser, broker: Mosquitto, gateway:
         plant.send("plant/2", {"dev": "<img src=x onerror=alert(1)>", "temp": 101})
     page.wait_text("#rows", '"temp":101')
     assert '"temp":50' not in page.text("#rows")
-    assert page.run("return document.querySelectorAll('#rows img').length") == 0
+    assert page.run("return document.querySelectorAll('img:not(#timeline)').length") == 0
     page.click("#tap")
     wait_for(lambda: gateway.status()["listeners"] == 0, what="the end of the listener")
 
@@ -145,12 +177,16 @@ def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:
     page.resize(1400, 900)
     page.click("#view-gateway")
     page.wait_text("#facts", "resident")
+    page.wait_text("#log", "event=gateway.started")
     assert page.run("return document.querySelector('#rules-view').offsetParent === null")
     page.click("#view-rules")
 
 
 def test_no_errors_and_nothing_from_elsewhere(page: Browser, gateway: Process) -> None:
     assert page.console() == []
+    assert page.run("return document.querySelectorAll('img:not(#timeline)').length") == 0, (
+        "a value became HTML"
+    )
     loaded = page.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
     elsewhere = [name for name in loaded if not name.startswith((f"http://{gateway.address}/", "blob:"))]
     assert elsewhere == []

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from edge.monitor import footprint as footprints
-from edge.monitor.footprint import RuleMemory, footprint
+from edge.monitor.footprint import AGAIN_MS, RuleMemory, footprint
 from sql import Catalog, Engine, parse, plan_rule
 from sql.engine.script import run_script
 
@@ -52,14 +52,15 @@ def test_many_rules_are_looked_at_in_turns(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(footprints, "OBJECTS_AT_ONCE", 50)
     rules: dict[str, list[bytes]] = {f"r{number}": [] for number in range(110)}
     memory = RuleMemory()
-    sizes = [len(memory.look(rules, ())) for _ in range(3)]
+    sizes = [len(memory.look(rules, (), 0)) for _ in range(3)]
     assert sizes == [50, 100, 110], "an empty list is one object"
-    empty = memory.look(rules, ())["r0"]
+    empty = memory.look(rules, (), 0)["r0"]
     rules["r0"].append(bytes(10_000))
-    found = [memory.look(rules, ())["r0"] for _ in range(3)]
+    assert memory.look(rules, (), AGAIN_MS - 1)["r0"] == empty, "it is not walked again so soon"
+    found = [memory.look(rules, (), again * AGAIN_MS)["r0"] for again in (1, 2, 3)]
     assert max(found) - empty > 10_000, "every rule has its turn within three questions"
     del rules["r0"]
-    assert "r0" not in memory.look(rules, ())
+    assert "r0" not in memory.look(rules, (), 4 * AGAIN_MS)
 
 
 def test_what_serves_all_rules_is_none_of_theirs() -> None:

@@ -144,7 +144,7 @@ def test_fmt(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_dead_letters_are_listed_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     letters = DeadLetters(tmp_path / FOLDER)
-    letters.write(1_000, "not JSON: byte 3", "plant/7/temp", b"{x")
+    letters.write(1_000, "not JSON: byte 3", "plant/7/temp", b"{x", streams=["m", "k"])
     letters.write(2_000, "not JSON: byte 9", "plant/8/temp", b"{yyyyyyy")
     letters.write(3_000, "the broker refuses 'a'", rule="hot", sink="mqtt", target="alarms/a", payload=b"[]")
     letters.close()
@@ -159,6 +159,7 @@ def test_dead_letters_are_listed_and_shown(tmp_path: Path, capsys: pytest.Captur
     assert main(["dead-letters", "show", "--data", str(tmp_path), "--topic", "plant/7/#"]) == 0
     shown = capsys.readouterr().out
     assert "payload: {x" in shown and "topic: plant/7/temp" in shown and "yyy" not in shown
+    assert 'streams: ["m", "k"]' in shown
     assert main(["dead-letters", "retry", "--data", str(tmp_path), "--dry-run"]) == 0
     assert [line.split()[1:2] for line in capsys.readouterr().out.splitlines()[:3]] == [
         ["plant/7/temp"],

@@ -107,3 +107,12 @@ def test_a_file_of_nobody_knows_which_stream(
     path = write(tmp_path / "k.jsonl", [{"at": 2000, "dev": "a"}])
     assert main(["replay", str(rules), path, path, "--rule", "both"]) == 2
     assert f"STREAM={path}, with one of m, k" in capsys.readouterr().err
+
+
+def test_bytes_are_printed_as_a_sink_writes_them(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql = "SELECT cast(dev, 'bytea') AS raw FROM m"
+    rules.write_text(f'{STREAMS}rules:\n  - id: raw\n    sql: "{sql}"\n    actions: [{{nop: {{}}}}]\n')
+    path = write(tmp_path / "m.jsonl", [{"at": 1000, "dev": "YWI="}])
+    assert replayed(capsys, str(rules), f"m={path}", "--rule", "raw") == [[{"raw": "YWI="}]]
