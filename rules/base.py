@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -20,6 +21,9 @@ class Model(BaseModel):
         json_schema_serialization_defaults_required=False,
         defer_build=True,  # validators are built when first used: most models of sinks never are
     )
+
+    without_effect: ClassVar[Mapping[str, str]] = {}
+    """Keys of eKuiper that may stand here and change nothing, each with the reason; told as a note."""
 
 
 def yaml_keys(model: type[BaseModel]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def _chosen(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem
     """Columns that are sent or left out; of a template's output, or of a column's value, nothing is known."""
     if settings.data_template is not None or settings.data_field is not None:
         return
-    for where, names in (("fields", settings.fields or []), ("excludeFields", settings.exclude_fields)):
+    for where, names in (("fields", settings.row_fields or []), ("excludeFields", settings.exclude_fields)):
         for number, name in enumerate(names):
             if name not in columns:
                 yield replace(_unknown(where, name, columns, number), severity="warning")

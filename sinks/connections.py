@@ -15,6 +15,10 @@ from sql.errors import did_you_mean
 Settings = TypeVar("Settings", bound=Model)
 
 
+SYNONYMS = {"resourceId": "connectionSelector"}
+"""How eKuiper also names a connection in an action."""
+
+
 class ConnectionSettings(Model):
     """A reference to a connection."""
 

@@ -71,7 +71,7 @@ class Renderer:
         self._message_type = message_type(settings.schema_id) if settings.schema_id else None
         # Work on parsed values is needed only when something is taken out of the row or of
         # the template's output.
-        self._selects = bool(settings.data_field or settings.fields or settings.exclude_fields)
+        self._selects = bool(settings.data_field or settings.row_fields or settings.exclude_fields)
 
     def render(self, emissions: Sequence[Emission]) -> Rendered:
         """One set of messages for the rows of all emissions together."""
@@ -156,8 +156,8 @@ class Renderer:
 
     def _columns(self, row: dict[str, Any]) -> dict[str, Any]:
         settings = self._settings
-        if settings.fields is not None:
-            row = {name: row.get(name) for name in settings.fields}
+        if settings.row_fields is not None:
+            row = {name: row.get(name) for name in settings.row_fields}
         elif settings.exclude_fields:
             row = {name: value for name, value in row.items() if name not in settings.exclude_fields}
         # a column of a table cannot be left out

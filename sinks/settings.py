@@ -6,11 +6,13 @@ its sink cannot honour, and eKuiper's properties that penstock replaces are answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    BeforeValidator,
     Field,
     PlainValidator,
     WithJsonSchema,
@@ -39,17 +41,40 @@ def _check_text(value: Any) -> Any:
 Text = Annotated[Any, PlainValidator(_check_text), WithJsonSchema({"type": "string"})]
 """A text that may come from `${env:NAME}` or `${file:path}`; read it with `reveal`."""
 
+
+def _read_mapping(value: Any) -> Any:
+    """eKuiper also writes a mapping as the text of a JSON object."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = json.loads(value)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("must be a mapping, or the text of a JSON object")
+    return found
+
+
+Texts = Annotated[dict[str, Text], BeforeValidator(_read_mapping)]
+"""A mapping of names to texts, or its JSON text."""
+
 _REPLACED = {
-    "resendAlterQueue": "order is kept: results are never re-sent through a second queue",
-    "resendPriority": "order is kept: results are never re-sent through a second queue",
     "resendDestination": "use a second action; what is refused goes to the dead letters",
     "encryption": "use TLS on the connection",
-    "concurrency": "each sink has one worker, which keeps the order",
-    "runAsync": "each sink has one worker, which keeps the order",
 }
 
-_DEFAULTS = {"concurrency": 1, "resendAlterQueue": False, "resendPriority": 0}
-"""Values of replaced properties that say what is done anyway."""
+_ONE_QUEUE = "results are sent in order through one queue"
+_ONE_WORKER = "each sink has one worker, which keeps the order"
+
+WITHOUT_EFFECT = {
+    "resendAlterQueue": _ONE_QUEUE,
+    "resendPriority": _ONE_QUEUE,
+    "concurrency": _ONE_WORKER,
+    "runAsync": _ONE_WORKER,
+    "cacheLength": "bufferLength bounds the results that wait",
+    "cacheSaveInterval": "with enableCache each result is in the file at once",
+}
+"""Properties whose promise is kept another way."""
 
 CACHE = frozenset(
     [
@@ -76,6 +101,9 @@ class SinkSettings(Model):
     """How values are escaped in the target."""
     unsupported: ClassVar[frozenset[str]] = frozenset()
     """Common properties, by their YAML name, that have no effect on this sink."""
+    without_effect: ClassVar[Mapping[str, str]] = WITHOUT_EFFECT
+    synonyms: ClassVar[Mapping[str, str]] = {}
+    """Other names of properties, as earlier versions of eKuiper write them."""
     appends: ClassVar[bool] = False
     """Messages are appended to one another, so the sink itself writes the header and compresses."""
     compresses: ClassVar[bool] = False
@@ -172,7 +200,9 @@ class SinkSettings(Model):
         """eKuiper does not tell `clientId` from `clientid`."""
         if not isinstance(data, dict):
             return data
-        known = {name.lower(): name for name in (*yaml_keys(cls), *cls.unsupported, *_REPLACED)}
+        names = (*yaml_keys(cls), *cls.unsupported, *cls.without_effect, *_REPLACED)
+        known = {name.lower(): name for name in names}
+        known |= {other.lower(): name for other, name in cls.synonyms.items()}
         found: dict[Any, Any] = {}
         for key, value in data.items():
             name = known.get(key.lower(), key) if isinstance(key, str) else key
@@ -183,13 +213,13 @@ class SinkSettings(Model):
 
     @classmethod
     def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
-        """Refuse what this sink cannot honour."""
-        for key, value in data.items():
+        """Refuse what this sink cannot honour, and leave out what changes nothing."""
+        for key in data:
             if key in cls.unsupported:
                 raise ValueError(f"{key!r} has no effect on this sink; remove it")
-            if key in _REPLACED and (key not in _DEFAULTS or value != _DEFAULTS[key]):
+            if key in _REPLACED:
                 raise ValueError(f"{key!r} is not supported; {_REPLACED[key]}")
-        return {key: value for key, value in data.items() if key not in _DEFAULTS}
+        return {key: value for key, value in data.items() if key not in cls.without_effect}
 
     @field_validator("compression")
     @classmethod
@@ -244,6 +274,11 @@ class SinkSettings(Model):
             raise ValueError(
                 "'format: protobuf' has no separators; use a sink that sends messages one by one"
             )
+
+    @property
+    def row_fields(self) -> list[str] | None:
+        """The columns to send of the rule's rows; None for all."""
+        return self.fields
 
     @property
     def batches(self) -> bool:

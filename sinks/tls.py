@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import ssl
 import tempfile
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from rules.base import Model
 from sinks.base import Fatal
-from sinks.settings import Text, reveal
+from sinks.settings import WITHOUT_EFFECT, Text, reveal
+
+TLS_WITHOUT_EFFECT = {**WITHOUT_EFFECT, "renegotiationSupport": "no server may renegotiate"}
+"""What changes nothing in a sink whose connection may be encrypted."""
+
+_VERSIONS = {"tls1.2": ssl.TLSVersion.TLSv1_2, "tls1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class _ClosedOnFailure(ssl.SSLSocket):
@@ -44,6 +49,10 @@ class TlsSettings(Model):
         False, description="accept any server certificate; only for trying out"
     )
 
+    tls_min_version: Literal["tls1.2", "tls1.3"] = Field(
+        "tls1.2", description="the oldest version of TLS that is spoken"
+    )
+
     @model_validator(mode="after")
     def _each_is_given_once(self) -> Self:
         for file, raw, name in (
@@ -70,6 +79,7 @@ class TlsSettings(Model):
         except (OSError, ValueError) as failure:
             raise Fatal(f"TLS files cannot be used: {failure}") from failure
         context.sslsocket_class = _ClosedOnFailure
+        context.minimum_version = _VERSIONS[self.tls_min_version]
         if self.insecure_skip_verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

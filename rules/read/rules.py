@@ -4,10 +4,11 @@ does not hide the others."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from rules import options
-from rules.base import yaml_keys
+from rules.base import Model, yaml_keys
 from rules.model import ID_PATTERN, NO_EFFECT, Action, Rule, RuleFile, Variable, action_names, action_settings
 from rules.reading import LoadedRule, LoadedTest, Reading, items
 from rules.scenario import Test
@@ -196,6 +197,9 @@ def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action |
             reading.report.note("R108", str(reason), span, "the gateway must have it")
         else:
             reading.report.error("R108", str(reason), span)
+    for key, reason in _without_effect(model, data):
+        span = reading.document.key_span((*path, key))
+        reading.report.note("R201", f"'{key}' has no effect: {reason}", span)
     before = len(reading.report.found)
     settings = validate(model, resolved, reading.document, path, reading.report)
     # What an unresolved text breaks further on is no second problem.
@@ -206,6 +210,14 @@ def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action |
         settings = settings or model.model_construct()  # nobody opens it, so what it lacks is not missed
         return Action(sink, settings, path)
     return None if settings is None or failures else Action(sink, settings, path)
+
+
+def _without_effect(model: type[Model], data: Any) -> Iterator[tuple[str, str]]:
+    """The keys of an action that change nothing, with the reason; keys may be written in any case."""
+    reasons = {key.lower(): reason for key, reason in model.without_effect.items()}
+    for key in data if isinstance(data, dict) else ():
+        if isinstance(key, str) and key.lower() in reasons:
+            yield key, reasons[key.lower()]
 
 
 def read_tests(reading: Reading, data: Any, path: Path) -> list[LoadedTest]:

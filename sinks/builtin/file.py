@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Literal, Self
@@ -18,7 +18,7 @@ from sinks.below import check_relative, open_append, open_folder
 from sinks.durable import append_durably
 from sinks.dynamic import Target
 from sinks.render import compress
-from sinks.settings import SinkSettings, Text, reveal
+from sinks.settings import WITHOUT_EFFECT, SinkSettings, Text, reveal
 
 OPEN_FILES_MAX = 64
 """Files kept open by one sink; the one unused longest is closed when another is needed."""
@@ -47,6 +47,12 @@ class FileSettings(SinkSettings):
     target: ClassVar[str | None] = "path"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
     appends: ClassVar[bool] = True
+    without_effect: ClassVar[Mapping[str, str]] = {
+        **WITHOUT_EFFECT,
+        "interval": "results are written when they come",
+        "checkInterval": "a file's age is looked at with each result",
+        "rollingNamePattern": "full files are called NAME-MILLISECONDS.SUFFIX",
+    }
 
     path: Text = Field(
         description="relative to the data folder, such as 'alarms.jsonl' or '{{.site}}/alarms.jsonl'"

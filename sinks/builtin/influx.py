@@ -6,7 +6,7 @@ import base64
 import http.client
 import ssl
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlencode, urlsplit
 
@@ -16,8 +16,8 @@ from rules.durations import DurationMs
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
 from sinks.line_protocol import line
 from sinks.oauth import template_of
-from sinks.settings import SinkSettings, Text, reveal
-from sinks.tls import TlsSettings
+from sinks.settings import SinkSettings, Text, Texts, reveal
+from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -29,13 +29,12 @@ class _InfluxSettings(SinkSettings, TlsSettings):
 
     address: ClassVar[str | None] = "addr"
     encodes: ClassVar[bool] = False
+    without_effect: ClassVar[Mapping[str, str]] = TLS_WITHOUT_EFFECT
     unsupported: ClassVar[frozenset[str]] = frozenset({"format", "schemaId", "delimiter", "hasHeader"})
 
     addr: Text = Field(description="the server, such as 'http://127.0.0.1:8086'")
     measurement: Text = Field(description="the measurement; may hold '{{.field}}'")
-    tags: dict[str, Text] = Field(
-        default_factory=dict, description="tags; their values may hold '{{.field}}'"
-    )
+    tags: Texts = Field(default_factory=dict, description="tags; their values may hold '{{.field}}'")
     ts_field_name: str | None = Field(
         None,
         min_length=1,

@@ -4,17 +4,17 @@ have acknowledged them."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
-from sinks.connections import ConnectionSettings, connected
+from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import Target, check_topic
-from sinks.settings import SinkSettings, Text, reveal
-from sinks.tls import TlsSettings
+from sinks.settings import SinkSettings, Text, Texts, reveal
+from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 
 _SASL = {"plain": "PLAIN", "scram_sha_256": "SCRAM-SHA-256", "scram_sha_512": "SCRAM-SHA-512"}
@@ -56,13 +56,21 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
     address: ClassVar[str | None] = "brokers"
     target: ClassVar[str | None] = "topic"
     compresses: ClassVar[bool] = True
+    synonyms: ClassVar[Mapping[str, str]] = SYNONYMS
+    without_effect: ClassVar[Mapping[str, str]] = {
+        **TLS_WITHOUT_EFFECT,
+        "kafkaBatchSize": "what waits is produced as one batch",
+        "kafkaBatchTimeout": "what waits is produced at once",
+        "maxAttempts": "retryCount says how often a record is tried again",
+        "tlsMinVersion": "the client library chooses the version of TLS",
+    }
 
     brokers: Text | None = Field(None, description="host:port of brokers, separated by commas")
     topic: Text = Field(description="the topic; may hold '{{.field}}' after its beginning")
     key: str | None = Field(
         None, description="key of the record; may hold '{{.field}}' of the message's first row"
     )
-    headers: dict[str, str] = Field(
+    headers: Texts = Field(
         default_factory=dict,
         description="headers of the record; with '{{.field}}' of the message's first row",
     )

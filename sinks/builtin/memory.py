@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
@@ -11,7 +11,7 @@ from rules.durations import DurationMs
 from sinks.base import Message, Retry, SinkContext, register_sink
 from sinks.dynamic import check_topic
 from sinks.memory_bus import Subscriber
-from sinks.settings import CACHE, SinkSettings, Text, reveal
+from sinks.settings import CACHE, WITHOUT_EFFECT, SinkSettings, Text, reveal
 
 
 class MemorySettings(SinkSettings):
@@ -22,6 +22,11 @@ class MemorySettings(SinkSettings):
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"format", "schemaId", "delimiter", "hasHeader", "compression", "batchSize", "lingerInterval", *CACHE}
     )
+
+    without_effect: ClassVar[Mapping[str, str]] = {
+        **WITHOUT_EFFECT,
+        "keyField": "the lookup table that reads the topic names its KEY",
+    }
 
     topic: Text = Field(description="the memory topic, such as 'plant/{{.site}}/averages'")
     retry_interval: DurationMs = Field(

@@ -6,7 +6,7 @@ import contextlib
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,11 +14,11 @@ from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
 from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
-from sinks.connections import ConnectionSettings, connected
+from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import check_topic
 from sinks.settings import SinkSettings, Text, reveal
 from sinks.tcp import acknowledge_at_once, send_at_once
-from sinks.tls import TlsSettings
+from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -47,6 +47,8 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
 
     address: ClassVar[str | None] = "server"
     target: ClassVar[str | None] = "topic"
+    synonyms: ClassVar[Mapping[str, str]] = SYNONYMS
+    without_effect: ClassVar[Mapping[str, str]] = TLS_WITHOUT_EFFECT
 
     server: Text | None = Field(
         None, description="the broker, such as 'tcp://127.0.0.1:1883', 'ssl://broker:8883' or 'broker:1883'"

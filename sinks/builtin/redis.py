@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
-from sinks.connections import ConnectionSettings, connected
+from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.dynamic import check_topic
 from sinks.json_text import json_bytes
 from sinks.settings import SinkSettings, Text, reveal
@@ -19,24 +19,13 @@ class _Server(SinkSettings, ConnectionSettings):
     """How a Redis server is reached."""
 
     address: ClassVar[str | None] = "addr"
+    synonyms: ClassVar[Mapping[str, str]] = {**SYNONYMS, "address": "addr", "expire": "expiration"}
 
     addr: Text | None = Field(None, alias="addr", description="host:port of the server")
     username: Text = Field("", description="user name")
     password: Text = Field("", description="password")
     db: int = Field(0, ge=0, description="number of the database")
     timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each batch")
-
-    @classmethod
-    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
-        """eKuiper says `address` in one sink and `addr` in the other."""
-        given = {
-            key: value
-            for key, value in data.items()
-            if not (isinstance(key, str) and key.lower() == "address")
-        }
-        if len(given) < len(data) and "addr" not in given:
-            given["addr"] = next(value for key, value in data.items() if str(key).lower() == "address")
-        return super()._without_what_has_no_effect(given)
 
     @field_validator("db", mode="before")
     @classmethod
@@ -75,7 +64,18 @@ class RedisSettings(_Server):
     data_type: Literal["string", "list"] = Field(
         "string", description="string sets the key, list pushes to its front"
     )
-    expiration: int = Field(0, ge=0, description="seconds until a key is forgotten; 0: never")
+    expiration: int = Field(0, ge=-1, description="seconds until a key is forgotten; 0 or -1: never")
+
+    @field_validator("expiration", mode="before")
+    @classmethod
+    def _seconds(cls, seconds: Any) -> Any:
+        return int(seconds) if isinstance(seconds, str) and seconds.isdecimal() else seconds
+
+    @classmethod
+    def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        """A key that is a row's column takes the rows one by one."""
+        single = {"sendSingle": True} if "field" in data else {}
+        return super()._without_what_has_no_effect({**single, **data})
 
     @model_validator(mode="after")
     def _key_is_said(self) -> Self:
@@ -86,7 +86,7 @@ class RedisSettings(_Server):
             )
         if self.field is not None and not self.send_single:
             raise ValueError("'field' takes the key from a row; add 'sendSingle: true'")
-        if self.data_type == "list" and self.expiration:
+        if self.data_type == "list" and self.expiration > 0:
             raise ValueError("'expiration' has no effect on lists")
         if self.key is not None:
             try:
@@ -196,7 +196,7 @@ class RedisSink:
             if settings.data_type == "list":
                 pipeline.lpush(key, value)
             else:
-                pipeline.set(key, value, ex=settings.expiration or None)
+                pipeline.set(key, value, ex=settings.expiration if settings.expiration > 0 else None)
 
     def _pairs(self, settings: RedisSettings, message: Message) -> list[tuple[str, bytes]]:
         if settings.key_type == "multiple":

@@ -6,7 +6,7 @@ import contextlib
 import http.client
 import logging
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlencode, urlsplit
@@ -14,12 +14,22 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from rules.durations import DurationMs
-from sinks.base import Clock, Fatal, Message, Reject, Retry, SinkContext, SinkFailure, register_sink
+from sinks.base import (
+    Clock,
+    Fatal,
+    Message,
+    Reject,
+    Retry,
+    Row,
+    SinkContext,
+    SinkFailure,
+    register_sink,
+)
 from sinks.dynamic import Target
 from sinks.json_text import json_text
 from sinks.oauth import OAuth, Tokens, template_of
-from sinks.settings import SinkSettings, Text, reveal
-from sinks.tls import TlsSettings
+from sinks.settings import SinkSettings, Text, Texts, reveal
+from sinks.tls import TLS_WITHOUT_EFFECT, TlsSettings
 from sql.errors import DataError
 
 log = logging.getLogger("penstock.sinks.rest")
@@ -38,6 +48,7 @@ _CONTENT_TYPES = {
     "javascript": "application/javascript; charset=utf-8",
     "form": "application/x-www-form-urlencoded",
 }
+_METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET", "HEAD")
 _ENCODINGS = {"gzip": "gzip", "zlib": "deflate"}
 
 
@@ -51,14 +62,18 @@ class RestSettings(SinkSettings, TlsSettings):
     address: ClassVar[str | None] = "url"
     target: ClassVar[str | None] = "url"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "url"
+    without_effect: ClassVar[Mapping[str, str]] = TLS_WITHOUT_EFFECT
 
     url: Text = Field(description="http or https; may hold '{{.field}}' after the host")
-    method: str = Field("post", description="post, put, patch, delete, get or head")
+    method: str = Field(
+        "post",
+        description="post, put, patch, delete, get or head; may be '{{.field}}' of the message's first row",
+    )
     body_type: Literal["none", "json", "text", "html", "xml", "javascript", "form"] = Field(
         "json",
         description="the content type; form sends the columns of one row as form fields; none sends no body",
     )
-    headers: dict[str, Text] = Field(
+    headers: Texts = Field(
         default_factory=dict,
         description="further request headers; with '{{.field}}' of the message's first row, or of the oAuth answer",
     )
@@ -92,7 +107,9 @@ class RestSettings(SinkSettings, TlsSettings):
     @field_validator("method")
     @classmethod
     def _method_is_known(cls, method: str) -> str:
-        if method.upper() not in ("POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"):
+        if "{{" in method:
+            template_of(method)
+        elif method.upper() not in _METHODS:
             raise ValueError(f"unknown method {method!r}; use post, put, patch, delete, get or head")
         return method
 
@@ -124,6 +141,7 @@ class RestSink:
         self._clock: Clock = context.environment.clock
         self._rule_id = context.rule_id
         self._headers = self._request_headers()
+        self._method = template_of(settings.method)
         self._dynamic = {
             name: template_of(value) for name, value in settings.headers.items() if "{{" in reveal(value)
         }
@@ -147,14 +165,19 @@ class RestSink:
         """The headers of one request: what stands in every one, and what depends on the row and the token."""
         if not self._dynamic:
             return self._headers
-        row = message.rows[0] if message.rows and isinstance(message.rows[0], dict) else {}
-        values = {**row, **(self._tokens.answer() if self._tokens else {})}
+        values = {**_first_row(message), **(self._tokens.answer() if self._tokens else {})}
         filled = {name: template.render(values, message.at_ms) for name, template in self._dynamic.items()}
         if wrong := next(
             (name for name, text in filled.items() if any(char in "\r\n\0" for char in text)), None
         ):
             raise Reject(f"header {wrong!r} would hold a line break")
         return self._headers | filled
+
+    def _method_of(self, message: Message) -> str:
+        method = self._method.render(_first_row(message), message.at_ms).upper()
+        if method not in _METHODS:
+            raise Reject(f"{method!r} is no method")
+        return method
 
     def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
         """A request for a token: status and answer."""
@@ -233,7 +256,7 @@ class RestSink:
     def _exchange(self, path: str, message: Message) -> tuple[int, str, str | None]:
         headers = self._headers_of(message)
         connection = self._connection = self._connection or self._connect(reveal(self._settings.url))
-        connection.request(self._settings.method.upper(), path, body=self._body(message), headers=headers)
+        connection.request(self._method_of(message), path, body=self._body(message), headers=headers)
         answer = connection.getresponse()
         text = answer.read(ANSWER_BYTES_MAX)
         if not answer.isclosed():
@@ -271,6 +294,10 @@ class RestSink:
                 return int(header) * 1000
             return max(0, round(parsedate_to_datetime(header).timestamp() * 1000) - self._clock.now_ms())
         return None
+
+
+def _first_row(message: Message) -> Row:
+    return message.rows[0] if message.rows and isinstance(message.rows[0], dict) else {}
 
 
 register_sink("rest", RestSettings, RestSink)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
-from sinks.connections import ConnectionSettings, connected
+from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.alchemy import Alchemy
 from sinks.databases.base import Change, Database, Kind, Refused, Unreachable
 from sinks.databases.sqlite import Sqlite, path_of
@@ -36,6 +36,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
     target: ClassVar[str | None] = "table"
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "path"
     encodes: ClassVar[bool] = False
+    synonyms: ClassVar[Mapping[str, str]] = {**SYNONYMS, "dburl": "url"}
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"format", "schemaId", "delimiter", "hasHeader", "compression"}
     )
@@ -45,7 +46,9 @@ class SqlSettings(SinkSettings, ConnectionSettings):
     )
     table: Text = Field(description="the table; may hold '{{.field}}'")
     table_data_field: str | None = Field(
-        None, min_length=1, description="the column whose value is the row, or rows"
+        None,
+        min_length=1,
+        description="the column whose value is the row, or rows; `fields` are then columns of these",
     )
     action: Literal["insert", "update", "upsert", "delete"] = Field(
         "insert", description="what is done with a row; `rowkindField` says it per row"
@@ -74,14 +77,19 @@ class SqlSettings(SinkSettings, ConnectionSettings):
 
     @model_validator(mode="after")
     def _keys_are_there(self) -> Self:
-        if self.action != "insert" and not self.keys:
+        if self.action != "insert" and not self.key_columns:
             raise ValueError(f"'action: {self.action}' needs 'keyField', the columns that find the row")
         if self.url is None and self.connection_selector is None:
             raise ValueError("'url' or 'connectionSelector' says which database")
         return self
 
     @property
-    def keys(self) -> tuple[str, ...]:
+    def row_fields(self) -> list[str] | None:
+        """`fields` are those of the rows inside `tableDataField`, where there is one."""
+        return self.fields if self.table_data_field is None else None
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
         return (self.key_field,) if isinstance(self.key_field, str) else tuple(self.key_field)
 
 
@@ -148,9 +156,11 @@ class SqlSink:
                     name: _stored(value) for name, value in data.items() if name != settings.rowkind_field
                 }
                 kind = self._kind(row)
-                if not values or (kind != "insert" and not all(key in values for key in settings.keys)):
-                    raise Refused(f"a row without {', '.join(settings.keys) or 'columns'}")
-                found.append(Change(kind, message.target, values, settings.keys))
+                if not values or (
+                    kind != "insert" and not all(key in values for key in settings.key_columns)
+                ):
+                    raise Refused(f"a row without {', '.join(settings.key_columns) or 'columns'}")
+                found.append(Change(kind, message.target, values, settings.key_columns))
         return found
 
     def _kind(self, row: Row) -> Kind:
@@ -160,7 +170,7 @@ class SqlSink:
             return self._settings.action
         if kind not in KINDS:
             raise Refused(f"'{kind}' in column {field} is none of {', '.join(KINDS)}")
-        if kind != "insert" and not self._settings.keys:
+        if kind != "insert" and not self._settings.key_columns:
             raise Refused(f"'{kind}' needs 'keyField'")
         chosen: Kind = kind
         return chosen
@@ -173,7 +183,8 @@ class SqlSink:
         found: list[Any] = data if isinstance(data, list) else [data]
         if not all(isinstance(item, dict) for item in found):
             raise Refused(f"column '{name}' holds no row")
-        return found
+        wanted = self._settings.fields
+        return found if wanted is None else [{key: item.get(key) for key in wanted} for item in found]
 
 
 def _stored(value: Any) -> Any:

@@ -39,6 +39,14 @@ def test_server_errors_are_retried_in_order(gateway: Gateway, http_peer: HttpPee
     assert delivery.stats().retried == 4
 
 
+def test_the_method_may_be_a_column(gateway: Gateway, http_peer: HttpPeer) -> None:
+    delivery = gateway.action("rest", {"url": http_peer.url, "method": "{{.m}}", "sendSingle": True})
+    delivery.submit(rows({"m": "put"}), 1)
+    delivery.submit(rows({"m": "fetch"}), 2)
+    assert dict(gateway.await_receipts(2)) == {1: "delivered", 2: "rejected"}
+    assert [request.method for request in http_peer.requests] == ["PUT"]
+
+
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_retry_after_is_honoured(gateway: Gateway, http_peer: HttpPeer, form: str) -> None:
     asked_ms = gateway.clock.monotonic_ms()

@@ -125,8 +125,10 @@ def test_an_action_for_all_rows_and_a_table_by_field(gateway: Gateway, store: St
 def test_rows_inside_of_a_column(gateway: Gateway, store: Store) -> None:
     delivery = gateway.action("sql", {"url": store.url, "table": "t", "tableDataField": "data"})
     delivery.submit(rows({"data": [{"n": 1}, {"n": 2}]}, {"data": {"n": 3}}), 1)
-    assert gateway.await_receipts(1) == [(1, "delivered")]
-    assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2, 3]
+    some = {"url": store.url, "table": "t", "tableDataField": "data", "fields": ["n"]}
+    gateway.action("sql", some).submit(rows({"data": {"n": 4, "unknown": 5}}), 2)
+    assert sorted(gateway.await_receipts(2)) == [(1, "delivered"), (2, "delivered")]
+    assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2, 3, 4]
 
 
 def test_without_the_server_all_wait(gateway: Gateway, postgres: Postgres) -> None:

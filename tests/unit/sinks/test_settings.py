@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import ssl
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from rules.compile import compile_rules
+from rules.loader import load_text, unite
 from rules.secrets import Secret
 from sinks import Environment, Fatal, SinkContext, sink_kind, sink_kinds
+from sinks.builtin.rest import RestSettings
 from sinks.connections import connected
 
 REST = {"url": "http://h/a"}
 MQTT = {"server": "tcp://h", "topic": "t"}
 MEMORY = {"topic": "t"}
 FILE = {"path": "a.jsonl"}
+INFLUX = {"addr": "http://h", "measurement": "m", "database": "d"}
+KAFKA = {"brokers": "h:1", "topic": "t"}
 NOTHING: Any = None
 
 
@@ -24,8 +31,10 @@ NOTHING: Any = None
         ("nop", {"sendSingel": True}, "sendSingel"),
         ("nop", {"enableCache": True}, "has no effect on this sink"),
         ("rest", {"url": "http://h/", "maxDiskCache": 5}, "needs 'enableCache: true'"),
-        ("rest", {"url": "http://h/", "enableCache": True, "resendPriority": 1}, "order is kept"),
-        ("nop", {"concurrency": 4}, "one worker"),
+        ("rest", {"url": "http://h/", "resendDestination": "x"}, "use a second action"),
+        ("nop", {"encryption": "aes"}, "use TLS"),
+        ("kafka", KAFKA | {"headers": "[1]"}, "the text of a JSON object"),
+        ("sql", {"dburl": "a://b", "url": "a://b", "table": "t"}, "the same property"),
         ("nop", {"batchSize": 0}, "batchSize"),
         ("nop", {"delimiter": ";"}, "need 'format: delimited'"),
         ("nop", {"format": "delimited", "dataTemplate": "x"}, "remove 'format: delimited'"),
@@ -134,6 +143,60 @@ def test_names_of_properties_are_taken_in_any_case() -> None:
     written = {"Server": "broker:1883", "TOPIC": "t", "clientId": "me", "keepAlive": 30, "sendsingle": True}
     settings = sink_kind("mqtt").settings.model_validate(written).model_dump()
     assert (settings["clientid"], settings["keepalive"], settings["send_single"]) == ("me", 30, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "read"),
+    [
+        ("sql", {"dburl": "sqlite:///a.db", "table": "t"}, {"url": "sqlite:///a.db"}),
+        ("mqtt", {"resourceId": "plant", "topic": "t"}, {"connection_selector": "plant"}),
+        ("redis", {"address": "h:1", "key": "k", "expire": "60"}, {"addr": "h:1", "expiration": 60}),
+        ("redis", {"addr": "h:1", "field": "id"}, {"send_single": True}),
+        ("redis", {"addr": "h:1", "key": "k", "dataType": "list", "expiration": -1}, {"expiration": -1}),
+        ("kafka", KAFKA | {"headers": '{"a": "{{.b}}"}'}, {"headers": {"a": "{{.b}}"}}),
+        ("influx", INFLUX | {"tags": '{"a": "b"}'}, {"tags": {"a": "b"}}),
+        ("rest", REST | {"headers": '{"A": "b"}', "tlsMinVersion": "tls1.3"}, {"headers": {"A": "b"}}),
+    ],
+)
+def test_other_spellings_of_ekuiper(name: str, written: dict[str, Any], read: dict[str, Any]) -> None:
+    settings = sink_kind(name).settings.model_validate(written).model_dump()
+    assert {key: settings[key] for key in read} == read
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        (
+            "mqtt",
+            MQTT | {"runAsync": True, "Concurrency": 4, "resendPriority": 1, "renegotiationSupport": "never"},
+        ),
+        ("kafka", KAFKA | {"kafkaBatchSize": 50, "maxAttempts": 3, "tlsMinVersion": "tls1.2"}),
+        ("file", FILE | {"interval": 1000, "checkInterval": 60_000, "rollingNamePattern": "prefix"}),
+        ("memory", MEMORY | {"keyField": "id"}),
+    ],
+)
+def test_what_changes_nothing_is_taken_and_told(name: str, settings: dict[str, Any]) -> None:
+    sink_kind(name).settings.model_validate(settings)
+    text = json.dumps({"id": "r", "sql": "SELECT * FROM m", "actions": [{name: settings}]})
+    told = [problem for problem in load_text(text, "r.json").problems if problem.code == "R201"]
+    assert len(told) == len(settings) - len({"mqtt": MQTT, "file": FILE, "memory": MEMORY}.get(name, MQTT))
+    assert all("has no effect" in problem.message for problem in told)
+
+
+def test_tls_has_a_version() -> None:
+    settings = sink_kind("rest").settings.model_validate(REST | {"tlsMinVersion": "tls1.3"})
+    assert isinstance(settings, RestSettings)
+    assert settings.tls_context().minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def test_columns_of_a_row_inside_a_column_are_not_doubted() -> None:
+    text = """
+    id: r
+    sql: SELECT data FROM m
+    actions: [sql: {url: "sqlite:///a.db", table: t, tableDataField: data, fields: [n]}]
+    """
+    loaded = unite([load_text("streams: {m: {datasource: m}}", "s.yaml"), load_text(text, "r.yaml")])
+    assert compile_rules(loaded).problems == []
 
 
 def test_a_topic_may_begin_with_a_field_behind_a_prefix() -> None:
