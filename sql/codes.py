@@ -240,7 +240,7 @@ CODES: dict[str, Code] = {
     "B604": Code(
         "a stream selector on a window without remove stream", "use a window of FROM: E#time(10 sec)"
     ),
-    "B605": Code("HAVING without groups or aggregates", "use WHERE"),
+    "B605": Code("HAVING that reads nothing of the window", "use WHERE"),
     "B606": Code("a snapshot of rows that nothing keeps", "add a window in FROM"),
     "B607": Code("DISTINCT where each event gives its own row", "add a window, or remove it"),
     "B608": Code("unidirectional without a join", "remove it"),

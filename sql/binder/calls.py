@@ -297,7 +297,12 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         )
         return _unknown()
     inner = replace(
-        place, aggregates=False, windows=False, prevs=False, name=f"the arguments of {node.name}()"
+        place,
+        aggregates=False,
+        windows=False,
+        prevs=False,
+        of_window=False,
+        name=f"the arguments of {node.name}()",
     )
     over = node.over or ast.Over()
     for order in over.order_by:
@@ -373,7 +378,9 @@ def _aggregate(
             "B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint
         )
         return _unknown()
-    inner = replace(place, aggregates=False, windows=False, name=f"the arguments of {node.name}()")
+    inner = replace(
+        place, aggregates=False, windows=False, of_window=False, name=f"the arguments of {node.name}()"
+    )
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
     if star and not (definition.whole_row or counts_rows):

@@ -73,7 +73,7 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
     ):
         error(
             "B605",
-            "HAVING without aggregates or GROUP BY has no effect",
+            "HAVING reads no column and no aggregate",
             _at(select.having, span),
             "use WHERE",
         )

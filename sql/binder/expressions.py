@@ -46,6 +46,8 @@ class Place(Record):
     prevs: bool = False
     windows: bool = False
     aliases: bool = True
+    of_window: bool = False
+    """Whether a column outside aggregates is that of the window's first event."""
     builtins: dict[str, Type] = field(default_factory=dict)
     outside: str | None = None
     """The alias being defined: inside its own definition the name means the column."""
@@ -106,6 +108,8 @@ class ExpressionBinder:
         return Const(node.value, type=type_of(node.value), span=node.span)
 
     def _column(self, node: ast.Column, place: Place) -> Bound:
+        if place.of_window:
+            return self.bind(ast.Call("first", (node,), span=node.span), replace(place, of_window=False))
         if self._parameters and node.name == self._parameters[-1] and node.table is None:
             return LambdaRead(span=node.span)
         if self._parameters and node.table == self._parameters[-1]:

@@ -87,7 +87,8 @@ def with_own_times(plan: Plan) -> Plan:
     """The plan with event_time() of the rows that a window shows remembered with each event, as `latest`
     remembers a value; without this it is the end of the window, which is right beside aggregates, in groups
     and in joins."""
-    shows_events = plan.mode == "sample" and plan.row_kind == "plain" and not plan.joins
+    shows_events = plan.mode == "sample" and not plan.joins
+    shows_events = shows_events and (plan.row_kind == "plain" or plan.judges_windows)
     if not shows_events or any(hit.name in AGGREGATE_HITS for hit in plan.hits):
         return plan
     time = Slot("event_time", type=Type.INTEGER)

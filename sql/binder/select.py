@@ -135,7 +135,8 @@ class SelectBinder:
         spreads = SpreadBinder(binder, SELECT)
         items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
         items = self._with_fixed_keys(items_of.bind(spreads))
-        having = binder.condition(select.having, HAVING)
+        judges = self.mode == "sample" and not (group_by or binder.aggregates or binder.hits)
+        having = binder.condition(select.having, replace(HAVING, of_window=judges))
         order_by = tuple(
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by

@@ -351,7 +351,7 @@ def _without_constant(growths: list[str]) -> list[str]:
 def _rows_of_a_sample(plan: Plan) -> str:
     if plan.group_by:
         return "a row for each group"
-    return "one row" if plan.aggregates else "every row of the window"
+    return "one row" if plan.aggregates and not plan.judges_windows else "every row of the window"
 
 
 def unbounded(plan: Plan) -> list[str]:

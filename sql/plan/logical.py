@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from sql.errors import NOWHERE, Problem, Span
-from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Read
+from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Read, Slot
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
 from sql.plan.recognize import RecognizePlan
@@ -336,6 +336,21 @@ class Plan(Record, dict=True):
     def columns(self, stream: str) -> frozenset[str] | None:
         """The columns of `stream` the query reads; None when it needs the whole message."""
         return self.reads.get(stream, frozenset())
+
+    @property
+    def judges_windows(self) -> bool:
+        """Whether HAVING decides about whole windows, of which then all rows are shown: where nothing is grouped
+        and no aggregate is selected."""
+        shown = (*(item.value for item in self.items), *(order.value for order in self.order_by))
+        return (
+            self.mode == "sample"
+            and self.having is not None
+            and bool(self.aggregates)
+            and not (self.group_by or self.hits)
+            and not any(
+                isinstance(node, Slot) and node.kind == "aggregate" for value in shown for node in value.walk()
+            )
+        )
 
     @property
     def insert_into(self) -> str | None:

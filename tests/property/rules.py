@@ -209,8 +209,7 @@ def kuiper_rules(draw: st.DrawFn, event_time: bool = False) -> Rule:
     text = f"SELECT {', '.join(items)} FROM m" + _maybe(draw, " WHERE {}", CONDITIONS)
     text += f" GROUP BY {group}{window}" + _maybe(draw, " FILTER(WHERE {})", CONDITIONS, 5)
     text += _maybe(draw, "{}", PARTITIONS[: 2 if "SLIDING" in window else 1], 6)
-    if kind not in ("star", "columns"):
-        text += _maybe(draw, " HAVING {}", HAVINGS, 4)
+    text += _maybe(draw, " HAVING {}", HAVINGS, 4)
     text += _maybe(draw, " ORDER BY {}", ("k, n", "v DESC", "count(*) DESC, k"[: 16 if group else 13]), 4)
     text += _maybe(draw, " LIMIT {}", ("1", "2"), 6)
     options = draw(_options(event_time))

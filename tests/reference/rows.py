@@ -67,7 +67,7 @@ class Values:
             case "event_time":
                 return (
                     self.window["end"]
-                    if self.window and self.plan.aggregates
+                    if self.window and self.plan.aggregates and not self.plan.judges_windows
                     else self.event and self.event.time_ms
                 )
             case "istream":

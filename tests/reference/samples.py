@@ -79,7 +79,7 @@ def rows_of(plan: Plan, sample: Sample) -> list[Row]:
     """WHERE, then GROUP BY, aggregates and the rest. An empty window gives nothing."""
     kept = [event for event in sample.members if _true(plan.where, event)]
     bounds = {"start": sample.start_ms, "end": sample.end_ms, "trigger": sample.at_ms}
-    if not plan.aggregates and not plan.group_by:
+    if plan.judges_windows or not (plan.aggregates or plan.group_by):
         return output(plan, [Values(plan, kept, event, bounds) for event in kept])
     # A plain column of a grouped row is that of the group's first row.
     return output(

@@ -19,7 +19,7 @@ from typing import Any
 from sql.algebra.sample.content import Content, Entries
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.panes import Panes
-from sql.algebra.sample.rows import Joined, Rows
+from sql.algebra.sample.rows import Joined, Judged, Rows
 from sql.algebra.sample.running.content import Running
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.tap import Tap
@@ -96,7 +96,7 @@ def compose(
     """
     assert plan.window is not None
     entries = Entries(len(plan.analytics) if _shows_analytics(plan) else 0, make_row)
-    is_fresh = bool(plan.joins) or "WHERE" in hits.by_clause
+    is_fresh = bool(plan.joins) or "WHERE" in hits.by_clause or plan.judges_windows
     content = _content(
         plan,
         plan.window,
@@ -144,6 +144,9 @@ def _content(
     empty = _empty_row(plan, make_row) if plan.options.emit_empty and not plan.group_by else None
     calls, limit = plan.aggregates, plan.options.max_groups
     counts = plan.options.emit_empty
+    if plan.judges_windows:
+        judged = Folded(calls, (), entries, limit, counts=False, shows_empty=None)
+        return Judged(Rows(entries, leaves=False), judged)
     if at_once:
         return Folded(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     if (

@@ -78,6 +78,49 @@ class Rows(Content):
             p.times.extend(state["times"])
 
 
+class Judged(Content):
+    """All rows of a window, each beside the aggregates over the whole of it."""
+
+    def __init__(self, rows: Rows, whole: Content) -> None:
+        self.rows = rows
+        self.whole = whole
+        self.slots = {**rows.slots, **whole.slots}
+
+    def write_helpers(self, loop: Loop) -> None:
+        self.whole.write_helpers(loop)
+
+    def generated(self, functions: dict[str, Any]) -> None:
+        self.whole.generated(functions)
+
+    def write_enter(self, loop: Loop) -> None:
+        self.whole.write_enter(loop)
+        self.rows.write_enter(loop)
+
+    def sample(self, p: Any) -> Sample:
+        values = [found for _, found in self.whole.sample(p)]
+        return [(entry, values[0]) for entry, _ in self.rows.sample(p)] if values else []
+
+    def clear(self, p: Any) -> None:
+        self.rows.clear(p)
+        self.whole.clear(p)
+
+    def is_empty(self, p: Any) -> bool:
+        return self.rows.is_empty(p)
+
+    def retained(self, p: Any) -> int:
+        return self.rows.retained(p)
+
+    def held(self, p: Any) -> Iterable[Any]:
+        return self.whole.held(p)
+
+    def pack(self, p: Any) -> Any:
+        return {"rows": self.rows.pack(p), "whole": self.whole.pack(p)}
+
+    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+        self.rows.unpack(p, state["rows"], store)
+        self.whole.unpack(p, state["whole"], store)
+
+
 class Joined(Rows):
     """Events whose sample is evaluated from the beginning: they are joined, or WHERE
     asks what was shown before.
