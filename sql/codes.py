@@ -264,6 +264,10 @@ CODES: dict[str, Code] = {
         "warning: a column of a join that any of several streams may have",
         "qualify it with its stream: m.temp",
     ),
+    "B709": Code(
+        "warning: processing time, for one of several streams has no time stamps",
+        'declare it: WITH (…, TIMESTAMP="ts"); or isEventTime: false',
+    ),
     "B711": Code("warning: an every inside an every", "keep one of them"),
     "B712": Code("warning: keys of every-distinct are remembered for ever", "give it a period"),
     "B713": Code("warning: one side of an OR ends the every of the other", "write every (a or b)"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+from decimal import Decimal
 from typing import Any
 
 from sql.errors import DataError
@@ -127,19 +128,29 @@ def describe(value: Any) -> str:
 def as_text(value: Any) -> str:
     """A scalar as text, as `cast(x, 'string')` gives it: `true`, `1`, `1.5`. Bytes must be UTF-8.
 
-    >>> as_text(True), as_text(20), as_text(1.5)
-    ('true', '20', '1.5')
+    >>> as_text(True), as_text(20), as_text(20.0), as_text(1e-7)
+    ('true', '20', '20', '0.0000001')
     """
     kind = value.__class__
     if kind is str:
         return str(value)
     if kind is bool:
         return "true" if value else "false"
-    if kind is int or kind is float:
+    if kind is int:
         return repr(value)
+    if kind is float:
+        return _float_text(value)
     if kind is bytes:
         return str(value, "utf-8")
     raise DataError(f"{describe(value)} has no text form; use to_json(x)")
+
+
+def _float_text(value: float) -> str:
+    """The fewest digits that mean this number, without exponent; a whole one as a whole number."""
+    text = repr(value)
+    if "e" in text:
+        text = format(Decimal(text), "f")
+    return text.removesuffix(".0")
 
 
 # --- keys ---------------------------------------------------------------------------------------------------

@@ -240,7 +240,12 @@ def _filtered(make: Callable[[Removal], Accumulator]) -> Callable[[Removal], Acc
     return lambda removal: Filtered(make(removal))
 
 
-X = Parameter("x")
+def _check_ordered(value: Any) -> None:
+    if value.__class__ not in (int, float, str):
+        raise DataError(f"min and max take numbers or text, not {describe(value)}")
+
+
+X = Parameter("x", check=_check_ordered)
 FILTER = Parameter("filter", Type.BOOLEAN)
 
 for _name, _make, _what, _of_numbers, _inline in (

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 BARE = ("current_timestamp",)
 """Functions that EPL writes without parentheses."""
 
+MQTT_FIELDS = ("topic", "messageid", "qos", "retained")
+"""What mqtt() knows of a message."""
+
 WINDOW_FUNCTIONS = {"window_start": "start", "window_end": "end", "window_trigger": "trigger"}
 
 PREVS = {"prev": (1, 2), "prior": (1, 2), "prevtail": (1, 2), "prevcount": (1, 1), "prevwindow": (1, 1)}
@@ -207,6 +210,9 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
             "B321", f"{node.name}() takes the name of a metadata field, e.g. {node.name}(topic)", asked.span
         )
         return _unknown()
+    if node.name == "mqtt" and path[-1] not in MQTT_FIELDS:
+        fields = ", ".join(MQTT_FIELDS)
+        binder.problems.error("B321", f"mqtt() knows {fields} of a message, not '{path[-1]}'", asked.span)
     table = path[0] if len(path) > 1 and binder.scope.source_named(path[0]) is not None else None
     bound = binder.scope.meta(node.span, _meta_source(binder, node, table, path[-1]))
     for name in path if table is None else path[1:]:
@@ -338,8 +344,8 @@ def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) 
                 bound, wanted, f"argument {index + 1} of {node.name}() is a {wanted.value}", arg.span
             )
             out.append(bound)
-            if node.name == "lag" and index == 1 and isinstance(bound, Const) and not _is_count(bound.value):
-                binder.problems.error("B307", "lag() counts back at least 1 row", arg.span)
+            if node.name == "lag" and index == 1:
+                _check_rows_back(binder, bound, arg.span)
         elif node.name == "acc_count" and not index:
             out.append(Const(1, type=Type.INTEGER, span=arg.span))  # every row counts
         elif node.name == "had_changed" and index:
@@ -352,8 +358,12 @@ def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) 
     return out
 
 
-def _is_count(value: Any) -> bool:
-    return value is None or value.__class__ is not int or value > 0
+def _check_rows_back(binder: ExpressionBinder, bound: Bound, span: Span) -> None:
+    """How many rows lag() counts back is known beforehand."""
+    if any(isinstance(node, Read) for node in bound.walk()):
+        binder.problems.error("B312", "lag() needs a constant number of rows", span)
+    elif isinstance(bound, Const) and bound.value.__class__ is int and bound.value < 1:
+        binder.problems.error("B307", "lag() counts back at least 1 row", span)
 
 
 def _analytic_type(name: str, index: int) -> Type:
@@ -362,6 +372,8 @@ def _analytic_type(name: str, index: int) -> Type:
         return Type.ANY if index else Type.BOOLEAN
     if name == "lag":
         return (Type.ANY, Type.INTEGER, Type.ANY, Type.BOOLEAN)[index]
+    if name.startswith("acc") and name != "acc_count" and not index:
+        return Type.NUMBER
     return Type.BOOLEAN if name.startswith("acc") and index else Type.ANY
 
 
@@ -452,4 +464,6 @@ def _check_aggregate_types(
             continue
         parameter = definition.parameters[min(index, len(definition.parameters) - 1)]
         what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
-        binder.expect(value, parameter.type, what, value.span if value.span.end else node.span)
+        span = value.span if value.span.end else node.span
+        binder.expect(value, parameter.type, what, span)
+        check_literal(binder, parameter, value, span)

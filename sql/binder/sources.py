@@ -278,7 +278,10 @@ class SourceBinder:
         return round(age * 1000), round(every * 1000)
 
     def timestamps(self) -> dict[str, tuple[str, str | None]]:
-        """The time stamps of the streams, if the rule runs in event time: all have one, or none."""
+        """The time stamps of the streams, if the rule runs in event time: all have one, or none.
+
+        A rule that does not say `isEventTime` runs in processing time where a stream has none.
+        """
         wanted = self.options.event_time
         flowing = {
             stream.name: stream
@@ -293,15 +296,22 @@ class SourceBinder:
         }
         if wanted is False or not (found or wanted):
             return {}
-        for name in flowing:
-            if name not in found:
-                hint = 'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false'
-                self.problems.error(
-                    "B403",
-                    f"event time needs a timestamp column, and stream '{name}' has none",
-                    self.select.span,
-                    hint,
-                )
+        without = [name for name in flowing if name not in found]
+        if without and wanted is None:
+            self.problems.warn(
+                "B709",
+                f"the rule runs in processing time: stream '{without[0]}' has no timestamp column",
+                self.select.span,
+                'declare it: WITH (…, TIMESTAMP="ts"); or say so with isEventTime: false',
+            )
+            return {}
+        for name in without:
+            self.problems.error(
+                "B403",
+                f"event time needs a timestamp column, and stream '{name}' has none",
+                self.select.span,
+                'declare it: WITH (…, TIMESTAMP="ts"), or set isEventTime: false',
+            )
         for stream, reads in zip(self.streams, self._stream_reads(), strict=False):
             if stream.name in found and reads is not None:
                 reads.add(found[stream.name][0])

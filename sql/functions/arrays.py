@@ -222,6 +222,13 @@ def _distinct(items: Iterable[Any]) -> list[Any]:
     return list(first.values())
 
 
+def _ordered(item: Any) -> Any:
+    """An element that may be the largest."""
+    if item is None or item.__class__ in (int, float, str):
+        return item
+    raise DataError(f"the largest and the smallest are numbers or text, not {describe(item)}")
+
+
 @function(
     "array_max",
     category="array",
@@ -229,9 +236,10 @@ def _distinct(items: Iterable[Any]) -> list[Any]:
     examples=(("array_max(parse_json('[1, null, 3]'))", 3), ("array_max(parse_json('[]'))", None)),
 )
 def array_max(array: Array) -> Any:
-    """The largest element, NULLs skipped; NULL if there is none. Elements of different types are an error."""
+    """The largest number or text, NULLs skipped; NULL if there is none. Other elements, and both at once, are
+    an error."""
     largest = None
-    for item in array:
+    for item in map(_ordered, array):
         if item is not None and (largest is None or less(largest, item)):
             largest = item
     return largest
@@ -244,10 +252,10 @@ def array_max(array: Array) -> Any:
     examples=(("array_min(parse_json('[2, null, 1]'))", 1),),
 )
 def array_min(array: Array) -> Any:
-    """The smallest element, NULLs skipped; NULL if there is none. Elements of
-    different types are an error."""
+    """The smallest number or text, NULLs skipped; NULL if there is none. Other elements, and both at once, are
+    an error."""
     smallest = None
-    for item in array:
+    for item in map(_ordered, array):
         if item is not None and (smallest is None or less(item, smallest)):
             smallest = item
     return smallest

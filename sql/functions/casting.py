@@ -112,6 +112,8 @@ def known_type(name: str) -> Type:
             did_you_mean(name, type_names()) or "it takes bigint, float, string, boolean, datetime or bytea"
         )
         raise DataError(f"cast() knows no type '{name}'; {hint}")
+    if found is not Type.DATETIME and found not in _CONVERSIONS:
+        raise DataError(f"nothing can be cast to {found.value}; parse_json(x) reads a text")
     return found
 
 

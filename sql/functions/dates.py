@@ -158,12 +158,12 @@ def _duration_ms(text: str) -> int:
     ),
 )
 def date_calc(context: Context, value: Time, duration: str) -> str:
-    """The time a duration later, as text; units are h m s ms us ns, a leading minus goes
+    """The time a duration later, as text to the second; units are h m s ms us ns, a leading minus goes
     back. Hours are elapsed."""
     found = moment(value, context.zone)
     # Through UTC: adding to local time would add wall-clock hours, which differ from elapsed
     # ones at a clock change.
-    return as_text(moment(epoch_ms(found) + _duration_ms(duration), found.tzinfo or context.zone))
+    return as_text(moment(epoch_ms(found) + _duration_ms(duration), found.tzinfo or context.zone), 0)
 
 
 @function(

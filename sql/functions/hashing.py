@@ -59,10 +59,10 @@ _hash("sha512", 512, ("substring(sha512('abc'), 0, 16)", "ddaf35a193617aba"))
     category="hash",
     returns=Type.STRING,
     parameters=(DATA,),
-    examples=(("crc32('123456789')", "cbf43926"),),
+    examples=(("crc32('123456789')", "cbf43926"), ("crc32('')", "0")),
 )
 def crc32(value: Any) -> str:
-    """The CRC-32 checksum (IEEE polynomial) as 8 hexadecimal digits."""
+    """The CRC-32 checksum (IEEE polynomial) as a hexadecimal number of up to 8 digits."""
     from binascii import crc32 as checksum
 
-    return f"{checksum(_hashed(value, 'crc32')):08x}"
+    return f"{checksum(_hashed(value, 'crc32')):x}"

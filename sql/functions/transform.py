@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sql.errors import DataError
@@ -10,6 +11,8 @@ from sql.functions.hashing import DATA, octets
 from sql.functions.limits import DECOMPRESSED_BYTES_MAX, INTEGER_BITS_MAX, within
 from sql.functions.registry import Parameter, function
 from sql.types import Type, describe
+
+_HEXADECIMAL = re.compile(r"-?(0[xX]-?)?[0-9a-fA-F]+")
 
 _WINDOW_BITS = {"zlib": 15, "gzip": 31, "flate": -15}
 """zlib's own code for the container: zlib and gzip headers, or none."""
@@ -147,10 +150,9 @@ def _zstandard() -> Any:
 def hex2dec(text: str) -> int:
     """The integer of a hexadecimal text, with or without `0x`."""
     within(len(text) * 4, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
-    try:
-        return int(text.replace("_", "?"), 16)
-    except ValueError:
-        raise DataError(f"{describe(text)} is not a hexadecimal number") from None
+    if not _HEXADECIMAL.fullmatch(text):
+        raise DataError(f"{describe(text)} is not a hexadecimal number")
+    return int(text.lower().replace("0x-", "-0x", 1), 16)
 
 
 @function(
@@ -158,11 +160,11 @@ def hex2dec(text: str) -> int:
     category="transform",
     returns=Type.STRING,
     parameters=(Parameter("n", Type.INTEGER),),
-    examples=(("dec2hex(16)", "0x10"), ("dec2hex(-255)", "-0xff")),
+    examples=(("dec2hex(16)", "0x10"), ("dec2hex(-255)", "0x-ff"), ("hex2dec(dec2hex(-255))", -255)),
 )
 def dec2hex(n: int) -> str:
-    """The integer as hexadecimal text with `0x`."""
-    return hex(n)
+    """The integer as hexadecimal text behind `0x`."""
+    return f"0x{n:x}"
 
 
 @function(

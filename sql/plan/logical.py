@@ -348,7 +348,9 @@ class Plan(Record, dict=True):
             and bool(self.aggregates)
             and not (self.group_by or self.hits)
             and not any(
-                isinstance(node, Slot) and node.kind == "aggregate" for value in shown for node in value.walk()
+                isinstance(node, Slot) and node.kind == "aggregate"
+                for value in shown
+                for node in value.walk()
             )
         )
 

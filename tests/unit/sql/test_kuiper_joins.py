@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, SqlError, plan_rule
+from sql import Catalog, RuleOptions, SqlError, plan_rule
 from tests.conformance.catalog import define
 from tests.unit.sql.kuiper import emissions, errors, refusal, rows
 
@@ -134,16 +134,21 @@ def test_event_time_takes_the_slower_stream() -> None:
     ]
 
 
-def test_event_time_of_a_stream_without_time_stamps_is_refused() -> None:
+def test_streams_with_and_without_time_stamps_are_joined_in_processing_time() -> None:
     ddl = (
         'CREATE STREAM a () WITH (DATASOURCE="a", TIMESTAMP="ts"); CREATE STREAM b () WITH (DATASOURCE="b");'
     )
     sql = "SELECT a.v FROM a INNER JOIN b ON a.id = b.id GROUP BY TUMBLINGWINDOW(ss, 1)"
-    code, _, message = refusal(sql, ddl=ddl)
+    code, _, message = refusal(sql, ddl=ddl, event_time=True)
     assert code == "B403" and "'b'" in message
-    assert rows(
-        sql, ("a", 1, {"id": 1, "v": 1}), ("b", 1, {"id": 1}), (1000,), ddl=ddl, event_time=False
-    ) == [[{"v": 1}]]
+    for event_time in (None, False):
+        found = rows(
+            sql, ("a", 1, {"id": 1, "v": 1}), ("b", 1, {"id": 1}), (1000,), ddl=ddl, event_time=event_time
+        )
+        assert found == [[{"v": 1}]]
+        plan = plan_rule(sql, define(Catalog(), ddl), RuleOptions(event_time=event_time))
+        codes = [problem.code for problem in plan.warnings]
+        assert codes == ([] if event_time is False else ["B709"])
 
 
 def test_a_pair_that_cannot_be_compared_is_an_error_event() -> None:
