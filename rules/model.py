@@ -125,14 +125,14 @@ does not fit the plan."""
 class ActionKind(Record):
     """A registered action: the model of its settings, and how they are bound to a plan, if they are."""
 
-    settings: type[BaseModel]
+    settings: type[Model]
     bind: Bind | None = None
 
 
 _actions: dict[str, ActionKind] = {}
 
 
-def register_action(name: str, settings: type[BaseModel], bind: Bind | None = None) -> None:
+def register_action(name: str, settings: type[Model], bind: Bind | None = None) -> None:
     """Make `name` usable as an action, with settings of this model. Registering the same
     kind again does nothing.
 
@@ -148,7 +148,7 @@ def action_kind(name: str) -> ActionKind | None:
     return _actions.get(name)
 
 
-def action_settings(name: str) -> type[BaseModel] | None:
+def action_settings(name: str) -> type[Model] | None:
     """The settings model of an action; None for an unknown one."""
     kind = _actions.get(name)
     return kind.settings if kind else None

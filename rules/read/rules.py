@@ -197,9 +197,9 @@ def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action |
             reading.report.note("R108", str(reason), span, "the gateway must have it")
         else:
             reading.report.error("R108", str(reason), span)
-    for key, reason in _without_effect(model, data):
-        span = reading.document.key_span((*path, key))
-        reading.report.note("R201", f"'{key}' has no effect: {reason}", span)
+    for name, without in _without_effect(model, data):
+        span = reading.document.key_span((*path, name))
+        reading.report.note("R201", f"'{name}' has no effect: {without}", span)
     before = len(reading.report.found)
     settings = validate(model, resolved, reading.document, path, reading.report)
     # What an unresolved text breaks further on is no second problem.
