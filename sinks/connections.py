@@ -29,33 +29,39 @@ class ConnectionSettings(Model):
     )
 
 
-def connected(settings: Settings, name: str | None, context: SinkContext) -> Settings:
-    """The settings completed by the connection `name`; what is written in the action wins.
+class BadConnection(ValueError):
+    """A connection that is not there, or whose settings do not fit."""
 
-    eKuiper writes `kind.name`; the kind may be left out here, and a connection may be called either way.
-    Raises `Fatal` where there is no such connection, or its settings do not fit.
-    """
+
+def connected(settings: Settings, name: str | None, context: SinkContext) -> Settings:
+    """The settings completed by the connection `name`. Raises `Fatal` where it cannot be."""
     if name is None:
         return settings
-    connections = context.environment.connections
+    try:
+        return completed(settings, name, context.environment.connections)
+    except BadConnection as failure:
+        raise Fatal(str(failure)) from None
+
+
+def completed(settings: Settings, name: str, connections: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """The settings with those of a connection where nothing is written. Raises `BadConnection`.
+
+    eKuiper writes `kind.name`; the kind may be left out here, and a connection may be called either way.
+    """
     found = connections.get(name, connections.get(name.partition(".")[2]))
     if found is None:
         hint = did_you_mean(name, connections) or f"it has {', '.join(sorted(connections)) or 'none'}"
-        raise Fatal(f"connection '{name}' is not in the gateway's configuration: {hint}")
+        raise BadConnection(f"connection '{name}' is not in the gateway's configuration: {hint}")
     given = {
         field.alias or key: getattr(settings, key)
         for key, field in type(settings).model_fields.items()
         if key in settings.model_fields_set
     }
-    return _completed(settings, {**_that_it_knows(type(settings), found), **given}, name)
-
-
-def _completed(settings: Settings, values: Mapping[str, Any], name: str) -> Settings:
     try:
-        return type(settings).model_validate(values)
+        return type(settings).model_validate({**_that_it_knows(type(settings), found), **given})
     except ValidationError as failure:
         reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in failure.errors())
-        raise Fatal(f"connection '{name}' does not fit: {reasons}") from None
+        raise BadConnection(f"connection '{name}' does not fit: {reasons}") from None
 
 
 def _that_it_knows(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edge.commands.shared import recorded, rule_arguments, watching
+
+if TYPE_CHECKING:
+    from rules.compile import Compiled
+    from rules.problems import FileProblem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="json: one array for programs; github: annotations of GitHub Actions",
     )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="configuration of the gateway that is to run the rules: names of connections are looked up in it",
+    )
     watching.add_watch(parser)
 
 
@@ -37,7 +50,9 @@ def _check(arguments: argparse.Namespace) -> int:
     from rules.problems import in_order
 
     samples = dict(recorded.columns_of(text) for text in arguments.sample)
-    problems = in_order([*problems, *lint(compiled, samples)])
+    problems = in_order(
+        [*problems, *lint(compiled, samples), *_beyond_configuration(compiled, arguments.config)]
+    )
 
     if problems or arguments.format == "json":
         print(FORMATS[arguments.format](problems))
@@ -51,3 +66,20 @@ def _check(arguments: argparse.Namespace) -> int:
         }
         print(", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()))
     return 1 if errors else 0
+
+
+def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[FileProblem]:
+    """What the rules name that this configuration does not have, or does not allow."""
+    if path is None:
+        return
+    from edge.config import load
+    from edge.deploy.configured import configured_problems, connection_problems
+    from edge.deploy.outgoing import outgoing_problems
+    from edge.intake.sources.registry import Configured
+
+    config = load(path)
+    configured = Configured(config.sources, config.sink_connections)
+    streams = [stream for file in compiled.loaded.files for stream in file.streams]
+    yield from configured_problems(streams, compiled.catalog, configured)
+    yield from connection_problems(compiled.rules.values(), configured)
+    yield from outgoing_problems(compiled, streams, config.outgoing.allow)

@@ -1,5 +1,5 @@
-"""What streams and lookup tables take from the gateway's configuration: names that it does not have are errors,
-with their place.
+"""What streams, lookup tables and actions take from the gateway's configuration: names that it does not have are
+errors, with their place.
 
 CONF_KEY of an MQTT stream names a section of `sources.mqtt`, or one of the `connections`. A gateway reads one
 broker, whose session keeps what was not acknowledged: a name that stands for another one is an error too, for
@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from edge.deploy.outgoing import place_of
 from edge.deploy.stream_types import MQTT, is_store, stream_type
 from edge.intake.sources.known import source_kind
 from edge.intake.sources.mqtt_client import address
 from edge.intake.sources.registry import BadSource, Configured, settings_of
 from edge.lookups.kinds import kinds
+from rules.compile import CompiledRule
 from rules.problems import FileProblem
 from rules.reading import LoadedStream
+from sinks.connections import BadConnection, ConnectionSettings, completed
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Span, did_you_mean
 
@@ -34,6 +37,23 @@ def configured_problems(
             spans = [item.span for item in loaded.statement.options if item.key.upper() == option]
             place = spans[0] if spans else Span(0, 1)
             found.append(loaded.problem(Problem("E101", message, place, hint)))
+    return found
+
+
+def connection_problems(rules: Iterable[CompiledRule], configured: Configured) -> list[FileProblem]:
+    """The problems of actions that name a connection, where the configuration is known."""
+    found = []
+    for compiled in rules:
+        loaded = compiled.rule
+        for action in (*loaded.actions, *loaded.late, *loaded.error):
+            settings = action.settings
+            if not isinstance(settings, ConnectionSettings) or settings.connection_selector is None:
+                continue
+            try:
+                completed(settings, settings.connection_selector, configured.connections)
+            except BadConnection as failure:
+                span = place_of(loaded, (*action.path, SELECTOR))
+                found.append(loaded.reading.problem_at(Problem("E104", str(failure)), span))
     return found
 
 

@@ -54,7 +54,7 @@ def _of_rule(loaded: LoadedRule, allow: Sequence[str]) -> Iterator[FileProblem]:
             if not is_allowed(address, allow):
                 # The address is not quoted: it may be a secret.
                 message = f"'{path[-1]}' leads to a host that this gateway may not talk to"
-                span = _span(loaded, (*action.path, *path))
+                span = place_of(loaded, (*action.path, *path))
                 yield loaded.reading.problem_at(Problem("E103", message, hint=HINT), span)
 
 
@@ -63,7 +63,8 @@ def _addresses(action: Action) -> Iterator[tuple[Path, str]]:
         yield from action.settings.addresses()
 
 
-def _span(loaded: LoadedRule, path: Path) -> Span:
+def place_of(loaded: LoadedRule, path: Path) -> Span:
+    """Where a value of a rule is written, or what is around it."""
     document = loaded.reading.document
     while path and path not in document.places:
         path = path[:-1]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edge.deploy.circles import circle_problems
-from edge.deploy.configured import configured_problems
+from edge.deploy.configured import configured_problems, connection_problems
 from edge.deploy.outgoing import outgoing_problems
 from edge.deploy.stream_types import stream_problems
 from edge.deploy.watch import stamp
@@ -100,7 +100,11 @@ class RuleFiles:
             compiled, found = self._compile(used)
             if self.configured is not None:
                 streams = [stream for file in used.values() for stream in file.streams]
-                found = [*found, *configured_problems(streams, compiled.catalog, self.configured)]
+                found = [
+                    *found,
+                    *configured_problems(streams, compiled.catalog, self.configured),
+                    *connection_problems(compiled.rules.values(), self.configured),
+                ]
             told += [problem for problem in found if used.get(problem.path) is current.get(problem.path)]
             failed = {problem.path for problem in found if problem.is_error} & used.keys()
             if not failed:

@@ -13,6 +13,10 @@ GATEWAY_CODES = {
         "warning: rules that feed each other in a circle",
         "write to another stream, or end it by a condition",
     ),
+    "E104": (
+        "an action's connection that the gateway does not have",
+        "add it to `connections` of the configuration",
+    ),
     "E103": ("an address that outgoing.allow does not list", "list its host in the gateway's configuration"),
 }
 """Codes of the gateway itself."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from edge.cli import main
 from edge.deploy.rule_files import RuleFiles
 from edge.intake.sources.registry import Configured
 from rules.secrets import Secrets
@@ -13,7 +14,7 @@ from rules.secrets import Secrets
 CONFIGURED = Configured(
     {"httppull": {"plant": {"url": "http://h"}}, "mqtt": {"near": {"connectionSelector": "mqtt"}, "plain": {}}},
     {"mqtt": {"server": "mqtt://broker:1883"}, "far": {"server": "tcp://other:1883"},
-     "same": {"server": "tcp://broker:1883"}, "db": {"url": "sqlite:///a.db"}},
+     "same": {"server": "tcp://broker:1883"}, "db": {"url": "sqlite:///a.db"}, "bad": {"url": "x"}},
 )  # fmt: skip
 
 
@@ -46,6 +47,42 @@ def test_connections_of_lookup_tables(tmp_path: Path, connection: str, is_known:
     found = errors(tmp_path, text)
     assert (found == []) == is_known, found
     assert is_known or f"connection '{connection}'" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        ("mqtt: {topic: t, connectionSelector: far}", None),
+        ("mqtt: {topic: t, ConnectionSelector: mqtt.far}", None),
+        (
+            "mqtt: {topic: t, connectionSelector: fra}",
+            "connection 'fra' is not in the gateway's configuration",
+        ),
+        ("sql: {table: t, resourceId: db}", None),
+        ("sql: {table: t, connectionSelector: bad}", "connection 'bad' does not fit: url:"),
+    ],
+)
+def test_connections_of_actions(tmp_path: Path, action: str, message: str | None) -> None:
+    text = (
+        "streams: {s: {datasource: t}}\nrules:\n  r:\n    sql: SELECT a FROM s\n    actions: [log: {}]\n"
+        f"    error:\n      - {action}\n"
+    )
+    found = errors(tmp_path, text)
+    assert found == [] if message is None else len(found) == 1 and message in found[0], found
+    place = action.find("connectionSelector: ")
+    assert message is None or found[0].startswith(f":7:{9 + place + len('connectionSelector: ')}: E104"), (
+        found
+    )
+
+
+def test_check_looks_names_up_in_a_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules, configuration = tmp_path / "r.yaml", tmp_path / "gateway.yaml"
+    rules.write_text("id: r\nsql: SELECT * FROM s\nactions: [mqtt: {topic: t, connectionSelector: far}]\n")
+    (tmp_path / "s.sql").write_text('CREATE STREAM s () WITH (DATASOURCE="t", CONF_KEY="near");')
+    configuration.write_text("connections: {near: {}, fat: {server: 'tcp://h'}}\noutgoing: {allow: [h]}\n")
+    assert main(["check", str(rules)]) == 0
+    assert main(["check", str(rules), "--config", str(configuration)]) == 1
+    assert f"{rules}:3:48: E104 connection 'far'" in capsys.readouterr().out
 
 
 def errors(folder: Path, text: str) -> list[str]:
