@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sinks.template.functions.registry import Function
-from sinks.template.values import kind_of, print_value
+from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
 from sql.functions.limits import ELEMENTS_MAX
 from sql.types import key_of
@@ -42,6 +42,16 @@ def _until(count: Any) -> list[int]:
     return list(range(count))
 
 
+def _picked(value: Any, names: tuple[Any, ...], *, wanted: bool) -> dict[str, Any]:
+    """The entries whose names are among these, or are not."""
+    return {key: item for key, item in value.items() if (key in names) == wanted}
+
+
+def _merge(*objects: Any) -> dict[str, Any]:
+    """One object of several; the entries of the first win."""
+    return {key: item for value in reversed(objects) for key, item in _object(value, "merge").items()}
+
+
 FUNCTIONS: dict[str, Function] = {
     "list": Function(lambda *values: list(values), 0, None),
     "first": Function(lambda value: next(iter(_list(value, "first")), None), 1, 1),
@@ -55,12 +65,16 @@ FUNCTIONS: dict[str, Function] = {
     ),
     "reverse": Function(lambda value: _list(value, "reverse")[::-1], 1, 1),
     "uniq": Function(_uniq, 1, 1),
+    "compact": Function(lambda value: [item for item in _list(value, "compact") if is_true(item)], 1, 1),
     "sortAlpha": Function(lambda value: sorted(map(print_value, _list(value, "sortAlpha"))), 1, 1),
     "has": Function(lambda item, value: key_of(item) in set(map(key_of, _list(value, "has"))), 2, 2),
     "until": Function(_until, 1, 1),
     "dict": Function(_dict, 0, None),
     "get": Function(lambda value, key: _object(value, "get").get(key), 2, 2),
     "hasKey": Function(lambda value, key: key in _object(value, "hasKey"), 2, 2),
+    "pick": Function(lambda value, *names: _picked(_object(value, "pick"), names, wanted=True), 1, None),
+    "omit": Function(lambda value, *names: _picked(_object(value, "omit"), names, wanted=False), 1, None),
+    "merge": Function(_merge, 1, None),
     "keys": Function(lambda value: sorted(_object(value, "keys")), 1, 1),
     "values": Function(lambda value: [item for _, item in sorted(_object(value, "values").items())], 1, 1),
 }

@@ -119,6 +119,10 @@ DAY = 1_704_164_645_678  # 2024-01-02 03:04:05.678 UTC
             '{{has "p" .pos.tags}} {{hasKey .pos "y"}} {{keys .pos}} {{get .pos "x"}}',
             'true false ["tags","x"] 1',
         ),
+        (
+            '{{compact (list "" 1 0 "a")}} {{pick .pos "x"}} {{keys (omit .pos "x")}} {{merge (dict "a" 1) (dict "a" 2 "b" 3)}}',
+            '[1,"a"] {"x":1} ["tags"] {"a":1,"b":3}',
+        ),
         ("{{uniq (list 1 2 1)}} {{slice .pos.tags 1}} {{len (until 3)}}", '[1,2] ["q"] 3'),
         # dates
         ('{{now | date "2006-01-02 15:04:05.000"}}', "2024-01-02 03:04:05.678"),
