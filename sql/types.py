@@ -119,6 +119,13 @@ def less(a: Any, b: Any) -> bool | None:
 _NUMBERS = (int, float)
 
 
+def ordered(value: Any) -> Any:
+    """A number, a text or NULL, which min and max may be asked about; a `DataError` for anything else."""
+    if value is None or value.__class__ is str or value.__class__ in _NUMBERS:
+        return value
+    raise DataError(f"min and max take numbers or text, not {describe(value)}")
+
+
 def describe(value: Any) -> str:
     """A value with its type, for messages; long values are cut."""
     text = repr(value)

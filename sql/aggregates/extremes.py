@@ -15,7 +15,7 @@ from sql.aggregates.wrap import Filtered
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
-from sql.types import Type, describe
+from sql.types import Type, describe, ordered
 
 
 class Extreme(Accumulator):
@@ -240,12 +240,7 @@ def _filtered(make: Callable[[Removal], Accumulator]) -> Callable[[Removal], Acc
     return lambda removal: Filtered(make(removal))
 
 
-def _check_ordered(value: Any) -> None:
-    if value.__class__ not in (int, float, str):
-        raise DataError(f"min and max take numbers or text, not {describe(value)}")
-
-
-X = Parameter("x", check=_check_ordered)
+X = Parameter("x", check=ordered)
 FILTER = Parameter("filter", Type.BOOLEAN)
 
 for _name, _make, _what, _of_numbers, _inline in (

@@ -22,7 +22,6 @@ BARE = ("current_timestamp",)
 """Functions that EPL writes without parentheses."""
 
 MQTT_FIELDS = ("topic", "messageid", "qos", "retained")
-"""What mqtt() knows of a message."""
 
 WINDOW_FUNCTIONS = {"window_start": "start", "window_end": "end", "window_trigger": "trigger"}
 
@@ -33,6 +32,13 @@ ANALYTICS = {item.name: (item.least, item.most) for item in ANALYTIC_FUNCTIONS}
 
 SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
 """Types whose values a function of text takes by their text."""
+
+ANALYTIC_RESULTS = {
+    "acc_count": Type.INTEGER,
+    "had_changed": Type.BOOLEAN,
+    "acc_sum": Type.FLOAT,
+    "acc_avg": Type.FLOAT,
+}
 
 SCALAR_FORMS = {"max": "greatest", "min": "least"}
 """EPL's max(a, b, …) and min(a, b, …) of several values in one row."""
@@ -211,8 +217,7 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         )
         return _unknown()
     if node.name == "mqtt" and path[-1] not in MQTT_FIELDS:
-        fields = ", ".join(MQTT_FIELDS)
-        binder.problems.error("B321", f"mqtt() knows {fields} of a message, not '{path[-1]}'", asked.span)
+        binder.problems.error("B321", f"mqtt() knows {', '.join(MQTT_FIELDS)} of a message", asked.span)
     table = path[0] if len(path) > 1 and binder.scope.source_named(path[0]) is not None else None
     bound = binder.scope.meta(node.span, _meta_source(binder, node, table, path[-1]))
     for name in path if table is None else path[1:]:
@@ -302,14 +307,7 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
             "B324", f"analytic function {node.name}() is not allowed in {place.name}", node.span
         )
         return _unknown()
-    inner = replace(
-        place,
-        aggregates=False,
-        windows=False,
-        prevs=False,
-        of_window=False,
-        name=f"the arguments of {node.name}()",
-    )
+    inner = replace(_arguments(node, place), prevs=False)
     over = node.over or ast.Over()
     for order in over.order_by:
         binder.problems.error(
@@ -323,14 +321,8 @@ def _analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
         when=binder.condition(over.when, replace(inner, name=f"WHEN of {node.name}()")),
         span=node.span,
     )
-    kinds = {
-        "acc_count": Type.INTEGER,
-        "had_changed": Type.BOOLEAN,
-        "acc_sum": Type.FLOAT,
-        "acc_avg": Type.FLOAT,
-    }
     value = args[1 if node.name.startswith(("changed", "had")) else 0] if args else None
-    result = kinds.get(node.name, value.type if value is not None else Type.ANY)
+    result = ANALYTIC_RESULTS.get(node.name, value.type if value is not None else Type.ANY)
     return Slot("analytic", _remember(binder.analytics, call), type=result, span=node.span)
 
 
@@ -345,7 +337,7 @@ def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) 
             )
             out.append(bound)
             if node.name == "lag" and index == 1:
-                _check_rows_back(binder, bound, arg.span)
+                kuiper.check_rows_back(binder, bound, arg.span)
         elif node.name == "acc_count" and not index:
             out.append(Const(1, type=Type.INTEGER, span=arg.span))  # every row counts
         elif node.name == "had_changed" and index:
@@ -358,12 +350,9 @@ def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) 
     return out
 
 
-def _check_rows_back(binder: ExpressionBinder, bound: Bound, span: Span) -> None:
-    """How many rows lag() counts back is known beforehand."""
-    if any(isinstance(node, Read) for node in bound.walk()):
-        binder.problems.error("B312", "lag() needs a constant number of rows", span)
-    elif isinstance(bound, Const) and bound.value.__class__ is int and bound.value < 1:
-        binder.problems.error("B307", "lag() counts back at least 1 row", span)
+def _arguments(node: ast.Call, place: Place) -> Place:
+    name = f"the arguments of {node.name}()"
+    return replace(place, aggregates=False, windows=False, of_window=False, name=name)
 
 
 def _analytic_type(name: str, index: int) -> Type:
@@ -390,9 +379,7 @@ def _aggregate(
             "B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint
         )
         return _unknown()
-    inner = replace(
-        place, aggregates=False, windows=False, of_window=False, name=f"the arguments of {node.name}()"
-    )
+    inner = _arguments(node, place)
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
     if star and not (definition.whole_row or counts_rows):

@@ -28,7 +28,7 @@ from sql.plan.bound import (
 )
 from sql.plan.logical import Numbering
 from sql.record import Record, field, replace
-from sql.types import Type, order_key, type_named, type_names
+from sql.types import Type, order_key, type_named, type_names, type_of
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
 """Binds a subquery, in the scope it stands in."""
@@ -46,11 +46,9 @@ class Place(Record):
     prevs: bool = False
     windows: bool = False
     aliases: bool = True
-    of_window: bool = False
-    """Whether a column outside aggregates is that of the window's first event."""
+    of_window: bool = False  # a column outside aggregates is that of the window's first event
     builtins: dict[str, Type] = field(default_factory=dict)
-    outside: str | None = None
-    """The alias being defined: inside its own definition the name means the column."""
+    outside: str | None = None  # the alias being defined: inside its definition the name means the column
 
 
 class ExpressionBinder:
@@ -103,8 +101,6 @@ class ExpressionBinder:
     # --- names ----------------------------------------------------------------------------------------------
 
     def _constant(self, node: ast.Constant, place: Place) -> Bound:
-        from sql.types import type_of
-
         return Const(node.value, type=type_of(node.value), span=node.span)
 
     def _column(self, node: ast.Column, place: Place) -> Bound:

@@ -10,7 +10,7 @@ from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Slot, conjuncts, sources_read
+from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Read, Slot, conjuncts, sources_read
 from sql.plan.logical import AGGREGATE_HITS, Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
 from sql.record import replace
 from sql.types import Type
@@ -78,6 +78,14 @@ def bind_row_number(binder: ExpressionBinder, node: ast.Call, place: Place) -> B
     if numbering not in binder.numberings:
         binder.numberings.append(numbering)
     return Slot("row_number", binder.numberings.index(numbering), type=Type.INTEGER, span=node.span)
+
+
+def check_rows_back(binder: ExpressionBinder, bound: Bound, span: Span) -> None:
+    """How many rows lag() counts back is known beforehand."""
+    if any(isinstance(node, Read) for node in bound.walk()):
+        binder.problems.error("B312", "lag() needs a constant number of rows", span)
+    elif isinstance(bound, Const) and bound.value.__class__ is int and bound.value < 1:
+        binder.problems.error("B307", "lag() counts back at least 1 row", span)
 
 
 # --- event_time() in a window -------------------------------------------------------------------------------

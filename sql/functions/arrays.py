@@ -12,7 +12,7 @@ from typing import Any
 from sql.errors import DataError
 from sql.functions.limits import ELEMENTS_MAX, within
 from sql.functions.registry import Context, Function, Parameter, function, lookup
-from sql.types import Type, as_text, describe, key_of, less, order_key
+from sql.types import Type, as_text, describe, key_of, less, order_key, ordered
 
 Array = Sequence[Any]
 
@@ -222,13 +222,6 @@ def _distinct(items: Iterable[Any]) -> list[Any]:
     return list(first.values())
 
 
-def _ordered(item: Any) -> Any:
-    """An element that may be the largest."""
-    if item is None or item.__class__ in (int, float, str):
-        return item
-    raise DataError(f"the largest and the smallest are numbers or text, not {describe(item)}")
-
-
 @function(
     "array_max",
     category="array",
@@ -236,10 +229,9 @@ def _ordered(item: Any) -> Any:
     examples=(("array_max(parse_json('[1, null, 3]'))", 3), ("array_max(parse_json('[]'))", None)),
 )
 def array_max(array: Array) -> Any:
-    """The largest number or text, NULLs skipped; NULL if there is none. Other elements, and both at once, are
-    an error."""
+    """The largest number or text, NULLs skipped; NULL if there is none. Others, and both, are an error."""
     largest = None
-    for item in map(_ordered, array):
+    for item in map(ordered, array):
         if item is not None and (largest is None or less(largest, item)):
             largest = item
     return largest
@@ -252,10 +244,9 @@ def array_max(array: Array) -> Any:
     examples=(("array_min(parse_json('[2, null, 1]'))", 1),),
 )
 def array_min(array: Array) -> Any:
-    """The smallest number or text, NULLs skipped; NULL if there is none. Other elements, and both at once, are
-    an error."""
+    """The smallest number or text, NULLs skipped; NULL if there is none. Others, and both, are an error."""
     smallest = None
-    for item in map(_ordered, array):
+    for item in map(ordered, array):
         if item is not None and (smallest is None or less(item, smallest)):
             smallest = item
     return smallest

@@ -342,17 +342,10 @@ class Plan(Record, dict=True):
         """Whether HAVING decides about whole windows, of which then all rows are shown: where nothing is grouped
         and no aggregate is selected."""
         shown = (*(item.value for item in self.items), *(order.value for order in self.order_by))
-        return (
-            self.mode == "sample"
-            and self.having is not None
-            and bool(self.aggregates)
-            and not (self.group_by or self.hits)
-            and not any(
-                isinstance(node, Slot) and node.kind == "aggregate"
-                for value in shown
-                for node in value.walk()
-            )
-        )
+        slots = (node for value in shown for node in value.walk() if isinstance(node, Slot))
+        is_judged = self.mode == "sample" and self.having is not None and bool(self.aggregates)
+        is_plain = not self.group_by and not self.hits
+        return is_judged and is_plain and not any(slot.kind == "aggregate" for slot in slots)
 
     @property
     def insert_into(self) -> str | None:
