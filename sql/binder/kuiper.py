@@ -10,7 +10,18 @@ from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
-from sql.plan.bound import AnalyticCall, Apply, Bound, Const, HitCall, Op, Read, Slot, conjuncts, sources_read
+from sql.plan.bound import (
+    AnalyticCall,
+    Apply,
+    Bound,
+    Const,
+    HitCall,
+    Op,
+    Read,
+    Slot,
+    conjuncts,
+    sources_read,
+)
 from sql.plan.logical import AGGREGATE_HITS, Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
 from sql.record import replace
 from sql.types import Type

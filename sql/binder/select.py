@@ -135,8 +135,7 @@ class SelectBinder:
         spreads = SpreadBinder(binder, SELECT)
         items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
         items = self._with_fixed_keys(items_of.bind(spreads))
-        judges = self.mode == "sample" and not (group_by or binder.aggregates or binder.hits)
-        having = binder.condition(select.having, replace(HAVING, of_window=judges))
+        having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
         order_by = tuple(
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
@@ -199,6 +198,11 @@ class SelectBinder:
         check_plan(self.problems, self.select, plan, is_epl=self.binder.epl)
         check_effects(self.problems, self.select, self.sources.all, plan, is_epl=self.binder.epl)
         return plan
+
+    def _having(self, *, is_plain: bool) -> Bound | None:
+        """HAVING; where nothing is grouped, `is_plain`, it is about a window as a whole."""
+        place = replace(HAVING, of_window=is_plain and self.mode == "sample")
+        return self.binder.condition(self.select.having, place)
 
     def _where(self, sources: tuple[SourcePlan, ...]) -> Bound | None:
         """WHERE; that of a statement that keeps no events decides as each arrives."""
