@@ -120,8 +120,8 @@ DAY = 1_704_164_645_678  # 2024-01-02 03:04:05.678 UTC
             'true false ["tags","x"] 1',
         ),
         (
-            '{{compact (list "" 1 0 "a")}} {{pick .pos "x"}} {{keys (omit .pos "x")}} {{merge (dict "a" 1) (dict "a" 2 "b" 3)}}',
-            '[1,"a"] {"x":1} ["tags"] {"a":1,"b":3}',
+            '{{compact (list "" 1 0 "a")}} {{pick .pos "x"}} {{keys (omit .pos "x")}} {{merge (dict "a" 1) .pos | keys}}',
+            '[1,"a"] {"x":1} ["tags"] ["a","tags","x"]',
         ),
         ("{{uniq (list 1 2 1)}} {{slice .pos.tags 1}} {{len (until 3)}}", '[1,2] ["q"] 3'),
         # dates
