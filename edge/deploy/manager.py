@@ -16,12 +16,12 @@ from typing import Any
 from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action
 from edge.deploy.broker import Broker
+from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
 from edge.deploy.running import SINCE_SNAPSHOT, Running, definition
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
-from edge.deploy.stream_types import Feeds, feeds
 from edge.deploy.tables import Tables, declare_streams
 from edge.deploy.telling import tell
 from edge.gateway import ChainedRows, Gateway

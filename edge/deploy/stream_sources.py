@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
-from edge.deploy.stream_types import Feeds, SourceFeed, stream_type
+from edge.deploy.feeds import Feeds, SourceFeed
+from edge.deploy.stream_types import stream_type
 from edge.gateway import Gateway
 from edge.intake.sources.file import forget_position
 from edge.intake.sources.registry import BadSource, Configured, SourceEnvironment, source_kind

@@ -8,26 +8,22 @@ TYPE="file", "httppull", "httppush", "simulator": see `edge.intake.sources.regis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from edge.intake.codecs import META, CodecError, CodecOptions, decoder_for
 from edge.intake.lessons import Lessons
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
-from edge.intake.sources.registry import BadSource, Configured, settings_of, topic_of
-from edge.intake.streams import StreamSpec
+from edge.intake.sources.registry import BadSource, settings_of
 from edge.lookups.kinds import kinds
 from rules.compile import Compiled
 from rules.problems import FileProblem
 from sql.catalog.stores import STORES
-from sql.catalog.streams import Catalog, Stream
+from sql.catalog.streams import Stream
 from sql.catalog.topics import topic_parts
 from sql.engine.validation import Validator, columns_read
 from sql.errors import Problem, Span, did_you_mean
 from sql.plan.logical import Plan
-from sql.record import Record, replace
 
 MQTT, MEMORY, FILE = "mqtt", "memory", "file"
 
@@ -144,7 +140,7 @@ def _word(stream: Stream) -> str:
     return "stream" if stream.kind == "stream" else "table"
 
 
-def _lessons(stream: Stream, plans: Iterable[Plan]) -> Lessons:
+def lessons_of(stream: Stream, plans: Iterable[Plan]) -> Lessons:
     """What is expected of the payloads of a stream: its declared columns, and those that rules read."""
     parts = topic_parts(stream)
     declared = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
@@ -172,125 +168,3 @@ def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
         fields=tuple(columns),
         types={name: type_.value for name, type_ in columns.items()},
     )
-
-
-class SourceFeed(Record):
-    """A source of its own for a stream, or for a table of one rule.
-
-    stream    with the name under which the source delivers
-    reader    of a table: the rule, and the table's name
-    version   of a table: what its rule computes; another one begins with an empty table
-    """
-
-    stream: Stream
-    settings: Any
-    reader: tuple[str, str] | None = None
-    version: str = ""
-
-
-@dataclass(slots=True)
-class Feeds:
-    """What feeds the streams that some rule reads.
-
-    decoded   how the messages of MQTT and of other sources become rows
-    memory    (name, topic filter) of the streams of memory topics
-    sources   the sources of single streams and tables
-    stores    the tables whose stores are asked
-    failed    streams whose source cannot be what they ask for, and why
-    keys      field that identifies a message, by stream
-    latencies_ms  how long messages may wait, of each stream; None: as long as the gateway's configuration says
-    checked   streams whose messages are checked against their declared types as they are decoded
-    """
-
-    decoded: list[StreamSpec] = field(default_factory=list)
-    memory: list[tuple[str, str]] = field(default_factory=list)
-    sources: list[SourceFeed] = field(default_factory=list)
-    stores: list[Stream] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)
-    latencies_ms: list[int | None] = field(default_factory=list)
-    checked: set[str] = field(default_factory=set)
-
-    def note(self, name: str, options: Mapping[str, Any]) -> None:
-        """What a stream says of its messages."""
-        if "MESSAGE_KEY" in options:
-            self.keys[name] = str(options["MESSAGE_KEY"])
-        latency = options.get("LATENCY_MS")
-        self.latencies_ms.append(None if latency is None else int(latency))
-
-    @property
-    def filters(self) -> list[str]:
-        """The topics to subscribe to at the broker."""
-        own = {topic_of(source.stream.name) for source in self.sources}
-        return [spec.topic for spec in self.decoded if spec.topic not in own]
-
-
-def _source_feeds(stream: Stream, kind: str, settings: Any, plans: Iterable[Plan]) -> list[SourceFeed]:
-    """The source of a stream; of a table in a file, one for each rule, which reads it when it begins."""
-    if stream.kind != "scan" or kind != FILE:
-        return [SourceFeed(stream, settings)]
-    readers = {plan.options.rule_id: plan.fingerprint for plan in plans if stream.name in plan.streams}
-    return [
-        SourceFeed(replace(stream, name=f"{stream.name}@{rule}"), settings, (rule, stream.name), version)
-        for rule, version in readers.items()
-    ]
-
-
-def feeds(
-    catalog: Catalog,
-    plans: Iterable[Plan],
-    payload_bytes_max: int,
-    meta: Iterable[str] = (),
-    structs: Mapping[str, frozenset[str]] | None = None,
-    configured: Configured | None = None,
-) -> Feeds:
-    """What must be read for these plans, and nothing else.
-
-    `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns
-    of those streams whose messages become structs; `configured` what the gateway's configuration says about
-    sources.
-    """
-    plans = list(plans)
-    wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
-    found = Feeds()
-    for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
-        stream = catalog.streams.get(name)
-        if stream is None or not (kind := stream_type(stream)):
-            continue
-        if is_store(stream):
-            found.stores.append(stream)
-            continue
-        topic, text_format = (
-            str(stream.options.get("DATASOURCE", "")),
-            str(stream.options.get("FORMAT", "json")),
-        )
-        if kind == MEMORY:
-            found.memory.append((name, topic))
-            continue
-        if (source := source_kind(kind)) is not None:
-            try:
-                settings = settings_of(source, stream, configured or Configured())
-            except BadSource as error:
-                found.failed[name] = f"{error.option} {error}"
-                continue
-            wanted = _source_feeds(stream, kind, settings, plans)
-            found.sources += wanted
-            text_format = source.row_format(settings) or text_format
-        else:
-            wanted = [SourceFeed(stream, None)]
-        for feed in wanted:
-            own = feed.stream.name
-            found.note(own, stream.options)
-            parts = topic_parts(stream) if source is None else {}
-            options = codec_options(stream, payload_bytes_max)
-            if stream.validation == "intake":
-                options = replace(options, validator=validator_of(stream, plans))
-                found.checked.add(name)
-            columns = (structs or {}).get(name)
-            here = topic if source is None else topic_of(own)
-            is_sampled = source is None and text_format.lower() == "json"
-            spec = StreamSpec(
-                own, here, text_format, options, columns, name in wants_meta, feed.reader, parts
-            )
-            found.decoded.append(replace(spec, lessons=_lessons(stream, plans)) if is_sampled else spec)
-    return found

@@ -1,0 +1,172 @@
+"""What feeds the streams that some rule reads: their sources, and how messages become rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from edge.deploy.stream_types import (
+    FILE,
+    MEMORY,
+    codec_options,
+    is_store,
+    lessons_of,
+    stream_type,
+    validator_of,
+)
+from edge.intake.sources.known import source_kind
+from edge.intake.sources.registry import BadSource, Configured, SourceKind, settings_of, topic_of
+from edge.intake.streams import StreamSpec
+from sql.catalog.streams import Catalog, Stream
+from sql.catalog.topics import topic_parts
+from sql.plan.logical import Plan
+from sql.record import Record, replace
+
+
+class SourceFeed(Record):
+    """A source of its own for a stream, or for a table of one rule.
+
+    stream    with the name under which the source delivers
+    reader    of a table: the rule, and the table's name
+    version   of a table: what its rule computes; another one begins with an empty table
+    """
+
+    stream: Stream
+    settings: Any
+    reader: tuple[str, str] | None = None
+    version: str = ""
+
+
+@dataclass(slots=True)
+class Feeds:
+    """What feeds the streams that some rule reads.
+
+    decoded   how the messages of MQTT and of other sources become rows
+    memory    (name, topic filter) of the streams of memory topics
+    sources   the sources of single streams and tables
+    stores    the tables whose stores are asked
+    failed    streams whose source cannot be what they ask for, and why
+    keys      field that identifies a message, by stream
+    latencies_ms  how long messages may wait, of each stream; None: as long as the gateway's configuration says
+    checked   streams whose messages are checked against their declared types as they are decoded
+    """
+
+    decoded: list[StreamSpec] = field(default_factory=list)
+    memory: list[tuple[str, str]] = field(default_factory=list)
+    sources: list[SourceFeed] = field(default_factory=list)
+    stores: list[Stream] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    latencies_ms: list[int | None] = field(default_factory=list)
+    checked: set[str] = field(default_factory=set)
+
+    def note(self, name: str, options: Mapping[str, Any]) -> None:
+        """What a stream says of its messages."""
+        if "MESSAGE_KEY" in options:
+            self.keys[name] = str(options["MESSAGE_KEY"])
+        latency = options.get("LATENCY_MS")
+        self.latencies_ms.append(None if latency is None else int(latency))
+
+    @property
+    def filters(self) -> list[str]:
+        """The topics to subscribe to at the broker."""
+        own = {topic_of(source.stream.name) for source in self.sources}
+        return [spec.topic for spec in self.decoded if spec.topic not in own]
+
+
+def feeds(
+    catalog: Catalog,
+    plans: Iterable[Plan],
+    payload_bytes_max: int,
+    meta: Iterable[str] = (),
+    structs: Mapping[str, frozenset[str]] | None = None,
+    configured: Configured | None = None,
+) -> Feeds:
+    """What must be read for these plans, and nothing else.
+
+    `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns
+    of those streams whose messages become structs; `configured` what the gateway's configuration says about
+    sources.
+    """
+    plans = list(plans)
+    wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
+    feeder = _Feeder(plans, payload_bytes_max, wants_meta, structs or {}, configured or Configured())
+    for name in dict.fromkeys(stream for plan in plans for stream in plan.streams):
+        stream = catalog.streams.get(name)
+        if stream is not None and (kind := stream_type(stream)):
+            feeder.add(stream, kind)
+    return feeder.found
+
+
+class _Feeder:
+    """Finds what feeds streams, one after the other."""
+
+    def __init__(
+        self,
+        plans: list[Plan],
+        payload_bytes_max: int,
+        meta: set[str],
+        structs: Mapping[str, frozenset[str]],
+        configured: Configured,
+    ) -> None:
+        self.plans = plans
+        self.payload_bytes_max = payload_bytes_max
+        self.meta = meta
+        self.structs = structs
+        self.configured = configured
+        self.found = Feeds()
+
+    def add(self, stream: Stream, kind: str) -> None:
+        """The stream's store, memory topic, source or topic at the broker."""
+        topic = str(stream.options.get("DATASOURCE", ""))
+        if is_store(stream):
+            self.found.stores.append(stream)
+        elif kind == MEMORY:
+            self.found.memory.append((stream.name, topic))
+        elif (source := source_kind(kind)) is not None:
+            self._add_source(stream, kind, source)
+        else:
+            text_format = _format_of(stream)
+            spec = self._spec(stream, stream.name, topic, text_format)
+            if text_format.lower() == "json":
+                spec = replace(spec, lessons=lessons_of(stream, self.plans))
+            self.found.decoded.append(replace(spec, parts=topic_parts(stream)))
+
+    def _add_source(self, stream: Stream, kind: str, source: SourceKind) -> None:
+        try:
+            settings = settings_of(source, stream, self.configured)
+        except BadSource as error:
+            self.found.failed[stream.name] = f"{error.option} {error}"
+            return
+        text_format = source.row_format(settings) or _format_of(stream)
+        for feed in _source_feeds(stream, kind, settings, self.plans):
+            self.found.sources.append(feed)
+            name = feed.stream.name
+            spec = self._spec(stream, name, topic_of(name), text_format)
+            self.found.decoded.append(replace(spec, reader=feed.reader))
+
+    def _spec(self, stream: Stream, name: str, topic: str, text_format: str) -> StreamSpec:
+        """How messages of a topic become rows; `name`: under which they are delivered."""
+        self.found.note(name, stream.options)
+        options = codec_options(stream, self.payload_bytes_max)
+        if stream.validation == "intake":
+            options = replace(options, validator=validator_of(stream, self.plans))
+            self.found.checked.add(stream.name)
+        columns = self.structs.get(stream.name)
+        return StreamSpec(name, topic, text_format, options, columns, stream.name in self.meta)
+
+
+def _format_of(stream: Stream) -> str:
+    return str(stream.options.get("FORMAT", "json"))
+
+
+def _source_feeds(stream: Stream, kind: str, settings: Any, plans: Iterable[Plan]) -> list[SourceFeed]:
+    """The source of a stream; of a table in a file, one for each rule, which reads it when it begins."""
+    if stream.kind != "scan" or kind != FILE:
+        return [SourceFeed(stream, settings)]
+    readers = {plan.options.rule_id: plan.fingerprint for plan in plans if stream.name in plan.streams}
+    return [
+        SourceFeed(replace(stream, name=f"{stream.name}@{rule}"), settings, (rule, stream.name), version)
+        for rule, version in readers.items()
+    ]
