@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from edge.deploy.row_shapes import struct_columns
 from edge.deploy.feeds import feeds
+from edge.deploy.row_shapes import struct_columns
 from edge.intake.streams import Decoded, StreamTable
 from rules.compile import Compiled, compile_rules
 from rules.loader import load_paths
