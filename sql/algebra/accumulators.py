@@ -29,12 +29,12 @@ class AggregateSet:
         return [make() for make in self.makers]
 
     def values_of(self, event: Event) -> list[Any]:
-        """What the event contributes to each aggregate; raises before any state has changed."""
+        """The values the event contributes to the aggregates; raises before any state has changed."""
         return [argument(event) for argument in self.arguments]
 
 
 def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]:
-    """What makes the accumulator of a call for one group, of which values leave in this way."""
+    """A factory of a call's accumulators, one per group, for values that leave in this way."""
     definition, constants = call.definition, call.constants
     removal = Removal.NEVER if definition.ever else removal
     # Of equal values the first is passed on; another one's leaving may take it out again.
@@ -50,7 +50,7 @@ def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]
 
 
 def is_checked(call: AggregateCall) -> bool:
-    """Whether there are values that the call's aggregate refuses."""
+    """True if there are values that the call's aggregate refuses."""
     accumulator: Accumulator = maker_of(call, Removal.NEVER)()
     while isinstance(accumulator, Distinct | Around):
         accumulator = accumulator.inner

@@ -8,7 +8,7 @@ from sql.errors import DataError
 
 
 class Retaining(Protocol):
-    """What a budget asks of a query."""
+    """A query whose memory a budget bounds."""
 
     def retained(self) -> int: ...
 

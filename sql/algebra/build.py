@@ -116,7 +116,7 @@ class WindowBuilder:
         return window
 
     def _once(self, plan: WindowPlan, name: str, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once for all instances."""
+        """The result of `make`, computed once for all instances."""
         place = (id(plan), name)
         if place not in self._compiled:
             self._compiled[place] = make()
@@ -295,7 +295,7 @@ class WindowBuilder:
         return Latest(lot.unique, self._lots["unique"])
 
     def _origin(self, every: Period, now_ms: int) -> int | None:
-        """Where update points count from (`align`); None: the first event's arrival."""
+        """The instant update points count from (`align`); None: the first event's arrival."""
         align = self.options.align
         if align == "local":
             return Grid(every.millis, self.context.zone).floor(now_ms)

@@ -54,7 +54,7 @@ class Meet(Policy):
         return self._take_back([out for policy in self.policies for out in policy.insert(event, now)])
 
     def _take_back(self, evicted: list[Event]) -> list[Event]:
-        """What one member has evicted leaves the others; each event once, in order."""
+        """Remove the events that one member has evicted from the others; each event once, in order."""
         if len(evicted) > 1:
             evicted = list(dict.fromkeys(evicted))
         for event in evicted:
@@ -215,7 +215,7 @@ class Join(Policy):
 
     @property
     def _is_written(self) -> bool:
-        """Whether the statements of all members stand in the loop: all take every event
+        """True if the statements of all members stand in the loop: all take every event
         and keep it at first."""
         return all(
             isinstance(member, LatestPerKey)

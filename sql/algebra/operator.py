@@ -26,10 +26,10 @@ class Operator(ABC):
     """How events leave: lets the planner pick the cheapest aggregate structure."""
 
     has_timers = True
-    """Whether time alone may change something."""
+    """True if time alone may change something."""
 
     is_net = False
-    """Whether no event comes and leaves in one of its deltas."""
+    """True if no event comes and leaves in one of its deltas."""
 
     @abstractmethod
     def push(self, delta: Delta, now: int) -> list[Delta]:
@@ -44,7 +44,7 @@ class Operator(ABC):
         return []
 
     def content(self) -> Iterable[Event]:
-        """What the relation holds now, in the window's order."""
+        """The events of the relation, in the window's order."""
         return ()
 
     def variable_changed(self, now: int) -> list[Delta]:
@@ -55,11 +55,11 @@ class Operator(ABC):
         """The step has ended: all rows it causes have been made."""
 
     def sight(self, event: Event) -> Sight:
-        """What `prev` sees from an event."""
+        """The events that `prev` reads from an event."""
         return Nothing()
 
     def is_blank(self) -> bool:
-        """Whether dropping this instance and making a new one later could not be observed."""
+        """True if dropping this instance and making a new one later could not be observed."""
         return False
 
     @abstractmethod

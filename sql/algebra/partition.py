@@ -170,12 +170,12 @@ class Key(Operator):
 
 
 def too_many_keys(keys_max: int) -> DataError:
-    """What is wrong with the event of one key more."""
+    """The reason why an event with one more key is refused."""
     return DataError(f"more than {keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
 
 
 class Reclaim:
-    """Which keys have been untouched for longer than `age_ms`; looked at every `every_ms`, on arrivals."""
+    """The keys idle for longer than `age_ms`; searched every `every_ms`, on arrivals."""
 
     def __init__(self, age_ms: int, every_ms: int) -> None:
         self.age_ms = age_ms

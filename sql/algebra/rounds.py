@@ -18,7 +18,7 @@ GROUP_VALUES = 8
 
 
 def waiting_max(parts: Iterable[Any]) -> int:
-    """How many values may wait in these instances of a window."""
+    """The number of values that may wait in these instances of a window."""
     return PENDING_MAX + PENDING_PER_GROUP * sum(len(p.groups) for p in parts)
 
 

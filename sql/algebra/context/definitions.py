@@ -34,7 +34,7 @@ class EventPoint:
     find: Callable[[Event, Mapping[Any, Any]], Any] | None = None
 
     def fits(self, event: Event, row: Row) -> bool:
-        """Whether an event is this point for the partition of `row`."""
+        """True if an event is this point for the partition of `row`."""
         if self.event_key is not None and self.partition_key is not None:
             key = self.event_key(event)
             if key is None or key != self.partition_key(None, row):

@@ -51,7 +51,7 @@ class Arrival:
         return sorted((item for item in found if item.id not in self.first), key=_id_of)
 
     def reaches(self, partition: Partition) -> bool:
-        """Whether it has still to reach a partition."""
+        """True if it has still to reach a partition."""
         return partition.id not in self.first and (partition.level in self.whole or partition in self.targets)
 
 
@@ -66,7 +66,7 @@ class Level(ABC):
         self.life = life
         self.parent = parent
         self.is_innermost = definition.depth == life.depth
-        """Whether the statements run in its partitions."""
+        """True if the statements run in its partitions."""
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
         self.starting: Pattern | None = None
@@ -139,7 +139,7 @@ class Level(ABC):
             self._ended_by(partition, self.pattern_ends.watch(partition, now_ms), now_ms)
 
     def ends_by_pattern(self, partition: Partition, arrival: Arrival) -> bool:
-        """Whether an event completes the pattern that ends a partition; it has ended then."""
+        """True if an event completes the pattern that ends a partition; it has ended then."""
         ends = self.pattern_ends
         if ends is None or arrival.stream not in ends.point.streams:
             return False

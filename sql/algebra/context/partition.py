@@ -40,7 +40,7 @@ class Partition:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """True if it has not ended."""
         return self.level is not None
 
     def path(self) -> list[Partition]:

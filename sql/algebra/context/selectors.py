@@ -20,7 +20,7 @@ class Selector(ABC):
 
     @abstractmethod
     def takes(self, partition: Partition) -> bool:
-        """Whether a partition is chosen."""
+        """True if a partition is chosen."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a row sees of events before it: prev and its kin by the window's order, prior by
+"""The access of a row to earlier events: prev and its kin by the window's order, prior by
 the order of arrival."""
 
 from __future__ import annotations

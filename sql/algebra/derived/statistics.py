@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 class Statistic(Protocol):
-    """What a derived window computes: values in, named properties out."""
+    """The computation of a derived window: values in, named properties out."""
 
     def add(self, value: Any) -> None: ...
     def remove(self, value: Any) -> None: ...

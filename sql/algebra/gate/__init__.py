@@ -1,1 +1,1 @@
-"""What holds events back and releases them together: batches and their triggers, lots."""
+"""Operators that hold events back and release them together: batches, triggers, lots."""

@@ -28,7 +28,7 @@ class Trigger(ABC):
 
     @abstractmethod
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
-        """What to do with an arriving event; `held` does not contain it yet."""
+        """The action for an arriving event; `held` does not contain it yet."""
 
     def admits(self, event: Event, now: int) -> bool:
         """Raise what `on_event` would raise of the event, so that no other window has it then."""
@@ -39,7 +39,7 @@ class Trigger(ABC):
     `trigger` and `held`. Empty: `on_event` must say."""
 
     force = False
-    """Whether an empty release is posted all the same."""
+    """True if an empty release is posted all the same."""
 
     def deadline(self) -> int | None:
         """When time alone releases next."""
@@ -76,11 +76,11 @@ class Batch:
         self.held: OrderedDict[Event, None] = OrderedDict()
         self.generation: list[Event] = []
         self.fresh = False
-        """Whether the step of the last release is still going on: until its end the batch
+        """True if the step of the last release is still going on: until its end the batch
         is seen as the content."""
 
     def admits(self, event: Event, now: int) -> bool:
-        """Whether the event may enter: it always may, unless this raises."""
+        """True if the event may enter: it always may, unless this raises."""
         return self.trigger.admits(event, now)
 
     def insert(self, event: Event, now: int) -> Delta | None:

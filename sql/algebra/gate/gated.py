@@ -12,11 +12,11 @@ class Gated(Operator):
     """In the text `operator` is the window and `x` the event that arrives."""
 
     releases_on_arrival = True
-    """Whether an arrival may release something; else `write_hold` is all that an event does."""
+    """True if an arrival may release something; else `write_hold` is all that an event does."""
 
     @abstractmethod
     def write_load(self, source: SourceWriter) -> None:
-        """What holds events as locals: before the loop, and anew after each release."""
+        """Load the held events into locals: before the loop, and again after each release."""
 
     @abstractmethod
     def write_hold(self, source: SourceWriter) -> None:

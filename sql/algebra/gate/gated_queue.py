@@ -51,7 +51,7 @@ class GatedQueue(Gated):
 
     @property
     def held_back(self) -> int:
-        """How many events of the queue have not been released."""
+        """The number of events in the queue that have not been released."""
         return len(self.line.events) - self.shown + len(self.leaving)
 
     def content(self) -> Iterable[Event]:
@@ -90,7 +90,7 @@ class GatedQueue(Gated):
         return [self.line.snapshot(), gate | self.marks()]
 
     def marks(self) -> dict[str, Any]:
-        """What decides on the next release, as plain data."""
+        """The state that decides on the next release, as plain data."""
         raise NotImplementedError
 
     def restore(self, state: Any, find: FindEvent) -> None:
@@ -117,7 +117,7 @@ class PeriodicQueue(GatedQueue):
         return []
 
     def expire(self, now: int) -> None:
-        """What is due by then leaves the queue."""
+        """Remove the events that are due by then from the queue."""
         self.left(self.line.expire(now))
 
     def entered(self, now: int) -> None:

@@ -80,7 +80,7 @@ class Hold(Operator):
                 self.leaving[event] = None
 
     def release(self) -> list[Delta]:
-        """What is held, as one delta."""
+        """The held changes as one delta."""
         out = Delta(list(self.entering), list(self.leaving))
         self.entering, self.leaving = {}, {}
         return [out] if out.inserted or out.removed else []

@@ -49,7 +49,7 @@ class Joined:
             self.inner = Inner(on, plan.where, self.stores, shape, functions)
         self.pulls = bool(pulled)
         self.alone = len(self.drivers) == len(plan.sources)
-        """Whether no source keeps anything: each event stands alone."""
+        """True if no source keeps anything: each event stands alone."""
         self.rows: dict[Sides, Event] = {}
         self.rows_of: dict[Event, dict[Sides, None]] = {}
 

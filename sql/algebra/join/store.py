@@ -77,7 +77,7 @@ class Seen:
 
     @property
     def is_current(self) -> bool:
-        """Whether no change is waiting to be dispatched."""
+        """True if no change is waiting to be dispatched."""
         return self.unseen(self.window.name) is None
 
     def content(self) -> Iterable[Event]:

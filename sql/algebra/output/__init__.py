@@ -1,1 +1,1 @@
-"""What a statement gives out of its changes, and when: output limits, order, rows of arrays."""
+"""The output of a statement: output limits, order, rows of arrays."""

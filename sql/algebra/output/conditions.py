@@ -1,4 +1,4 @@
-"""When a statement gives out its rows: the triggers of output limits (epl.md section 7)."""
+"""The triggers of output limits: they decide when a statement emits its rows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Condition(ABC):
     """When output happens."""
 
     pending = False
-    """Whether a changed variable has already decided for an output, which follows at the
+    """True if a changed variable has already decided for an output, which follows at the
     next advance of time."""
 
     def on_update(self, update: Update, now: int) -> bool:
-        """An update reaches the output stage: whether to give out now."""
+        """Take an update; True if the statement emits now."""
         return False
 
     def deadline(self) -> int | None:
         return None
 
     def advance(self, now: int) -> bool:
-        """Whether output is due at or before `now` by time."""
+        """True if output is due at or before `now` by time."""
         return False
 
     def done(self, now: int) -> None:
@@ -222,7 +222,7 @@ class After:
         self.opens_ms = opens_ms
 
     def cut(self, update: Update, now: int) -> Update | None:
-        """What is left of an update; None for nothing."""
+        """The rest of an update; None if nothing is left."""
         if self.opens_ms is not None and now < self.opens_ms:
             return None
         if not self.left:

@@ -1,4 +1,4 @@
-"""Output limits: what a statement gives out when its condition says so (epl.md section 7).
+"""Output limits: the rows a statement emits when its condition holds.
 
 A `Condition` (in `conditions.py`) says when; a `Given` keeps what there will be to say; an `OutputLimit` is
 the two together. Without a limit every step is given out at once.
@@ -17,14 +17,14 @@ from sql.emission import Out, Update
 
 
 class Given(ABC):
-    """What is given out: keeps rows between two outputs."""
+    """The rows of an output limit: keeps those between two outputs."""
 
     immediate = False
-    """Whether rows may go out with the update itself (`first`)."""
+    """True if rows may go out with the update itself (`first`)."""
     ends = True
-    """Whether there is output at the end of a partition."""
+    """True if there is output at the end of a partition."""
     ends_empty = False
-    """Whether that output is given out even without rows."""
+    """True if that output is given out even without rows."""
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
         """An update arrives; rows that go out at once, if any."""
@@ -341,7 +341,7 @@ class OutputLimit:
         self.after = after
         self.samples = isinstance(given, Snapshot)
         self.forces = not isinstance(condition, EveryEvents | Always)
-        """Whether an output without rows is posted: by time and by expression, not by count."""
+        """True if an output without rows is posted: by time and by expression, not by count."""
 
     def update(self, updates: Iterable[Update], now: int) -> list[tuple[list[Out], list[Out]]]:
         """The outputs that the updates of one step cause."""
@@ -361,7 +361,7 @@ class OutputLimit:
         return out
 
     def fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
-        """What is given out now; the condition begins anew."""
+        """The rows to emit now; the condition starts again."""
         rows = self.given.give()
         self.condition.done(now)
         if self.at_end is not None:

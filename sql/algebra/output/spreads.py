@@ -54,7 +54,7 @@ class Spreads:
         return out
 
     def snapshot(self) -> Any:
-        """What was given out last, by function and column."""
+        """The values emitted last, by function and column."""
         return [{name: encode(value) for name, value in known.items()} for known in self.known]
 
     def restore(self, state: Any) -> None:

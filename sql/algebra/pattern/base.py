@@ -1,4 +1,4 @@
-"""What nodes and instances of a pattern are, and what instances tell each other."""
+"""The nodes of a pattern, their instances, and the messages between instances."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Binding = tuple[Any, ...]
 
 
 class Parent(Protocol):
-    """Who hears of an instance."""
+    """The receiver of an instance's results."""
 
     def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
         """A child has matched; `over`: it has ended with that."""
@@ -75,7 +75,7 @@ class Node(ABC):
     """One node of the tree: what all its instances have in common."""
 
     stays = False
-    """Whether a child of this kind goes on after a match of its own accord, so that `every`
+    """True if a child of this kind goes on after a match of its own accord, so that `every`
     need not start it again."""
 
     def __init__(self, machine: Machine, place: int) -> None:
@@ -144,7 +144,7 @@ class Unary(Instance):
 
 
 def holds(binding: Binding, events: Set[int]) -> bool:
-    """Whether a binding holds one of these events, given by identity."""
+    """True if a binding holds one of these events, given by identity."""
     for value in binding:
         if value.__class__ is list:
             if any(id(row) in events for row in value):

@@ -42,7 +42,7 @@ def tags(bound: Bound) -> set[int]:
 
 
 def sides(part: Bound, operators: Any) -> tuple[Bound, Bound, str] | None:
-    """What a comparison reads of the event, what of tags, and the operator between them in this order.
+    """The sides of a comparison, over the event and over tags, and the operator between them in this order.
 
     None where it is of another form. A side with a variable is read when the event comes,
     so it cannot be indexed.

@@ -47,13 +47,13 @@ class Every(Instance):
         """The instances that live, each with what the next one begun after it inherits."""
         self.starting: Instance | None = None
         self.turned = False
-        """Whether the instance that is being started has turned true."""
+        """True if the instance that is being started has turned true."""
 
     def start(self) -> None:
         self._spawn(self.fresh_memory())
 
     def fresh_memory(self) -> Any:
-        """What an instance begins with where there is nothing to inherit."""
+        """The memory of an instance that inherits none."""
         return None
 
     def unpack_memory(self, state: Any) -> Any:
@@ -89,11 +89,11 @@ class Every(Instance):
             parent.on_true(self, binding, over=False)
 
     def copied(self, memory: Any) -> Any:
-        """What the next instance inherits of one that lives on."""
+        """The memory that the next instance inherits from one that goes on."""
         return memory
 
     def tells(self, memory: Any, binding: Binding) -> bool:
-        """Whether a match is passed on; it is remembered then."""
+        """True if a match is passed on; it is remembered then."""
         return True
 
     def on_false(self, child: Instance, *, restartable: bool = True) -> None:

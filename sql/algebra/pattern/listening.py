@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sql.algebra.pattern.base import Binding
 
 Test = Callable[[Any, "Binding"], bool]
-"""Whether an event fits a condition, with the tags of a listener."""
+"""True if an event fits a condition, with the tags of a listener."""
 
 
 class Listening(ABC):

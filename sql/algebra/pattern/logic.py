@@ -115,7 +115,7 @@ class AllOf(_Several):
             parent.on_true(self, row, over=ended)
 
     def _may_match(self, place: int) -> bool:
-        """Whether a part can still turn true; a `not` does so once, as it starts."""
+        """True if a part can still turn true; a `not` does so once, as it starts."""
         return self.children[place] is not None and not (self.node.absent[place] and self.remembered[place])
 
     def _remember(self, place: int, binding: Binding) -> None:

@@ -33,11 +33,11 @@ SNAPSHOT_VERSION = 2
 
 
 class Machine:
-    """What the instances of one pattern share: the instant, the count of starts, timers, bounds, counters."""
+    """The state shared by the instances of one pattern: the instant, the count of starts, timers, bounds, counters."""
 
     def __init__(self, zone: tzinfo, bounds: Bounds, *, keeps_matched: bool) -> None:
         self.keeps_matched = keeps_matched
-        """Whether an `and` remembers what no later row can need, because a match ends
+        """True if an `and` remembers what no later row can need, because a match ends
         what holds its events."""
         self.zone = zone
         self.bounds = bounds
@@ -156,7 +156,7 @@ class Pattern:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended for good: it can never match again."""
+        """True if it has ended for good: it can never match again."""
         return self.root is None
 
     def waiting(self) -> Iterator[Filter | Observer]:
@@ -169,7 +169,7 @@ class Pattern:
             left += instance.below()
 
     def counters(self) -> dict[str, int]:
-        """What it holds and what has happened."""
+        """Its size and its counters."""
         counts = self.machine.counts
         names = (
             "partials_started",
@@ -184,11 +184,11 @@ class Pattern:
 
     @property
     def has_failed(self) -> bool:
-        """Whether something could not be evaluated since `failures` was called."""
+        """True if something could not be evaluated since `failures` was called."""
         return bool(self.machine.failures)
 
     def failures(self) -> list[BaseException]:
-        """What could not be evaluated since the last call."""
+        """The evaluation errors since the last call."""
         found, self.machine.failures = self.machine.failures, []
         return found
 

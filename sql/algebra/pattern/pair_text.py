@@ -36,7 +36,7 @@ class KeyText(NamedTuple):
 
 
 class First(NamedTuple):
-    """What begins a search, and the key it waits for, which reads the event by its tag."""
+    """The condition that begins a search, and the key it waits for, which reads the event by its tag."""
 
     condition: Bound | None
     tag: int | None
@@ -44,7 +44,7 @@ class First(NamedTuple):
 
 
 class Second(NamedTuple):
-    """What may end a search: the part of the condition that reads no tag, and the key it has."""
+    """The condition that may end a search: the part that reads no tag, and its key."""
 
     condition: Bound | None
     key: KeyText

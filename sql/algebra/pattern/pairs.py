@@ -37,7 +37,7 @@ hears of events that cannot be evaluated; they change nothing. Compiled from the
 
 
 class PairPlan(Record):
-    """What is known of a pattern of two events before it runs."""
+    """The static facts of a pattern of two events."""
 
     first_tag: int | None
     second_tag: int | None
@@ -62,7 +62,7 @@ class Pairs:
         self.most = bounds.partials
         self.drops = bounds.overflow == "drop_oldest"
         self.is_simple = plan.width == 2 and plan.first_tag == 0 and plan.second_tag == 1
-        """Whether the tags of a match are the two events."""
+        """True if the tags of a match are the two events."""
         self.waiting = Waiting(keeps_order=plan.length is not None or self.drops)
         self.started = self.expired = self.dropped = self.matched = 0
 
@@ -165,7 +165,7 @@ class Pairs:
     """What it evaluates raises, or is constant."""
 
     def failures(self) -> list[BaseException]:
-        """What could not be evaluated since the last call."""
+        """The evaluation errors since the last call."""
         return []
 
     def searches(self) -> Iterator[tuple[Binding, int]]:
@@ -173,7 +173,7 @@ class Pairs:
         return ((self._tags(search.row), search.begun) for search in self.waiting)
 
     def counters(self) -> dict[str, int]:
-        """What it holds and what has happened."""
+        """Its size and its counters."""
         return {
             "partials": self.waiting.live,
             "partials_started": self.started,

@@ -1,4 +1,4 @@
-"""How many partial matches live, and what happens when there are too many."""
+"""The bound on live partial matches, and the reaction when it is reached."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sql.record import Record
 
 
 class Bounds(Record):
-    """What a pattern may hold.
+    """The limits of what a pattern holds.
 
     partials    instances begun by an arrow that live at once (`maxPatternPartials`)
     overflow    what happens to one more: it is refused, or the oldest makes room for it (`patternOverflow`)
@@ -37,7 +37,7 @@ class Partials:
         """Those that live, oldest first, where that matters."""
 
     def has_room(self) -> bool:
-        """Whether one more may begin."""
+        """True if one more may begin."""
         return self.live < self.most or self.by_age is not None
 
     def enter(self, instance: Instance) -> None:

@@ -91,7 +91,7 @@ class FollowedBy(Instance):
                 self.fail()
 
     def _has_room(self, step: int) -> bool:
-        """Whether one more instance of the next step may wait."""
+        """True if one more instance of the next step may wait."""
         most = None if self.maxima is None else self.maxima[step]
         return most is None or sum(place == step + 1 for place in self.live.values()) < most
 

@@ -93,7 +93,7 @@ def _is_positive(length: Period | None) -> bool:
 def _loops(
     functions: FunctionSet, first: FilterPlan, second: FilterPlan, alone: list[Bound], keys: Sequence[Sides]
 ) -> dict[str, Hear]:
-    """What an event does, by stream."""
+    """The effect of an event, by stream."""
     nulls = [operator == "is" for _, _, operator in keys]
     begins = First(first.condition, first.tag, KeyText([tag for _, tag, _ in keys], nulls))
     ends = Second(joined(alone) if alone else None, KeyText([row for row, _, _ in keys], nulls))

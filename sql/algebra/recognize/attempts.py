@@ -35,7 +35,7 @@ class Match(NamedTuple):
 
 @dataclass(slots=True)
 class Attempt:
-    """What began with row `first`, whose instant was `begun`."""
+    """An attempt that began with row `first`, whose instant was `begun`."""
 
     first: int
     begun: int
@@ -47,7 +47,7 @@ class Attempt:
 
 
 class Rules:
-    """What all partitions share: the automaton with its conditions, and how far `prev` looks back."""
+    """The data shared by all partitions: the automaton with its conditions, and the depth of `prev`."""
 
     def __init__(self, program: Program, step: Step, width: int, offsets: tuple[int, ...]) -> None:
         self.step = step
@@ -97,7 +97,7 @@ class Attempts:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing can come of it but through `prev`."""
+        """True if nothing can come of it but through `prev`."""
         return not self.live and not self.rows
 
     def drop(self, upto: int) -> None:

@@ -130,7 +130,7 @@ class HeldRecognizer:
             del self.partitions[key]
 
     def _told(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Match]:
-        """The matches, the earliest attempt first, as far as skipping lets them be told."""
+        """The matches, the earliest attempt first, that skipping allows."""
         told: list[Match] = []
         skipped = -1
         for attempt, matches in found:
@@ -171,7 +171,7 @@ class HeldRecognizer:
         return [match for attempt in ended for match in self._end(partition, attempt)]
 
     def _is_terminated(self, attempt: Attempt) -> bool:
-        """Whether nothing can be added to what has matched: no reading goes on, or one has reached the
+        """True if nothing can be added to what has matched: no reading goes on, or one has reached the
         pattern's end."""
         final = self.rules.final
         return bool(attempt.complete) and (
@@ -179,7 +179,7 @@ class HeldRecognizer:
         )
 
     def _end(self, partition: Attempts, attempt: Attempt) -> list[Match]:
-        """The end of an attempt: its matches are told, unless a match before has ended it."""
+        """End an attempt: its matches are emitted, unless an earlier match has ended it."""
         if all(other is not attempt for other in partition.live):
             return []
         partition.live = [other for other in partition.live if other is not attempt]
@@ -219,7 +219,7 @@ class HeldRecognizer:
         return other.change(list(rows), (), 0, fail)
 
     def counters(self) -> dict[str, int]:
-        """What it holds and what has happened."""
+        """Its size and its counters."""
         return {"attempts": self.live, "partitions": len(self.partitions), **self.counts}
 
     # --- state ----------------------------------------------------------------------------------------------

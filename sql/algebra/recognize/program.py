@@ -30,9 +30,9 @@ class Edge(NamedTuple):
     """The places after which nothing may follow that may not follow this one: a reading that has come to
     one of them finds nothing that one at this place does not find."""
     ends: bool
-    """Whether the pattern may be complete with the row."""
+    """True if the pattern may be complete with the row."""
     goes_on: bool
-    """Whether another row may be added."""
+    """True if another row may be added."""
 
 
 class Program:
@@ -56,7 +56,7 @@ class Program:
         self.start = len(self.variables)
 
     def edges(self, *, may_cover: bool) -> list[tuple[Edge, ...]]:
-        """What may take the row after that of each place, and of `start`.
+        """The places that may take the row after that of each place, and of `start`.
 
         `may_cover` False: each reading is of interest, so no place covers another.
         """
@@ -159,7 +159,7 @@ class Program:
 
 
 def _may_be_empty(pattern: RowPattern) -> bool:
-    """Whether a pattern can match without a row."""
+    """True if a pattern can match without a row."""
     if isinstance(pattern, RowVariable):
         return False
     if isinstance(pattern, RowTimes):

@@ -86,7 +86,7 @@ class Recognizer:
         return out
 
     def _chosen(self, live: list[Reading], told: list[Reading]) -> tuple[list[Reading], list[Reading]]:
-        """What goes on after a row that completes matches, and the matches: of each attempt the preferred,
+        """The attempts that go on after a row that completes matches, and the matches: of each attempt the preferred,
         unless all are wanted."""
         if not self.plan.all_matches:
             preferred: dict[int, Reading] = {}
@@ -136,7 +136,7 @@ class Recognizer:
         return []
 
     def counters(self) -> dict[str, int]:
-        """What it holds and what has happened."""
+        """Its size and its counters."""
         return {"attempts": self.live, "partitions": len(self.partitions), **self.counts}
 
     # --- state ----------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""What a window keeps: policies that let events go, by number, time, key, order or predicate."""
+"""Retention policies: they remove events by number, time, key, order or predicate."""

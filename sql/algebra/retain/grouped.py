@@ -114,7 +114,7 @@ class QueuePerKey(Policy):
         return self.instances[self.due[0][1]].next_deadline() if self.due else None
 
     def advance(self, now: int) -> list[Delta]:
-        """What leaves the windows that are due, in order of their deadlines."""
+        """The events that leave the windows that are due, in order of their deadlines."""
         out: list[Delta] = []
         while self.due:
             key = self.due[0][1]

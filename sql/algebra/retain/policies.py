@@ -30,28 +30,28 @@ class Policy(Operator):
     departure: Removal = Removal.FIFO
     has_timers = False
     leaves_on_arrival = True
-    """Whether an event may leave in the step in which another enters."""
+    """True if an event may leave in the step in which another enters."""
 
     ranked = False
-    """Whether `content` is in rank order (sort, rank, time_order) instead of order of arrival."""
+    """True if `content` is in rank order (sort, rank, time_order) instead of order of arrival."""
 
     needs_event = True
-    """Whether the event must exist before it is known whether it enters."""
+    """True if the event must exist before it is known whether it enters."""
 
     is_queue = False
-    """Whether `window` in the text is a queue in order of arrival."""
+    """True if `window` in the text is a queue in order of arrival."""
 
     expels_arrivals = False
-    """Whether `insert` may give back the event that arrives; then it alone."""
+    """True if `insert` may give back the event that arrives; then it alone."""
 
     def admits(self, event: Event, now: int) -> bool:
-        """Whether the event may enter at all (first-type windows refuse). Raises what `insert` would raise of
+        """True if the event may enter at all (first-type windows refuse). Raises what `insert` would raise of
         it, so that no other window has it then."""
         return True
 
     @property
     def refuses(self) -> bool:
-        """Whether there are events that it does not admit."""
+        """True if there are events that it does not admit."""
         return type(self).admits is not Policy.admits
 
     @abstractmethod
@@ -71,7 +71,7 @@ class Policy(Operator):
         return []
 
     def expire(self, now: int) -> list[Event]:
-        """What leaves at or before `now` by time alone, in order."""
+        """The events that leave at or before `now` by time alone, in order."""
         return []
 
     def lone(self) -> Policy:
@@ -111,7 +111,7 @@ class Policy(Operator):
         source.line(f"enter = {place}.{'enter' if self.refuses else 'insert'}")
 
     def write_prepare(self, loop: LoopWriter) -> None:
-        """What may fail, before anything else changes; `continue` where the event is refused."""
+        """Write the statements that may fail, before anything else changes; `continue` where the event is refused."""
         loop.line("left = enter(x, now)")
         if self.refuses:
             with loop.source.block("if left is None:"):

@@ -84,7 +84,7 @@ class Predicate:
         self.accumulators = self.fresh()
 
     def values(self) -> list[Any]:
-        """What the aggregates are now."""
+        """The current values of the aggregates."""
         return [accumulator.result() for accumulator in self.accumulators]
 
     def holds(self, event: Event | None, builtins: Builtins) -> bool:
@@ -114,7 +114,7 @@ class WhileTrue(Queue):
         return self.expel()
 
     def expel(self) -> list[Event]:
-        """What the predicate no longer keeps, also after a variable of it has changed."""
+        """The events that the predicate no longer keeps, also after one of its variables has changed."""
         events, seen, predicate = self.events, self._seen, self.predicate
         test, values = predicate.test, predicate.values if predicate.arguments else None
         out: list[Event] = []

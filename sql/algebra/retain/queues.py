@@ -89,7 +89,7 @@ class Queue(Policy):
         return self.evict(event)
 
     def evict(self, event: Event) -> list[Event]:
-        """What leaves because the event has been appended."""
+        """The events that leave because the event has been appended."""
         return []
 
     def discard(self, event: Event) -> bool:
@@ -136,7 +136,7 @@ class Queue(Policy):
         self.write_evict(source, leave)
 
     def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        """What `evict` does, in the loop: a call, unless the window has statements for it."""
+        """Write `evict` into the loop: a call, unless the window has statements for it."""
         if self._calls_evict:
             with source.block(f"for y in evict{self.mark}(x):"):
                 leave()

@@ -1,4 +1,4 @@
-"""What a sampled plan is made of: its window, its content, and the conditions of each source.
+"""The parts of a sampled plan: its window, its content, and the conditions of each source.
 
 window     leaves            groups                          rows      joined, or WHERE with hits
 tumbling   at once           folded                          rows      events
@@ -74,7 +74,7 @@ class Composition:
 
 
 def is_grouped(plan: Plan) -> bool:
-    """Whether a sample shows groups, and not the rows themselves."""
+    """True if a sample shows groups, and not the rows themselves."""
     return bool(plan.aggregates or plan.group_by or any(hit.name in AGGREGATE_HITS for hit in plan.hits))
 
 
@@ -185,7 +185,7 @@ def _window(plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCoun
 
 
 def _filters(plan: Plan) -> list[Bound | None]:
-    """What keeps events of each source out of the window: of a join those parts of
+    """The conditions that keep events of each source out of the window: of a join those parts of
     FILTER that read it alone."""
     assert plan.window is not None
     if not plan.joins:

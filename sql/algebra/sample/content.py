@@ -1,4 +1,4 @@
-"""What a window keeps of its events, and what it shows of them: the contract of contents.
+"""The content of a window: what it keeps of its events, and the rows it shows.
 
 A content is one object for a rule. What it keeps of the events of one window is in the slots of an instance,
 which it declares; it writes the statements by which an event comes in, and shows what an instance holds.
@@ -22,7 +22,7 @@ MakeRow = Callable[[dict[str, Any]], Any]
 
 
 class Entries:
-    """What is kept of an event so that its columns can be read later: its row, with analytic
+    """The entry that keeps an event's columns readable: its row, with analytic
     values if those are read.
 
     `text`: the entry of the event at hand; `names`: what an entry is unpacked to.
@@ -60,10 +60,10 @@ class Entries:
 
 
 class Content(ABC):
-    """What a window keeps."""
+    """The content of a window."""
 
     is_bounded = True
-    """Whether it keeps something of every event, so that `maxWindowEvents` applies."""
+    """True if it keeps something of every event, so that `maxWindowEvents` applies."""
 
     came = 0
     """Events since `rest` was called."""
@@ -90,7 +90,7 @@ class Content(ABC):
 
     @abstractmethod
     def sample(self, p: Any) -> Sample:
-        """What an instance shows."""
+        """The rows an instance shows."""
 
     @abstractmethod
     def clear(self, p: Any) -> None:
@@ -98,7 +98,7 @@ class Content(ABC):
 
     @abstractmethod
     def is_empty(self, p: Any) -> bool:
-        """Whether nothing is kept."""
+        """True if nothing is kept."""
 
     def write_leave(self, loop: Loop) -> None:
         """The oldest event of the window leaves."""
@@ -113,7 +113,7 @@ class Content(ABC):
 
     @abstractmethod
     def retained(self, p: Any) -> int:
-        """How many events are kept, in one form or another."""
+        """The number of events kept, in any form."""
 
     def rest(self, parts: Iterable[Any]) -> None:
         """More than `came_max` events have come into these instances: bound what waits in them."""
@@ -125,7 +125,7 @@ class Content(ABC):
 
     @abstractmethod
     def pack(self, p: Any) -> Any:
-        """What is kept, as plain data."""
+        """The content as plain data."""
 
     @abstractmethod
     def unpack(self, p: Any, state: Any, store: EventStore) -> None:

@@ -45,7 +45,7 @@ class Owner(Protocol):
         """Raise DataError where one more event would be too many."""
 
     def is_tight(self, count: int) -> bool:
-        """Whether each of so many events has to be admitted singly."""
+        """True if each of so many events has to be admitted singly."""
 
     def done(self) -> None:
         """All that was due up to an instant has been shown."""
@@ -203,7 +203,7 @@ class Core:
     # --- state ----------------------------------------------------------------------------------------------
 
     def retained(self) -> int:
-        """How many events are kept, in one form or another."""
+        """The number of events kept, in any form."""
         return sum(map(self.content.retained, self.parts))
 
     def held(self) -> Iterable[Event]:

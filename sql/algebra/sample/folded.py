@@ -105,7 +105,7 @@ class Folded(Content):
             all(call.definition.of_numbers is len for call in calls if call.args and call.args[0] == argument)
             for argument in self.arguments
         ]
-        """Whether an argument is only counted, so that any value but NULL may wait."""
+        """True if an argument is only counted, so that any value but NULL may wait."""
 
     # --- code -----------------------------------------------------------------------------------------------
 
@@ -280,7 +280,7 @@ class Folded(Content):
         group.__class__ = MixedGroup  # the same slots: only how values come in changes
 
     def is_text(self, values: tuple[Any, ...]) -> bool:
-        """Whether one of the values is neither a number nor NULL, where numbers are expected."""
+        """True if one of the values is neither a number nor NULL, where numbers are expected."""
         return any(
             not anything and value is not None and value.__class__ is not float and value.__class__ is not int
             for value, anything in zip(values, self.takes_any, strict=False)

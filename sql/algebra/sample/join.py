@@ -111,7 +111,7 @@ class _Step:
         return out
 
     def _candidates(self, others: Sequence[Event]) -> Callable[[Sides], Iterable[Event]]:
-        """What can stand beside a row: the others with its key. NULL equals nothing."""
+        """The candidates beside a row: the others with its key. NULL equals nothing."""
         left, right = self.left, self.right
         if left is None or right is None:
             return lambda sides: others

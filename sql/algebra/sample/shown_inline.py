@@ -71,7 +71,7 @@ class InlineRow:
 
 
 def inline_row(made: Composition) -> InlineRow | None:
-    """What writes the row of each trigger; None where a sample is more than that."""
+    """The writer of each trigger's row; None where a sample is more than that."""
     plan, content = made.plan, made.content
     if not isinstance(content, Running) or not isinstance(made.window, Sliding) or plan.window is None:
         return None

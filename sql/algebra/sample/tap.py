@@ -1,4 +1,4 @@
-"""Observing a sampled rule: the edges of its composition, written into the text only where somebody observes.
+"""Observing a sampled rule: the edges of its composition, written into the text only for an observer.
 
 FILTER --passed--> window --entered--> content --left, cleared-->
                                        content --shown--> rows

@@ -75,7 +75,7 @@ class Loop:
         self.shape = shape
         self.slots = slots
         self.is_timed = False
-        """Whether events come with an instant each."""
+        """True if events come with an instant each."""
         self.tap: Tap | None = None
         self.kept: dict[str, str] = {}
         """The slots of an instance with their first values."""

@@ -87,7 +87,7 @@ class Running:
 
 
 class AtLook:
-    """The aggregate over a queue of parts too large to be merged beforehand: merged when somebody looks."""
+    """The aggregate over a queue of parts too large to be merged beforehand: merged at each sample."""
 
     __slots__ = ("make", "parts")
 
@@ -152,7 +152,7 @@ def queue_of(call: AggregateCall) -> Queue:
 
 
 def is_merged(call: AggregateCall) -> bool:
-    """Whether a call over a window can be put together from what its panes hold."""
+    """True if a call over a window can be put together from what its panes hold."""
     if is_numeric(call):
         return True
     definition = call.definition

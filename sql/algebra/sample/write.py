@@ -144,5 +144,5 @@ def _write_fold(made: Composition, loop: Loop) -> None:
 
 
 def asks_the_time(expression: Bound) -> bool:
-    """Whether an expression calls a function of the present instant."""
+    """True if an expression calls a function of the present instant."""
     return any(isinstance(node, Apply) and node.function.context for node in expression.walk())

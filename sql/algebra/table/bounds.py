@@ -27,7 +27,7 @@ class Bounded:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the order of writing matters."""
+        """True if the order of writing matters."""
         return self.bounds.ttl_ms is not None or self.bounds.oldest_first
 
     def wrote(self, row: Event, now_ms: int) -> None:

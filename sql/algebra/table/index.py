@@ -234,7 +234,7 @@ def sought(value: Any) -> Hashable:
 
 
 def has_null(key: Any) -> bool:
-    """Whether a key to look up holds NULL, which equals nothing."""
+    """True if a key to look up holds NULL, which equals nothing."""
     return key is None or (key.__class__ is tuple and None in key)
 
 

@@ -60,7 +60,7 @@ def _column(node: Bound, own: Own) -> Name | None:
 
 
 def _is_free(own: Own, needs: frozenset[int]) -> bool:
-    """Whether a value can be computed without the rows that are looked for."""
+    """True if a value can be computed without the rows that are looked for."""
     return own not in needs if isinstance(own, int) else not own & needs
 
 

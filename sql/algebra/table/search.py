@@ -54,7 +54,7 @@ class Search:
         self.is_single = (
             bool(equal) and self.bounds is None and store.index(self.columns, None).single is not None
         )
-        """Whether a key has one row at most."""
+        """True if a key has one row at most."""
 
     @staticmethod
     def _range(
@@ -105,7 +105,7 @@ class Search:
 
 
 def reads_subquery(nodes: Iterable[Bound]) -> bool:
-    """Whether expressions read values of subqueries, for which the text needs the
+    """True if expressions read values of subqueries, for which the text needs the
     joined row as an event `x`."""
     slots = (part for node in nodes for part in node.walk() if isinstance(part, Slot))
     return any(slot.kind == "subquery" for slot in slots)

@@ -17,7 +17,7 @@ EXACT_MAX = 2**53
 
 
 def _is_plain(value: Any, *, is_scaled: bool) -> bool:
-    """Whether statements can take a value: a number that is not NaN, and where it is scaled, a multiple of
+    """True if statements can take a value: a number that is not NaN, and where it is scaled, a multiple of
     the unit."""
     if value.__class__ is float:
         return (value * 2.0 ** SHIFTS[1]).is_integer() if is_scaled else value == value
@@ -36,7 +36,7 @@ class Argument:
 
     @property
     def states(self) -> list[str]:
-        """What is kept for it."""
+        """The slots kept for it."""
         return list(dict.fromkeys(state for form in self.forms for state in form.state))
 
     def words(self, value: str, scaled: str, owner: str = "g") -> dict[str, str]:
@@ -79,12 +79,12 @@ class Arguments:
         return f"({''.join(f'a_{item.place}, ' for item in self.valued)})"
 
     def by_call(self, values: Sequence[Any]) -> list[Any]:
-        """What each call with statements is given."""
+        """The argument of each call with statements."""
         known = {item.node: value for item, value in zip(self.valued, values, strict=True)}
         return [known[call.args[0]] if call.args else True for call in self.inlined]
 
     def is_unsupported(self, values: Sequence[Any]) -> bool:
-        """Whether one of the values is no number that the finest unit can count."""
+        """True if one of the values is no number that the finest unit can count."""
         return any(
             item.takes_numbers and value is not None and not _is_plain(value, is_scaled=item.is_scaled)
             for item, value in zip(self.valued, values, strict=True)

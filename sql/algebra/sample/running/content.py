@@ -51,14 +51,14 @@ class Running(Content):
         self.max_groups = max_groups
         self.shows_empty = shows_empty
         self.is_whole = not group_by and not has_dropped
-        """Whether all events are in one group."""
+        """True if all events are in one group."""
         self.slots = {"groups": "{}", "times": "deque()"}
         self.slots |= {"only": "Group(())"} if self.is_whole else {"members": "deque()"}
         self.arguments = Arguments(calls)
         self.fallback = Fallback(self.arguments)
         accumulated = self.arguments.accumulated
         self.is_numbered = bool(group_by or accumulated)
-        """Whether events need a number: to find the older group, or for an accumulator
+        """True if events need a number: to find the older group, or for an accumulator
         that looks at events."""
         numbers = ["number"] if self.is_numbered else []
         self.values = [
@@ -69,7 +69,7 @@ class Running(Content):
         """The locals that are remembered of an event in its group, each in a queue; the entry has a queue
         `entries`."""
         self.keeps_entries = reads_rows or not self.is_whole or bool(accumulated)
-        """Whether the entries of a group are kept; else its events are known by their values alone."""
+        """True if the entries of a group are kept; else its events are known by their values alone."""
         if self.is_whole:
             queues = ["entries"] if self.keeps_entries else []
             queues += [f"held_{name}" for name in self.kept]

@@ -15,8 +15,8 @@ from sql.algebra.sample.running.arguments import Arguments
 
 
 class Fallback:
-    """What a loop calls where its statements do not do. `g`: a group, with the slots that its class has in
-    the text."""
+    """The functions a loop calls for values that its statements do not handle. `g`: a group, with the slots of
+    its class in the text."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments

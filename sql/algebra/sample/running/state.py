@@ -16,7 +16,7 @@ from sql.algebra.state import pack_key, unpack_key
 
 
 class EventState:
-    """What a snapshot holds of each event in the window.
+    """The part of a snapshot for each event in the window.
 
     entries     how the entry of a group is packed; `keeps_entries`: whether groups keep those of their events
     values      the locals that are remembered of an event besides its number
@@ -61,7 +61,7 @@ class EventState:
         return out
 
     def _queues(self, p: Any, g: Any) -> list[Iterable[Any]]:
-        """What is remembered of the events of a group: entries, numbers, values."""
+        """The data kept of the events of a group: entries, numbers, values."""
         entries = g.entries if self.keeps_entries else repeat(None, len(p.times))
         numbers = (
             g.held_number if self.is_numbered else repeat(0, len(p.times if self.is_whole else g.entries))

@@ -36,7 +36,7 @@ class GroupParameter(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is wrong with the parameters of a window, or with one of them."""
+    """A problem of the parameters of a window, or of one of them."""
 
     code: str
     text: str
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a window is made from."""
+    """The arguments of a window's constructor."""
 
     plan: GroupWindowPlan
     content: Content
@@ -80,9 +80,9 @@ class GroupWindowEntry(WindowFacts, kw_only=True):
     """Fills in what the text may leave out."""
     check: Callable[[GroupWindowPlan], Iterator[Finding]] = _nothing
     is_triggered: bool = False
-    """Whether OVER(WHEN …) chooses the events with which it is shown."""
+    """True if OVER(WHEN …) chooses the events with which it is shown."""
     counts_dropped: bool = True
-    """Whether an event that WHERE drops changes when the window is shown, so that it must come here."""
+    """True if an event that WHERE drops changes when the window is shown, so that it must come here."""
 
     @property
     def label(self) -> str:
@@ -91,22 +91,22 @@ class GroupWindowEntry(WindowFacts, kw_only=True):
 
     @property
     def has_unit(self) -> bool:
-        """Whether a unit of time stands first."""
+        """True if a unit of time stands first."""
         return any(parameter.field in LENGTHS for parameter in self.parameters)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What stands between its parentheses."""
+        """The parameters between its parentheses."""
         return (*(("unit",) if self.has_unit else ()), *(parameter.name for parameter in self.parameters))
 
     @property
     def least(self) -> int:
-        """How many arguments it takes at least."""
+        """The least number of arguments."""
         return len(self.names) - sum(parameter.optional for parameter in self.parameters)
 
     @property
     def signature(self) -> str:
-        """How it is written; `[, x]` may be left out."""
+        """The syntax; `[, x]` may be left out."""
         needed, further = self.names[: self.least], self.names[self.least :]
         return f"{self.label}({', '.join(needed)}{''.join(f'[, {name}]' for name in further)})"
 
@@ -131,5 +131,5 @@ def group_windows() -> tuple[GroupWindowEntry, ...]:
 
 
 def leaves_at_once(plan: GroupWindowPlan) -> bool:
-    """Whether all events of a window leave together as soon as they have been shown."""
+    """True if all events of a window leave together as soon as they have been shown."""
     return group_window(plan.kind).leaving(plan) == "at once"

@@ -37,7 +37,7 @@ class Hopping(OnGrid):
 
     @property
     def early_ms(self) -> int:
-        """How long before its end a window has another begin."""
+        """The time before its end at which a window starts another."""
         return self.plan.length_ms % self.plan.hop_ms
 
     def write_instant(self, loop: Loop) -> None:

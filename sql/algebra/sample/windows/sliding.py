@@ -38,7 +38,7 @@ class Sliding(Window):
     slots: ClassVar[dict[str, str]] = {"pending": "deque()"}
 
     def __init__(self, plan: GroupWindowPlan, content: Content, met: Hits | None) -> None:
-        """`met`: the hits of WHEN, if somebody asks for them."""
+        """`met`: the hits of WHEN, if a statement reads them."""
         super().__init__(plan, content)
         self.met = met
         self.back_ms = plan.length_ms or 1

@@ -73,16 +73,16 @@ class Window(ABC):
 
     @abstractmethod
     def is_blank(self, p: Any) -> bool:
-        """Whether the instance holds nothing, and waits for nothing."""
+        """True if the instance holds nothing, and waits for nothing."""
 
     def is_idle(self, p: Any) -> bool:
-        """Whether nothing would be shown at the deadline but that the window is empty."""
+        """True if nothing would be shown at the deadline but that the window is empty."""
         return False
 
     # --- state ----------------------------------------------------------------------------------------------
 
     def pack(self, p: Any) -> Any:
-        """What the instance remembers, as plain data."""
+        """The state of the instance, as plain data."""
         return {name: getattr(p, name) for name in self.marks}
 
     def unpack(self, p: Any, state: Any) -> None:
