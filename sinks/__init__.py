@@ -1,19 +1,19 @@
-"""Sinks: where results go.
+"""Sinks: the delivery of results to their destinations.
 
-What the daemon uses:
+The interface for the daemon:
 
     environment = Environment(clock, random, data_dir, dead_letters, memory, on_done)
     action = build_action("mqtt", {"server": ..., "topic": ...}, rule_id="hot", environment=environment)
     action.submit(emission, token)      # False: the queue is full, keep the emission and stop reading the source
     action.stats()                      # state and counters
-    action.close(deadline_ms)           # flush until then; returns how many emissions are left undelivered
+    action.close(deadline_ms)           # flush until then; the number of emissions left undelivered
 
 `on_done(token, "delivered" | "rejected" | "dropped")` is called from the sink's worker thread when the effect
 of the emission is at its destination (or in the dead letters), so the source can be acknowledged.
 
-Start reading at `sinks.base` (what a sink is), then `sinks.delivery` (the layer all sinks share), then any
-file of `sinks.builtin`. Sinks never ask for the time themselves, and import their client libraries when they
-are opened.
+Start reading at `sinks.base` (the interface of a sink), then `sinks.delivery` (the layer all sinks share),
+then any file of `sinks.builtin`. Sinks never read the system clock themselves, and import their client
+libraries when they are opened.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def build_action(
     key: str = "",
 ) -> Delivery | CachedDelivery:
     """The delivery to sink `name` for one action of a rule. Nothing is opened before the first `submit`,
-    unless a file of `enableCache` is there: what it holds is sent.
+    unless a file of `enableCache` exists: its results are sent.
 
-    `settings` are as written in YAML, or the model that a rule file's checks made of them. `key` tells the
-    action from all others of the gateway, also after a restart. Raises ValueError for an unknown name and
+    `settings` are as written in YAML, or the model that a rule file's checks made of them. `key` identifies
+    the action among all of the gateway, also after a restart. Raises ValueError for an unknown name and
     pydantic's ValidationError (a ValueError too) for wrong settings.
     """
     kind = sink_kind(name)

@@ -1,4 +1,4 @@
-"""How long to wait before trying again."""
+"""The waiting time before another attempt."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from sql.record import Record
 
 
 class Backoff(Record):
-    """Exponential, with a cap, and with jitter so that a thousand gateways do not come
-    back in the same instant.
+    """Exponential, with a cap, and with jitter so that a thousand gateways do not reconnect in the same
+    instant.
 
     >>> Backoff(1000, 8000).wait_ms(10, random.Random(1)) <= 8000
     True

@@ -1,4 +1,4 @@
-"""What a sink is: three verbs, three failures, and one entry in the registry.
+"""The interface of a sink: three verbs, three failures, and one entry in the registry.
 
 A sink only knows how to hand messages to one outside system. Queueing, batching, retrying, ordering, dead
 letters and counting are written once, in `sinks.delivery`; turning rows into payloads is written once, in
@@ -30,11 +30,11 @@ Row = Mapping[str, Any]
 """Column to value; None is NULL."""
 
 Outcome = Literal["delivered", "rejected", "dropped"]
-"""How a submitted emission ended: at its destination, in the dead letters, or discarded from a full queue."""
+"""The end of a submitted emission: at its destination, in the dead letters, or dropped from a full queue."""
 
 
 class SinkFailure(Exception):
-    """A batch was not delivered whole. `done` leading messages of it were; they are never sent again."""
+    """A batch was not delivered whole. Its first `done` messages were; they are never sent again."""
 
     def __init__(self, reason: str, *, done: int = 0) -> None:
         super().__init__(reason)
@@ -43,8 +43,8 @@ class SinkFailure(Exception):
 
 
 class Retry(SinkFailure):
-    """The destination cannot take message number `done` now. Wait (at least `after_ms` if
-    given) and try again."""
+    """The destination cannot take message number `done` now. Wait (at least `after_ms` if given) and try
+    again."""
 
     def __init__(self, reason: str, *, done: int = 0, after_ms: int | None = None) -> None:
         super().__init__(reason, done=done)
@@ -52,7 +52,7 @@ class Retry(SinkFailure):
 
 
 class Reject(SinkFailure):
-    """Message number `done` will never be taken. It goes to the dead letters and the next ones are tried."""
+    """The destination refuses message number `done` for good: it becomes a dead letter, the next is tried."""
 
 
 class Fatal(SinkFailure):
@@ -63,8 +63,8 @@ class Fatal(SinkFailure):
 class Message(Record):
     """One rendered message.
 
-    `payload` is what goes over the wire (compressed if the settings say so); empty for sinks that take rows.
-    `header` is the column line of the delimited format, only for sinks that append messages to a file.
+    `payload` is the bytes sent over the wire (compressed if the settings say so); empty for sinks that take
+    rows. `header` is the column line of the delimited format, only for sinks that append messages to a file.
     `target` is the topic, URL or path after filling in `{{.field}}`; empty when the sink has none. `rows` are
     the shaped rows the payload was made of. `at_ms` is the logical instant of the (first) emission.
     """
@@ -92,7 +92,7 @@ class Sink(Protocol):
 
 
 class Clock(Protocol):
-    """Time as sinks see it. The process's clock lives in `edge`; tests hand in one they can turn."""
+    """The time source of sinks. The process's clock is in `edge`; tests pass one that they can turn."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, UTC. May step."""
@@ -105,7 +105,7 @@ class Clock(Protocol):
 
 
 class DeadLetterStore(Protocol):
-    """Where undeliverable messages are kept. The daemon's lives in `edge`."""
+    """The store of undeliverable messages. The daemon's is in `edge`."""
 
     def write(
         self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
@@ -118,17 +118,17 @@ class DeadLetterStore(Protocol):
 
 
 def _ignore(token: object, outcome: Outcome) -> None:
-    """The receipt of a caller that wants none."""
+    """The `on_done` of a caller that needs no receipts."""
 
 
 class Environment(Record):
-    """All that sinks get from the process around them.
+    """The services of the process that sinks use.
 
     `random` gives the jitter of the back-off. `data_dir` is the folder below which file sinks write.
     `on_done(token, outcome)` is called from a sink's worker thread, once per submitted token, when it has
     ended. `cache_dir` is the folder of the files of `enableCache`. `connections` are the settings of the
-    gateway's connections, by name, under the names sinks give them. `services` holds what sinks of higher
-    layers need, by name (the cloud sink finds its spool there).
+    gateway's connections, by name, under the names sinks give them. `services` holds the services that sinks
+    of higher layers need, by name (the cloud sink finds its spool there).
     """
 
     clock: Clock
@@ -143,7 +143,7 @@ class Environment(Record):
 
 
 class SinkContext(Record):
-    """Whom one sink works for."""
+    """The rule and action that one sink belongs to."""
 
     rule_id: str
     sink_name: str
@@ -151,12 +151,12 @@ class SinkContext(Record):
 
 
 SinkFactory = Callable[[Any, SinkContext], Sink]
-"""Makes a closed sink from its validated settings."""
+"""Make a closed sink from its validated settings."""
 
 
 class SinkKind(Record):
-    """A registered sink: its YAML name, its settings, how to make one. The first line of the model's
-    docstring is its summary in the manual."""
+    """A registered sink: its YAML name, its settings, its factory. The first line of the model's docstring is
+    its summary in the manual."""
 
     name: str
     settings: type[SinkSettings]
@@ -176,8 +176,8 @@ def register_sink(
 ) -> None:
     """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model.
 
-    `bind` completes and checks the settings beside the plan of the rule; the default
-    checks the columns they name.
+    `bind` completes and checks the settings against the plan of the rule; the default checks the columns they
+    name.
     """
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"

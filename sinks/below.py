@@ -1,4 +1,4 @@
-"""Opening files that are certain to lie below one folder.
+"""Open files that are certain to lie below one folder.
 
 Paths may contain values from devices, and others may write to the folder. So every component is opened
 relative to its parent and no symbolic link below the folder is followed; there is no moment between check and
@@ -15,7 +15,7 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def check_relative(path: str) -> str:
-    """`path` if it names a file below a folder; raises ValueError saying what is not allowed."""
+    """`path` if it names a file below a folder; raises ValueError that says what is not allowed."""
     pure = PurePosixPath(path)
     if not path or path.endswith("/") or "\x00" in path:
         raise ValueError("the path names no file")
@@ -49,7 +49,7 @@ def open_folder(root: Path, relative: str) -> int:
 
 
 def _entries(folder: int, name: str) -> tuple[str, ...]:
-    """`name` if the folder has such an entry, of any kind."""
+    """`name` as a tuple if the folder has such an entry, of any kind; else an empty one."""
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

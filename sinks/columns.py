@@ -1,5 +1,5 @@
-"""Whether an action names columns that its rule gives: in the topic, URL or path, in the template, in
-`fields`."""
+"""Check that the columns which an action names are columns of its rule: in the topic, URL or path, in the
+template, in `fields`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
 
 
 def check_columns(settings: SinkSettings, plan: Plan) -> tuple[SinkSettings, list[ActionProblem]]:
-    """The settings as they are, and the columns in them that no row has. Rows of unknown columns are not doubted.
+    """The unchanged settings, and problems with columns that no row has; none if the columns are unknown.
 
     In a topic, URL or path such a column is an error, for no row could be sent. Elsewhere it is a warning: rows
     are sent without it, as eKuiper does.
@@ -67,7 +67,7 @@ def _in_template(settings: SinkSettings, columns: set[str]) -> Iterator[ActionPr
 
 
 def _chosen(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem]:
-    """Columns that are sent or left out; of a template's output, or of a column's value, nothing is known."""
+    """Problems with columns sent or left out; none if a template or `dataField` makes the columns."""
     if settings.data_template is not None or settings.data_field is not None:
         return
     for where, names in (("fields", settings.row_fields or []), ("excludeFields", settings.exclude_fields)):

@@ -1,5 +1,5 @@
-"""Connections of the gateway's configuration that actions refer to by name, as eKuiper's
-`connectionSelector` does."""
+"""Connections of the gateway's configuration that actions refer to by name, like eKuiper's
+`connectionSelector`."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def completed(settings: Settings, name: str, connections: Mapping[str, Mapping[s
 
 
 def _that_it_knows(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that mean something to a sink: a connection may serve several kinds."""
+    """The values that a sink has settings for: a connection may serve several kinds."""
     known = {(field.alias or key).lower(): field.alias or key for key, field in model.model_fields.items()}
     return {known[key.lower()]: value for key, value in values.items() if key.lower() in known}

@@ -7,9 +7,9 @@
                                             |        +-- Fatal   close, wait, open, then the same message again
                                             +-- cannot be rendered: dead letter
 
-One worker thread per sink keeps the order and keeps a sick sink away from all others. A message leaves the
-queue only when it is delivered or in the dead letters. `on_done(token, outcome)` tells so, and only then may
-the source be acknowledged.
+One worker thread per sink keeps the order and isolates a failing sink from all others. A message leaves the
+queue only when it is delivered or in the dead letters. `on_done(token, outcome)` reports this, and only then
+may the source be acknowledged.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ LOG = logging.getLogger("penstock.sinks")
 State = Literal["idle", "ok", "retrying", "degraded", "closed"]
 
 RETRY_AFTER_MAX_MS = 3_600_000
-"""The longest wait a destination may ask for."""
+"""The longest wait that a destination may request."""
 
 UNEXPECTED_MAX = 3
-"""A message on which a sink's code itself fails this often becomes a dead letter, so that it
-cannot block the rest."""
+"""A message on which the code of a sink fails so many times becomes a dead letter, so that it cannot block
+the rest."""
 
 
 class Stats(Record):
-    """Counters since the start, for metrics. Messages, except `queued` and `dropped`, which count emissions.
+    """Counters since the start, for metrics. They count messages, except `queued` and `dropped`, which count
+    emissions.
 
     `non_finite` counts NaN and infinities written as null. `last_error` has secrets removed.
     """
@@ -92,7 +93,7 @@ class Delivery:
         """Queue one emission; False when the queue stayed full for `timeout_ms` or the delivery is closed.
 
         False changes nothing: keep the emission and offer it again. With `disableBufferFullDiscard: false`
-        the oldest waiting emission is dropped instead (outcome "dropped") and the answer is always True. A
+        the oldest waiting emission is dropped instead (outcome "dropped") and the result is always True. A
         token of None gets no receipt.
         """
         settings = self._settings
@@ -120,7 +121,7 @@ class Delivery:
     def close(self, deadline_ms: int) -> int:
         """Take nothing more, flush until the clock's `monotonic_ms()` reaches `deadline_ms`, close the sink.
 
-        Returns how many emissions were not delivered; their tokens get no receipt, now or later. May be
+        Returns the number of emissions not delivered; their tokens get no receipt, now or later. May be
         called twice. To close many deliveries within one bound, call `begin_close` on all of them first.
         """
         self.begin_close(deadline_ms)
@@ -200,7 +201,7 @@ class Delivery:
             return []
 
     def _process(self, entries: list[Entry]) -> list[Outcome] | None:
-        """Render and deliver; the outcome of each entry, or None when given up because of closing."""
+        """Render and deliver; the outcome of each entry, or None if closing ran out of time."""
         units = [entries] if self._settings.batches else [[entry] for entry in entries]
         messages: list[Message] = []
         owners: list[int] = []
@@ -233,9 +234,9 @@ class Delivery:
         ]
 
     def _attempt(self, messages: Sequence[Message]) -> tuple[int, str | None]:
-        """Deliver from the first message on, retrying, until all are done or one is hopeless.
+        """Deliver the messages in order, with retries, until all are done or one is rejected.
 
-        Returns how many were delivered and, if the one after them is to be a dead letter, the reason.
+        Returns the number delivered and, if the next one is to be a dead letter, the reason.
         """
         done = failures = unexpected = 0
         while not self._abandoned and done < len(messages):
@@ -273,7 +274,7 @@ class Delivery:
             self._sink.open()
         except (Retry, Fatal):
             raise
-        except Exception as error:  # whatever keeps a sink from opening is not the message's fault
+        except Exception as error:  # a sink that cannot be opened is no fault of the message
             raise Fatal(f"{type(error).__name__}: {error}") from error
         self._open = True
 
@@ -294,7 +295,7 @@ class Delivery:
             LOG.info("sink.recovered", extra=self._fields(None))
 
     def _pause(self, failure: Retry | Fatal, failures: int) -> None:
-        """Wait before the next attempt; ends early when closing has run out of time."""
+        """Wait before the next attempt; return early if closing runs out of time."""
         wait_ms = self._backoff.wait_ms(failures, self._environment.random)
         if isinstance(failure, Retry) and failure.after_ms is not None:
             wait_ms = max(wait_ms, min(failure.after_ms, RETRY_AFTER_MAX_MS))
@@ -321,7 +322,7 @@ class Delivery:
                 self._clock.wait(self._changed, end_ms - now_ms)
 
     def _dead_letter(self, failed: Unrendered, message: Message | None = None) -> bool:
-        """Write a dead letter, however long it takes; False when given up because of closing."""
+        """Write a dead letter, however long it takes; False if closing ran out of time."""
         reason = self._redacted(failed.reason)
         payload = message.payload if message and message.payload else json_bytes(list(failed.rows))
         fields = {"rule": self.rule_id, "sink": self.name}
@@ -337,8 +338,7 @@ class Delivery:
         return True
 
     def _persist(self, write: Callable[[], None]) -> bool:
-        """Do something to the dead letters until the disk allows it; False when given
-        up because of closing."""
+        """Repeat a write to the dead letters until the disk takes it; False if closing ran out of time."""
         failures = 0
         while not self._abandoned:
             try:

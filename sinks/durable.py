@@ -1,4 +1,4 @@
-"""Appending to files so that a crash or a full disk leaves whole records only."""
+"""Append to files so that a crash or a full disk leaves whole records only."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Topics, URLs and paths that depend on the row: `plant/{{.site}}/alarms`.
 
-Rows come from devices, so a value must never be able to choose another place than the rule's author meant: a
+Rows come from devices, so a value must never lead to a destination that the rule's author did not intend: a
 topic and a URL begin with literal text (a URL up to the first slash after the host), special characters of
 values are percent-encoded, and a value that is NULL, empty or makes a `.` or `..` segment makes the message a
 dead letter.
@@ -31,7 +31,7 @@ TOPIC_BYTES_MAX = 65_535
 
 
 def check_topic(topic: str) -> None:
-    """Raise ValueError if nothing can be published to `topic`, which may hold fields."""
+    """Raise ValueError if `topic`, which may hold fields, cannot be published to."""
     if not topic or any(char in topic for char in "+#\0"):
         raise ValueError("a topic to publish to must not be empty nor hold '+', '#' or NUL")
     if len(topic.encode()) > TOPIC_BYTES_MAX:
@@ -49,7 +49,7 @@ class Target:
     __slots__ = ("_names", "_texts", "kind")
 
     def __init__(self, text: str, kind: Kind) -> None:
-        """Check and split; raises ValueError saying what is not allowed."""
+        """Check and split; raises ValueError that says what is not allowed."""
         self.kind: Kind = kind
         pieces = _FIELD.split(text)
         self._texts, self._names = pieces[::2], [name.split(".") for name in pieces[1::2]]
@@ -60,7 +60,7 @@ class Target:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the result depends on the row."""
+        """True if the result depends on the row."""
         return bool(self._names)
 
     @property

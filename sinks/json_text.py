@@ -1,7 +1,7 @@
-"""JSON out: how values become text, and how many of them JSON cannot hold.
+"""Encode values as JSON, and count those that JSON cannot hold.
 
-JSON has no NaN and no infinities; they are written as null, and `count_non_finite` says how often, so that
-the loss shows in the metrics.
+JSON has no NaN and no infinities; they are written as null, and `count_non_finite` counts them, so that the
+loss shows in the metrics.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def json_text(value: Any) -> str:
 
 
 def count_non_finite(values: Iterable[Any]) -> int:
-    """How many NaN and infinities are in `values`, at any depth.
+    """The number of NaN and infinities in `values`, at any depth.
 
     >>> count_non_finite([1.0, float("inf"), {"a": [float("nan")]}])
     2

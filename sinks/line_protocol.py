@@ -15,7 +15,7 @@ INTEGER_MAX = 2**63 - 1
 
 
 def line(measurement: str, tags: Mapping[str, str], fields: Mapping[str, Any], at: int | None) -> str:
-    """One point. Raises ValueError where nothing would be stored.
+    """One point. Raises ValueError if no field would be stored.
 
     >>> line("room 1", {"dev": "a,b"}, {"t": 21.5, "n": 3, "ok": True, "s": 'say "x"'}, 5)
     'room\\\\ 1,dev=a\\\\,b t=21.5,n=3i,ok=true,s="say \\\\"x\\\\"" 5'
@@ -33,7 +33,7 @@ def line(measurement: str, tags: Mapping[str, str], fields: Mapping[str, Any], a
 
 
 def _field(value: Any) -> str | None:
-    """A value as a field; None for what has none: NULL, NaN, infinities."""
+    """A value as a field; None for NULL, NaN and infinities, which have none."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None
     if isinstance(value, bool):

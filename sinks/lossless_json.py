@@ -11,7 +11,7 @@ _BYTES = "$bytes"
 
 
 def encode(value: Any) -> bytes:
-    """Plain data as compact UTF-8 JSON; raises TypeError for what is not plain data.
+    """Plain data as compact UTF-8 JSON; raises TypeError for other values.
 
     >>> encode({"sum": float("inf"), "raw": b"ab"})
     b'{"sum":Infinity,"raw":{"$bytes":"YWI="}}'
@@ -22,7 +22,7 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """What `encode` was given. Raises ValueError for anything else.
+    """The value that `encode` was called with. Raises ValueError for anything else.
 
     >>> decode(encode({"raw": b"ab"}))
     {'raw': b'ab'}

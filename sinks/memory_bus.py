@@ -1,4 +1,4 @@
-"""The way from one rule's result to another's stream, inside the process."""
+"""The channel from one rule's results to another's stream, inside the process."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from sinks.base import Row
 
 Subscriber = Callable[[str, Sequence[Row], int], bool]
-"""Takes (topic, rows, at_ms) and returns whether it accepted them; False asks to be
-offered them again later."""
+"""A function of (topic, rows, at_ms) that returns True if it took the rows; after False they are offered
+again."""
 
 
 class MemoryBus:
-    """Topics in memory, with MQTT's wildcards for subscribers. Nothing is stored: rows for a topic that
-    nobody subscribes to are gone. Subscribers are called from sink worker threads and must not block."""
+    """Topics in memory, with MQTT's wildcards for subscribers. Nothing is stored: rows for a topic without
+    subscribers are lost. Subscribers are called from sink worker threads and must not block."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._subscribers: list[tuple[str, Subscriber]] = []
 
     def subscribe(self, topic_filter: str, subscriber: Subscriber) -> Callable[[], None]:
-        """Offer `subscriber` all rows of matching topics; returns the function that ends it."""
+        """Offer `subscriber` all rows of matching topics; returns the function that ends the subscription."""
         entry = (topic_filter, subscriber)
         with self._lock:
             self._subscribers.append(entry)
@@ -34,14 +34,14 @@ class MemoryBus:
         return unsubscribe
 
     def subscribers(self, topic: str) -> list[Subscriber]:
-        """Who listens to `topic`, in order of subscription."""
+        """The subscribers of `topic`, in order of subscription."""
         with self._lock:
             entries = list(self._subscribers)
         return [subscriber for topic_filter, subscriber in entries if topic_matches(topic_filter, topic)]
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
-    """Whether an MQTT topic filter matches a topic.
+    """True if an MQTT topic filter matches a topic.
 
     >>> topic_matches("a/+/c", "a/b/c"), topic_matches("a/#", "a"), topic_matches("a/+", "a/b/c")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""Tokens for HTTP, as eKuiper's `oAuth` describes them: one request gets them, another one may renew them."""
+"""Tokens for HTTP, configured like eKuiper's `oAuth`: one request gets them, another one may renew them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sinks.settings import Text, reveal
 from sinks.template import Template, TemplateError
 
 Post = Callable[[str, dict[str, str], str], tuple[int, bytes]]
-"""Sends a body to a URL: status and answer."""
+"""Post a body to a URL; the status and answer."""
 
 
 def template_of(text: Any) -> Template:
-    """A setting with `{{.field}}` in it; raises ValueError for one that cannot be read, and
-    shows no secret in it."""
+    """A setting with `{{.field}}` in it; raises ValueError, without secrets, for one that cannot be
+    parsed."""
     try:
         return Template(reveal(text))
     except TemplateError as failure:
@@ -48,7 +48,7 @@ class _Request(Model):
 
 
 class Access(_Request):
-    """How a token is got."""
+    """The settings of the request that gets a token."""
 
     expire: int | str = Field(
         "", description="seconds after which it is renewed; empty: when it is refused with 401"
@@ -65,7 +65,7 @@ class Access(_Request):
 
 
 class OAuth(Model):
-    """The token of a server."""
+    """The settings of a server's tokens."""
 
     access: Access = Field(description="the request that gets a token")
     refresh: _Request | None = Field(
@@ -73,7 +73,7 @@ class OAuth(Model):
     )
 
     def urls(self) -> Iterator[str]:
-        """The addresses that are asked."""
+        """The addresses of the requests."""
         yield reveal(self.access.url)
         if self.refresh is not None:
             yield reveal(self.refresh.url)
@@ -90,7 +90,7 @@ class Tokens:
         self._until_ms: int | None = None
 
     def answer(self) -> dict[str, Any]:
-        """The fields of the token. Raises `Retry` or `Fatal` where none can be got."""
+        """The fields of the token. Raises `Retry` or `Fatal` if none can be obtained."""
         overdue = self._until_ms is not None and self._clock.monotonic_ms() >= self._until_ms
         if self._answer is None or overdue:
             request = self._settings.access
@@ -103,7 +103,7 @@ class Tokens:
         return self._answer
 
     def expire(self) -> bool:
-        """The server refused the token: ask for a new one. FALSE where there was none yet."""
+        """Forget the token, because the server refused it; False if there was none."""
         if self._answer is None:
             return False
         self._answer = None

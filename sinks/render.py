@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 class Unrendered(Record):
-    """Rows that could not be made a message, and why."""
+    """Rows that could not be rendered as a message, and the reason."""
 
     rows: tuple[Row, ...]
     reason: str
 
 
 class Rendered(Record):
-    """The messages of some emissions, what could not be rendered, and how many NaN and
-    infinities became null."""
+    """The messages of some emissions, the rows that could not be rendered, and the number of NaN and
+    infinities that became null."""
 
     messages: list[Message]
     failed: list[Unrendered]
@@ -46,22 +46,23 @@ class Rendered(Record):
 
 
 def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[Row]:
-    """The rows an emission sends: inserted, then removed ones, or one row per bad event of an error emission.
+    """The rows of an emission to send: inserted, then removed ones, or one row per bad event of an error
+    emission.
 
-    The engine gives removed rows only to rules that ask for them (`rstream`, `irstream`).
+    Only emissions of rules with `rstream` or `irstream` have removed rows.
     """
     if emission.kind == "error":
         error = {"error": emission.error, "rule": emission.rule, "at": emission.at_ms}
         return [{**error, "event": event} for event in emission.inserted] or [error]
     if rowkind_field is None:
         return [*emission.inserted, *emission.removed]
-    # A row that says its kind itself keeps it: an update or a deletion in a table, for example.
+    # A row that has its own kind keeps it: an update or a deletion in a table, for example.
     inserted = [{**row, rowkind_field: row.get(rowkind_field) or "insert"} for row in emission.inserted]
     return inserted + [{**row, rowkind_field: "delete"} for row in emission.removed]
 
 
 class Renderer:
-    """Turns emissions into messages for one sink. No state; may be called from any thread."""
+    """Render emissions as messages for one sink. Stateless and thread-safe."""
 
     def __init__(self, settings: SinkSettings, rule_id: str = "") -> None:
         self._settings = settings
@@ -130,7 +131,7 @@ class Renderer:
         return Message(payload, tuple(rows), target, header, self._rule_id, at_ms)
 
     def _template_values(self, rows: list[Row], at_ms: int) -> list[Any]:
-        """What the template made, read back as JSON, because columns are to be taken out of it."""
+        """The output of the template, parsed as JSON, because columns are to be taken out of it."""
         assert self._template
         text = self._template.render(rows[0] if self._settings.send_single else rows, at_ms)
         try:
@@ -182,7 +183,7 @@ class Renderer:
 
 
 def _cell(value: Any) -> str:
-    """A value as a column of a delimited line; NULL is empty."""
+    """A value as a cell of a delimited line; NULL is empty."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json_bytes(value).decode()

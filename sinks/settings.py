@@ -1,7 +1,7 @@
-"""The properties every sink has, under eKuiper's names, and the types that sinks' own settings are made of.
+"""The properties that every sink has, under eKuiper's names, and the types of sinks' own settings.
 
 A property that would have no effect is refused, never ignored: `unsupported` of a settings class names those
-its sink cannot honour, and eKuiper's properties that penstock replaces are answered with what to use instead.
+that have none on its sink, and the error for an eKuiper property that penstock replaces names the substitute.
 """
 
 from __future__ import annotations
@@ -94,22 +94,22 @@ class SinkSettings(Model):
     """The common properties of all sinks."""
 
     address: ClassVar[str | None] = None
-    """The setting that says which server is meant."""
+    """The setting that names the server."""
     target: ClassVar[str | None] = None
     """The setting that may hold `{{.field}}`: the topic, URL or path."""
     target_kind: ClassVar[Literal["topic", "url", "path"]] = "topic"
-    """How values are escaped in the target."""
+    """The kind of escaping of values in the target."""
     unsupported: ClassVar[frozenset[str]] = frozenset()
     """Common properties, by their YAML name, that have no effect on this sink."""
     without_effect: ClassVar[Mapping[str, str]] = WITHOUT_EFFECT
     synonyms: ClassVar[Mapping[str, str]] = {}
     """Other names of properties, as earlier versions of eKuiper write them."""
     appends: ClassVar[bool] = False
-    """Messages are appended to one another, so the sink itself writes the header and compresses."""
+    """True if messages are appended to one another: the sink itself writes the header and compresses."""
     compresses: ClassVar[bool] = False
-    """The sink compresses by the means of its own protocol, so messages are left as they are."""
+    """True if the sink compresses by the means of its own protocol, so that messages stay uncompressed."""
     encodes: ClassVar[bool] = True
-    """The sink wants payloads; otherwise it takes `Message.rows` and nothing is encoded."""
+    """True if the sink takes payloads; otherwise it takes `Message.rows` and nothing is encoded."""
 
     send_single: bool = Field(False, description="one message per row instead of one array per result")
     omit_if_empty: bool = Field(False, description="no message for a result without rows")
@@ -189,15 +189,15 @@ class SinkSettings(Model):
     )
 
     def addresses(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """The servers that this sink talks to: the way to the setting by its YAML names, and the address,
-        which may be a secret."""
+        """The servers of this sink: the path of the setting by its YAML names, and the address, which may be
+        a secret."""
         if self.address is not None and (value := dict(self)[self.address]) is not None:
             yield (self.address,), reveal(value)
 
     @model_validator(mode="before")
     @classmethod
     def _names_in_any_case(cls, data: Any) -> Any:
-        """eKuiper does not tell `clientId` from `clientid`."""
+        """Accept names in any case, as eKuiper does: `clientId` and `clientid` are the same."""
         if not isinstance(data, dict):
             return data
         names = (*yaml_keys(cls), *cls.unsupported, *cls.without_effect, *_REPLACED)
@@ -282,7 +282,7 @@ class SinkSettings(Model):
 
     @property
     def batches(self) -> bool:
-        """Whether rows of several results are joined."""
+        """True if rows of several results are joined."""
         return self.batch_size > 1 or "linger_interval" in self.model_fields_set
 
     @property

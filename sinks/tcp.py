@@ -1,10 +1,11 @@
-"""Small packets without delay: what keeps the two economies of TCP from waiting for each other.
+"""Small packets without delay: avoid the interplay of Nagle's algorithm and delayed acknowledgements.
 
 A sender holds back a small packet while an earlier one is unacknowledged (Nagle's algorithm); a receiver
 holds back its acknowledgement for up to 40 ms, in case it has something to send along. Brokers write message
-by message and leave the first of the two on: if we waited as well, every second message would be 40 ms late.
+by message and leave the first on: with delayed acknowledgements here, every second message would be 40 ms
+late.
 
-A connection that is broken is left to the next read or write, which can say more about it.
+These functions ignore a broken connection: the next read or write raises a better error.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
 def send_at_once(connection: Any) -> None:
-    """Never hold back what is written to this socket; lasts as long as the connection."""
+    """Switch Nagle's algorithm off for this socket; lasts as long as the connection."""
     with contextlib.suppress(OSError):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def acknowledge_at_once(connection: Any) -> None:
-    """Let the kernel acknowledge what was received. Linux forgets the wish, so it is told after each read;
-    other systems cannot be told."""
+    """Let the kernel acknowledge what was received. Linux resets the option, so it is set after each read;
+    other systems lack it."""
     if _QUICKACK is not None:
         with contextlib.suppress(OSError):
             connection.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)

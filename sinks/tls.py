@@ -20,7 +20,7 @@ _VERSIONS = {"tls1.2": ssl.TLSVersion.TLSv1_2, "tls1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class _ClosedOnFailure(ssl.SSLSocket):
-    """A socket that does not wait for the garbage collector when the handshake fails."""
+    """A socket that is closed when the handshake fails, without waiting for the garbage collector."""
 
     def do_handshake(self, block: bool = False) -> None:
         try:
@@ -86,8 +86,8 @@ class TlsSettings(Model):
         return context
 
     def _load_raw(self, context: ssl.SSLContext) -> None:
-        """The certificate and its key, by way of a file that only this process can read:
-        `ssl` takes nothing else."""
+        """Load the certificate and its key through a file that only this process can read: `ssl` takes only
+        files."""
         parts = [_pem(part) for part in (self.private_key_raw, self.certification_raw) if part]
         with tempfile.NamedTemporaryFile(mode="w", suffix=".pem") as file:
             file.write("\n".join(parts))
@@ -96,7 +96,7 @@ class TlsSettings(Model):
 
 
 def _pem(text: Any) -> str:
-    """A certificate or key as PEM, which may be given in base64. Raises ValueError for anything else."""
+    """A certificate or key as PEM; it may be given in base64. Raises ValueError for anything else."""
     written = reveal(text).strip()
     if not written.startswith("-----"):
         try:

@@ -1,4 +1,4 @@
-"""The emissions that wait for a sink: how long a batch may fill, and which of them are sent together.
+"""The emissions that wait for a sink: the time a batch may fill, and the emissions sent together.
 
 Plain data without a lock; `sinks.delivery` guards it. Times are the clock's `monotonic_ms()`.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sql import Emission
 
 PIPELINE_MAX = 256
-"""Waiting emissions handed to a sink in one `send`; it never waits for more to come."""
+"""The most waiting emissions passed to a sink in one `send`; the worker never waits for more to come."""
 
 
 class Entry(Record):
@@ -40,7 +40,7 @@ class Waiting:
 
     @property
     def is_full(self) -> bool:
-        """Whether `bufferLength` emissions wait."""
+        """True if `bufferLength` emissions wait."""
         return len(self._entries) >= self._settings.buffer_length
 
     def append(self, emission: Emission, token: Any, now_ms: int) -> None:
@@ -56,7 +56,7 @@ class Waiting:
         return entry
 
     def linger_ms(self, now_ms: int) -> int:
-        """How much longer the batch that begins with the oldest entry may fill; 0 or less: send it."""
+        """The time that the batch of the oldest entry may still fill; 0 or less: send it."""
         settings = self._settings
         is_enough = self.is_full or (settings.batch_size > 1 and self._rows >= settings.batch_size)
         if is_enough or not settings.batches:

@@ -33,8 +33,8 @@ _FILE_TYPES: dict[Any, dict[str, Any]] = {
     "lines": {},
     "csv": {"format": "delimited"},
 }
-"""What eKuiper's kinds of files are here. A JSON file is one array there, which cannot be
-appended to: use lines."""
+"""eKuiper's kinds of files as settings of this sink. A JSON file is one array there, which cannot be appended
+to: use lines."""
 
 
 class FileSettings(SinkSettings):
@@ -85,7 +85,7 @@ class FileSettings(SinkSettings):
 
     @classmethod
     def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
-        """eKuiper's `fileType` says the format and what a line is."""
+        """Replace eKuiper's `fileType` by the format of its lines."""
         kind = data.pop("fileType", None)
         if kind is not None and kind not in _FILE_TYPES:
             raise ValueError(f"'fileType' is {', '.join(_FILE_TYPES)}, not {kind!r}")
@@ -121,7 +121,7 @@ class FileSink:
         self._files: OrderedDict[str, _OpenFile] = OrderedDict()
 
     def open(self) -> None:
-        """Nothing to open: files are opened by their first line."""
+        """Do nothing: files are opened by their first line."""
 
     def close(self) -> None:
         """Close all files."""
@@ -153,8 +153,8 @@ class FileSink:
         return Retry(reason, done=done)
 
     def _room(self, file: _OpenFile, messages: Sequence[Message]) -> int:
-        """How many leading messages go into `file` before it must be rolled: same path,
-        within size and count."""
+        """The number of leading messages that fit `file` before it must be rolled: same path, within size and
+        count."""
         settings = self._settings
         size, count = file.size(), 0
         for message in messages:
@@ -177,7 +177,7 @@ class FileSink:
         file.messages += len(messages)
 
     def _file(self, path: str, size: int) -> _OpenFile:
-        """The open file for `path`, rolled first if there is no room for `size` bytes."""
+        """The open file of `path`, rolled first if it has no room for `size` bytes."""
         file = self._files.get(path)
         if file is not None and self._is_full(file, size):
             del self._files[path]

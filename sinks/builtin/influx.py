@@ -25,7 +25,7 @@ ANSWER_BYTES_MAX = 64 * 1024
 
 
 class _InfluxSettings(SinkSettings, TlsSettings):
-    """What both versions have in common."""
+    """The settings that both versions have in common."""
 
     address: ClassVar[str | None] = "addr"
     encodes: ClassVar[bool] = False
@@ -64,19 +64,19 @@ class _InfluxSettings(SinkSettings, TlsSettings):
     @property
     @abstractmethod
     def path(self) -> str:
-        """Where points are written to."""
+        """The path that points are posted to."""
 
     @property
     @abstractmethod
     def authorization(self) -> str | None:
-        """The header that says who writes."""
+        """The `Authorization` header; None without a user or token."""
 
 
 class InfluxSettings(_InfluxSettings):
     """Write each row as a point of an InfluxDB 1.
 
-    What waits is written by one request. A point that is sent again overwrites itself. A row that the server
-    refuses is a dead letter.
+    All waiting points are written by one request. A point that is sent again overwrites itself. A row that
+    the server refuses is a dead letter.
     """
 
     database: str = Field(min_length=1, description="the database")
@@ -85,7 +85,7 @@ class InfluxSettings(_InfluxSettings):
 
     @property
     def path(self) -> str:
-        # Version 1 calls microseconds u.
+        # Version 1 has `u` for microseconds.
         unit = {"us": "u"}.get(self.precision, self.precision)
         return "/write?" + urlencode({"db": self.database, "precision": unit})
 
@@ -98,8 +98,8 @@ class InfluxSettings(_InfluxSettings):
 class Influx2Settings(_InfluxSettings):
     """Write each row as a point of an InfluxDB 2.
 
-    What waits is written by one request. A point that is sent again overwrites itself. A row that the server
-    refuses is a dead letter.
+    All waiting points are written by one request. A point that is sent again overwrites itself. A row that
+    the server refuses is a dead letter.
     """
 
     org: str = Field(min_length=1, description="the organisation")
@@ -117,7 +117,7 @@ class Influx2Settings(_InfluxSettings):
 
 
 class InfluxSink:
-    """One request per batch; where the server refuses it, one per message."""
+    """A sink that sends one request per batch; if the server refuses it, one per message."""
 
     def __init__(self, settings: _InfluxSettings, context: SinkContext) -> None:
         self._settings = settings
@@ -131,7 +131,7 @@ class InfluxSink:
             self._tls = self._settings.tls_context()
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no connection is kept."""
 
     def send(self, messages: Sequence[Message]) -> None:
         """Write all points."""

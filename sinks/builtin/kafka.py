@@ -32,7 +32,7 @@ _HOPELESS = frozenset(
         "_BAD_MSG",
     }
 )
-"""Errors that are about the record itself."""
+"""Errors of the record itself."""
 
 _UNUSABLE = frozenset(
     {
@@ -43,7 +43,7 @@ _UNUSABLE = frozenset(
         "_SSL",
     }
 )
-"""Errors that are about the sink's settings."""
+"""Errors of the sink's settings."""
 
 
 class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
@@ -151,9 +151,9 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
 
 
 class KafkaSink:
-    """Produces a batch, then waits for the reports of the whole batch.
+    """A sink that produces a batch, then waits for the reports of the whole batch.
 
-    After a failure the producer is given up, so that nothing of the batch can arrive late and out of order.
+    After a failure the producer is closed, so that nothing of the batch can arrive late and out of order.
     """
 
     def __init__(self, settings: KafkaSettings, context: SinkContext) -> None:
@@ -166,7 +166,7 @@ class KafkaSink:
         """The library's own error; it is known when the sink is opened."""
 
     def open(self) -> None:
-        """Connect, and ask for the brokers."""
+        """Connect, and request the list of brokers."""
         self.close()
         try:
             from confluent_kafka import KafkaException, Producer
@@ -182,14 +182,14 @@ class KafkaSink:
             raise _failure(failure.args[0], 0) from None
 
     def close(self) -> None:
-        """Give up the producer and what it still holds."""
+        """Close the producer and discard the records that it holds."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.purge()
             producer.flush(0)
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Produce all, and wait until all are acknowledged."""
+        """Produce all records, and wait until all are acknowledged."""
         if self._producer is None:
             self.open()
         errors: dict[int, Any] = {}
@@ -235,7 +235,7 @@ class KafkaSink:
 
 
 def _failure(error: Any, done: int) -> Retry | Reject | Fatal:
-    """What an error of the library means."""
+    """The failure that an error of the library stands for."""
     if error is None:
         return Retry("the brokers did not acknowledge in time", done=done)
     text = f"Kafka: {error.str()}"

@@ -26,14 +26,14 @@ class LogSettings(SinkSettings):
 
 
 class LogSink:
-    """One structured log record `rule.result` per message."""
+    """A sink that writes one structured log record `rule.result` per message."""
 
     def __init__(self, settings: LogSettings, context: SinkContext) -> None:
         self._level = _LEVELS[settings.level]
         self._rule_id = context.rule_id
 
     def open(self) -> None:
-        """Nothing to open: logging is set up by the process."""
+        """Do nothing: the process sets up logging."""
 
     def send(self, messages: Sequence[Message]) -> None:
         """Log each message."""
@@ -46,7 +46,7 @@ class LogSink:
             )
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 register_sink("log", LogSettings, LogSink)

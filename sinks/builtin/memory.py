@@ -1,4 +1,4 @@
-"""The `memory` sink: one rule's result is another rule's stream."""
+"""The `memory` sink: the results of one rule are the stream of another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sinks.settings import CACHE, WITHOUT_EFFECT, SinkSettings, Text, reveal
 
 
 class MemorySettings(SinkSettings):
-    """Hand rows to streams inside the process that read the same memory topic."""
+    """Pass rows to streams inside the process that read the same memory topic."""
 
     target: ClassVar[str | None] = "topic"
     encodes: ClassVar[bool] = False
@@ -44,7 +44,7 @@ class MemorySettings(SinkSettings):
 
 
 class MemorySink:
-    """Offers rows to every subscriber of the topic; each takes a message exactly once, in order."""
+    """A sink that offers rows to all subscribers of the topic; each takes a message once, in order."""
 
     def __init__(self, settings: MemorySettings, context: SinkContext) -> None:
         self._bus = context.environment.memory
@@ -52,10 +52,10 @@ class MemorySink:
         self._served: list[Subscriber] = []
 
     def open(self) -> None:
-        """Nothing to open: the bus belongs to the process."""
+        """Do nothing: the bus belongs to the process."""
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Offer each message; `Retry` when a subscriber is full. Those who took it are not asked again."""
+        """Offer each message; `Retry` when a subscriber is full. Subscribers that took it get it once."""
         for done, message in enumerate(messages):
             if message is not self._head:
                 self._head, self._served = message, []
@@ -67,7 +67,7 @@ class MemorySink:
                 self._served.append(subscriber)
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 register_sink("memory", MemorySettings, MemorySink)

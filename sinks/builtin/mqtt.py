@@ -30,11 +30,10 @@ GATEWAY = "mqtt"
 """The connection that an action without `server` uses: the broker of the gateway's streams."""
 
 PUBLISH_MAX = 1000
-"""Messages published before their confirmations are awaited; message ids are 16 bits wide."""
+"""The number of messages published before their confirmations are awaited; message ids are 16 bits wide."""
 
 _TRY_LATER = frozenset({"Server unavailable", "Server busy", "Quota exceeded", "Receive maximum exceeded"})
-"""Reasons of a broker that may be gone after a while; all other refusals of a connection are about its
-settings."""
+"""Refusals of a broker that are temporary; all others are caused by the settings of the connection."""
 
 
 class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
@@ -113,10 +112,10 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
 
 
 class MqttSink:
-    """Publishes a batch, then waits for the confirmations of the whole batch.
+    """A sink that publishes a batch, then waits for the confirmations of the whole batch.
 
-    paho's own thread reads and writes the connection. When a confirmation is missing, the connection is given
-    up, so that nothing of the batch can arrive late and out of order; the next attempt connects anew.
+    paho's own thread reads and writes the connection. When a confirmation is missing, the connection is
+    dropped, so that nothing of the batch can arrive late and out of order; the next attempt connects anew.
     """
 
     def __init__(self, settings: MqttSettings, context: SinkContext) -> None:
@@ -156,12 +155,12 @@ class MqttSink:
         self._await_connection()
 
     def close(self) -> None:
-        """Disconnect; what paho still holds is forgotten and will be sent again."""
+        """Disconnect and discard the messages that paho holds; they are sent again."""
         self._drop(gracefully=not self._lost)
 
     def _drop(self, *, gracefully: bool) -> None:
-        """Give up the connection. A broker that no longer answers gets no goodbye,
-        which could take for ever."""
+        """Drop the connection. A broker that no longer answers gets no DISCONNECT, which could block for
+        ever."""
         client, self._client = self._client, None
         if client is not None:
             connection: Any = client.socket()
@@ -176,7 +175,7 @@ class MqttSink:
         self._connected, self._lost = None, False
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Publish and wait until all are confirmed, in order."""
+        """Publish all messages and wait until all are confirmed, in order."""
         for done in range(0, len(messages), PUBLISH_MAX):
             try:
                 self._publish(messages[done : done + PUBLISH_MAX])
@@ -214,12 +213,12 @@ class MqttSink:
             CallbackAPIVersion.VERSION2,
             client_id=reveal(self._settings.clientid),
             protocol=versions[self._settings.protocol_version],
-            reconnect_on_failure=False,  # delivery owns the back-off
+            reconnect_on_failure=False,  # the delivery does the back-off
         )
         client.connect_timeout = self._settings.timeout / 1000
         if username := reveal(self._settings.username):
             client.username_pw_set(username, reveal(self._settings.password) or None)
-        # A client that was given up may still call back: it is told apart by identity.
+        # A dropped client may still call back: it is recognized by identity.
         client.on_connect = lambda caller, data, flags, reason, properties: self._on_connect(caller, reason)
         client.on_connect_fail = lambda caller, data: self._on_lost(caller)
         client.on_disconnect = lambda caller, data, flags, reason, properties: self._on_lost(caller)

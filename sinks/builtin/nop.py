@@ -1,4 +1,4 @@
-"""The `nop` sink: takes results and forgets them."""
+"""The `nop` sink: discard results."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class NopSettings(SinkSettings):
 
 
 class NopSink:
-    """Always delivers, to nowhere."""
+    """A sink that counts every message as delivered, and sends it nowhere."""
 
     def __init__(self, settings: NopSettings, context: SinkContext) -> None:
         self._log = settings.log
         self._rule_id = context.rule_id
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing."""
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Forget the messages."""
+        """Discard the messages."""
         if self._log:
             LOG.debug("nop.discarded", extra={"rule": self._rule_id, "messages": len(messages)})
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 register_sink("nop", NopSettings, NopSink)

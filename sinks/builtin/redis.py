@@ -16,7 +16,7 @@ from sinks.settings import SinkSettings, Text, reveal
 
 
 class _Server(SinkSettings, ConnectionSettings):
-    """How a Redis server is reached."""
+    """The settings of the connection to a Redis server."""
 
     address: ClassVar[str | None] = "addr"
     synonyms: ClassVar[Mapping[str, str]] = {**SYNONYMS, "address": "addr", "expire": "expiration"}
@@ -103,7 +103,7 @@ class RedisSettings(_Server):
 class RedisPubSettings(_Server):
     """Publish each message to a channel of a Redis server (extra penstock[redis]).
 
-    A message is delivered when the server has it, whether anybody listens or not.
+    A message is delivered when the server has it, with or without subscribers.
     """
 
     target: ClassVar[str | None] = "channel"
@@ -118,7 +118,7 @@ class RedisPubSettings(_Server):
 
 
 class RedisSink:
-    """A batch is one pipeline: one write, one read."""
+    """A sink that sends a batch as one pipeline: one write, one read."""
 
     def __init__(self, settings: _Server, context: SinkContext) -> None:
         self._settings = settings
@@ -161,7 +161,7 @@ class RedisSink:
             client.close()
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Everything in one pipeline; the first message that is refused is named."""
+        """Send all in one pipeline; the error names the first message that the server refused."""
         if self._client is None:
             self.open()
         import redis

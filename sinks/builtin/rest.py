@@ -35,10 +35,10 @@ from sql.errors import DataError
 log = logging.getLogger("penstock.sinks.rest")
 
 ANSWER_BYTES_MAX = 64 * 1024
-"""Bytes of an answer that are read to keep the connection usable; a longer answer costs a new connection."""
+"""The bytes of an answer read to keep the connection usable; a longer answer costs a new connection."""
 
 REASON_CHARS_MAX = 200
-"""Characters of an error answer that are kept as the reason."""
+"""The characters of an error answer that are kept as the reason."""
 
 _CONTENT_TYPES = {
     "json": "application/json",
@@ -82,7 +82,7 @@ class RestSettings(SinkSettings, TlsSettings):
     timeout: DurationMs = Field(5000, ge=1, description="milliseconds for connecting and for each answer")
 
     def addresses(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """The server, and those that give tokens."""
+        """The server, and the servers that issue tokens."""
         yield from super().addresses()
         for url in () if self.o_auth is None else self.o_auth.urls():
             yield ("oAuth", "url"), url
@@ -134,7 +134,7 @@ class RestSettings(SinkSettings, TlsSettings):
 
 
 class RestSink:
-    """One kept-alive connection to one host; requests go out one after the other, so their order is kept."""
+    """A sink with one kept-alive connection to one host; sends requests one by one, to keep their order."""
 
     def __init__(self, settings: RestSettings, context: SinkContext) -> None:
         self._settings = settings
@@ -162,7 +162,7 @@ class RestSink:
         }
 
     def _headers_of(self, message: Message) -> dict[str, str]:
-        """The headers of one request: what stands in every one, and what depends on the row and the token."""
+        """The headers of one request: the constant ones, and those that depend on the row and the token."""
         if not self._dynamic:
             return self._headers
         values = {**_first_row(message), **(self._tokens.answer() if self._tokens else {})}
@@ -180,7 +180,7 @@ class RestSink:
         return method
 
     def _post(self, url: str, headers: dict[str, str], body: str) -> tuple[int, bytes]:
-        """A request for a token: status and answer."""
+        """The status and answer of a request for a token."""
         connection = self._connect(url)
         try:
             parts = urlsplit(url)
@@ -239,7 +239,7 @@ class RestSink:
         raise Reject(f"HTTP {status}: {reason}")
 
     def _request(self, message: Message) -> tuple[int, str, str | None]:
-        """Status, text and Retry-After of the answer."""
+        """The status, text and Retry-After of the answer."""
         parts = urlsplit(message.target)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         reused = self._connection is not None
@@ -247,7 +247,7 @@ class RestSink:
             return self._exchange(path, message)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
             # The server closed the kept-alive connection between two requests: not an
-            # error, ask on a new one.
+            # error, send it on a new one.
             self.close()
             if not reused:
                 raise

@@ -19,17 +19,17 @@ from sinks.settings import SinkSettings, Text, reveal
 KINDS = ("insert", "update", "upsert", "delete")
 
 INTEGER_MAX = 2**63 - 1
-"""Databases hold 64 bits."""
+"""The largest integer of databases: 64 bits."""
 
 
 class SqlSettings(SinkSettings, ConnectionSettings):
     """Write each row into a table of a database.
 
     `sqlite:///name.db` is a file below the data folder; postgresql://, mysql:// and others need the extra
-    penstock[sql] and the database's driver. What waits is written in one transaction. A row that the database
-    refuses (a missing column, a constraint) is a dead letter; without the database all wait. A row may be
-    written twice if the gateway is cut off between the database's commit and its own; with `upsert` that
-    changes nothing.
+    penstock[sql] and the database's driver. All waiting rows are written in one transaction. A row that the
+    database refuses (a missing column, a constraint) is a dead letter; without the database all wait. A row
+    may be written twice if the gateway is cut off between the database's commit and its own; with `upsert`
+    that changes nothing.
     """
 
     address: ClassVar[str | None] = "url"
@@ -94,7 +94,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
 
 
 class SqlSink:
-    """All messages in one transaction; where the database refuses one, those before it by themselves."""
+    """A sink that writes a batch in one transaction; if a message is refused, those before it in another."""
 
     def __init__(self, settings: SqlSettings, context: SinkContext) -> None:
         self._settings = settings
@@ -121,7 +121,7 @@ class SqlSink:
             self._database = None
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Write all of it, or up to the first message that is refused."""
+        """Write all messages, or those before the first one that is refused."""
         if self._database is None:
             self.open()
         try:
@@ -188,7 +188,7 @@ class SqlSink:
 
 
 def _stored(value: Any) -> Any:
-    """A value as databases know it: arrays, objects and numbers beyond 64 bits as text."""
+    """A value in a type that databases have: arrays, objects and numbers beyond 64 bits as text."""
     if isinstance(value, dict | list | tuple) or (isinstance(value, int) and abs(value) > INTEGER_MAX):
         return json_text(value)
     return value

@@ -1,4 +1,4 @@
-"""Results on disk while their destination is away: `enableCache` of an action.
+"""`enableCache` of an action: results on disk while their destination is unreachable.
 
 Start reading at `sinks.cache.delivery`; `sinks.cache.store` is the file.
 """

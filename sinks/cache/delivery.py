@@ -5,11 +5,11 @@
                                    receipt    receipt: the result leaves the file
 
 Every result goes through the file, so there is one order, and a result has its receipt as soon as it is on
-the disk. The sources are held back only when the file holds `maxDiskCache` results. After a kill the file
-goes on where it was; what was under way is sent again. Results that come again from the journal are known by
-their numbers.
+the disk. The sources are held back only when the file holds `maxDiskCache` results. After a kill the delivery
+continues from the file; results that were being sent are sent again. Results that the journal replays are
+recognized by their numbers.
 
-One thread writes the file, and hands the delivery up to `memoryCacheThreshold` results ahead.
+One thread writes the file, and submits up to `memoryCacheThreshold` results to the delivery ahead.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LOG = logging.getLogger("penstock.sinks.cache")
 T = TypeVar("T")
 
 DISK_RETRY_MS = 1_000
-"""How long after a failed write the file is tried again."""
+"""The time after a failed write until the file is tried again."""
 
 _owners: dict[Path, threading.Lock] = {}
-"""Who has a file: the next version of an action waits until the one before has closed."""
+"""The owner of each file: the next version of an action waits until the one before has closed."""
 
 
 class Numbered(Protocol):
-    """A token that tells the number of the result's last row."""
+    """A token with the number of the result's last row."""
 
     @property
     def last(self) -> int: ...
@@ -76,7 +76,7 @@ class CachedDelivery:
     # --- the caller's side ----------------------------------------------------------------------------------
 
     def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
-        """Take one emission; False when the file is full, the disk is, or the delivery is closed.
+        """Take one emission; False when the file or the disk is full, or the delivery is closed.
 
         The token is `Numbered`, or None for no receipt.
         """
@@ -96,7 +96,7 @@ class CachedDelivery:
         return True
 
     def begin_close(self, deadline_ms: int) -> None:
-        """Take nothing more; what waits goes to the file. A destination that is away is not waited for."""
+        """Take nothing more; waiting results go to the file. An unreachable destination is not waited for."""
         with self._changed:
             self._deadline_ms = deadline_ms
             self._finished = self._finished or self._worker is None
@@ -105,7 +105,7 @@ class CachedDelivery:
         self._delivery.begin_close(self._clock.monotonic_ms() if is_away else deadline_ms)
 
     def close(self, deadline_ms: int) -> int:
-        """End; returns how many results are neither delivered nor in the file."""
+        """Close; the number of results that are neither delivered nor in the file."""
         self.begin_close(deadline_ms)
         with self._changed:
             while not self._finished and (left_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
@@ -113,7 +113,7 @@ class CachedDelivery:
             return len(self._waiting)
 
     def stats(self) -> Stats:
-        """The counters of the delivery; `queued` counts what waits in memory and in the file."""
+        """The counters of the delivery; `queued` counts the results in memory and in the file."""
         found = self._delivery.stats()
         with self._changed:
             queued, dropped = len(self._waiting) + self._stored, self._dropped
@@ -130,7 +130,7 @@ class CachedDelivery:
         return keeps and self._stored + len(self._waiting) >= settings.max_disk_cache
 
     def _on_done(self, token: int, outcome: Outcome) -> None:
-        """The delivery has dealt with a result: it may leave the file."""
+        """The receipt of the delivery for a result: the file may delete it."""
         with self._changed:
             self._done = max(self._done, token)
             self._in_flight -= 1
@@ -160,7 +160,7 @@ class CachedDelivery:
                     self._changed.notify_all()
 
     def _serve(self, store: CacheStore) -> None:
-        """Store, hand on and delete until closing."""
+        """Store, submit and delete results until closing."""
         while self._deadline_ms is None:
             if self._tried(lambda: self._exchange(store)):
                 self._tried(lambda: self._feed(store))
@@ -173,14 +173,14 @@ class CachedDelivery:
                 self._clock.wait(self._changed, None)
 
     def _room(self, store: CacheStore) -> int:
-        """How many results of the file may be handed on now."""
+        """The number of results of the file that may be submitted now."""
         settings = self._settings
         ahead = min(settings.memory_cache_threshold, settings.buffer_length)
         waiting: int = min(ahead, store.count) - self._in_flight
         return max(0, waiting)
 
     def _exchange(self, store: CacheStore) -> bool:
-        """One transaction: what waits into the file, what was delivered out of it; then the receipts."""
+        """Store waiting results and delete delivered ones in one transaction; then send the receipts."""
         with self._changed:
             taken, done = list(self._waiting), self._done
         new = [
@@ -202,7 +202,7 @@ class CachedDelivery:
         return True
 
     def _feed(self, store: CacheStore) -> bool:
-        """Hand the delivery what it may have ahead."""
+        """Submit as many results to the delivery as it may have ahead."""
         room = self._room(store)
         for item in store.read(self._fed, min(room, self._settings.buffer_page_size)) if room else ():
             if item.late:
@@ -217,14 +217,14 @@ class CachedDelivery:
         return True
 
     def _pause(self, wait_ms: int) -> None:
-        """Wait so long, or until closing."""
+        """Wait for `wait_ms`, or until closing."""
         until_ms = self._clock.monotonic_ms() + wait_ms
         with self._changed:
             while self._deadline_ms is None and (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
                 self._clock.wait(self._changed, left_ms)
 
     def _marked(self, item: Stored) -> Emission:
-        """The result, with a column that says it comes late where the settings name one."""
+        """The result, with a column that marks it as late if the settings name one."""
         field = self._settings.resend_indicator_field
         if field and item.late:
             for row in (*item.emission.inserted, *item.emission.removed):
@@ -232,7 +232,7 @@ class CachedDelivery:
         return item.emission
 
     def _end(self, store: CacheStore) -> None:
-        """Closing: what waits goes to the file, what is under way may still arrive."""
+        """Close: store waiting results in the file; results that are being sent may still arrive."""
         assert self._deadline_ms is not None
         self._tried(lambda: self._exchange(store))
         if self._settings.clean_cache_at_stop:
@@ -245,7 +245,7 @@ class CachedDelivery:
         return deadline_ms is not None and self._clock.monotonic_ms() >= deadline_ms
 
     def _tried(self, step: Callable[[], T]) -> T | None:
-        """What a step gives; None after a pause where the disk does not allow it."""
+        """The result of a step; after a failure of the disk None, and a pause."""
         try:
             found = step()
         except (sqlite3.Error, OSError) as error:

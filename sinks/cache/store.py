@@ -1,8 +1,7 @@
 """The file behind a cached action: results in order, and the number of the last one that was stored.
 
-An SQLite database of its own for each action. One transaction stores what has come and deletes what was
-delivered, and is on the disk when it returns. A damaged file is moved aside, so that new results find a
-place.
+An SQLite database of its own for each action. One transaction stores new results and deletes delivered ones,
+and is on the disk when it returns. A damaged file is moved aside, so that new results can be stored.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sql import Emission
 LOG = logging.getLogger("penstock.sinks.cache")
 
 NAME_CHARS_MAX = 200
-"""Longest file name that is the action's key; a longer key is hashed."""
+"""The longest file name that is the action's key; a longer key is hashed."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY AUTOINCREMENT, late INTEGER NOT NULL, body BLOB NOT NULL);
@@ -31,7 +30,7 @@ CREATE TABLE IF NOT EXISTS mark (number INTEGER NOT NULL);
 
 
 class Stored(NamedTuple):
-    """A result in the file. `late`: its destination was away when it came."""
+    """A result in the file. `late`: its destination was unreachable when it came."""
 
     seq: int
     late: bool
@@ -39,7 +38,7 @@ class Stored(NamedTuple):
 
 
 def cache_path(folder: Path, key: str) -> Path:
-    """The file of an action; `key` tells it from all others of the gateway.
+    """The file of an action; `key` identifies it among all of the gateway.
 
     >>> cache_path(Path("cache"), "hot/actions/0/mqtt").name
     'hot%2Factions%2F0%2Fmqtt.db'
@@ -60,7 +59,7 @@ def mark_of(path: Path) -> int:
 
 
 def results_in(path: Path) -> int:
-    """How many results a file holds; 0 where it cannot be read."""
+    """The number of results in a file; 0 if it cannot be read."""
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as database:
         (count,) = database.execute("SELECT count(*) FROM results").fetchone()
         return int(count)
@@ -93,8 +92,7 @@ class CacheStore:
         self.mark = _mark(self._database)
 
     def change(self, came: Sequence[tuple[bool, Emission]], mark: int, done: int) -> None:
-        """Store what has come, numbered up to `mark`, and delete what was delivered:
-        everything up to seq `done`."""
+        """Store new results, numbered up to `mark`, and delete delivered ones: all up to seq `done`."""
         with self._database as database:
             gone = database.execute("DELETE FROM results WHERE seq <= ?", (done,)).rowcount
             bodies = [(late, _encoded(emission)) for late, emission in came]
@@ -106,7 +104,7 @@ class CacheStore:
         self.mark = max(mark, self.mark)
 
     def drop(self, after: int, limit: int) -> int:
-        """Delete the oldest `limit` results behind seq `after`; returns how many there were."""
+        """Delete the oldest `limit` results behind seq `after`; the number deleted."""
         with self._database as database:
             chosen = "SELECT seq FROM results WHERE seq > ? ORDER BY seq LIMIT ?"
             gone = database.execute(f"DELETE FROM results WHERE seq IN ({chosen})", (after, limit)).rowcount
@@ -144,7 +142,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _encoded(emission: Emission) -> bytes:
-    """An emission as its row holds it."""
+    """An emission in the encoding of a row."""
     return lossless_json.encode(
         [
             emission.rule,

@@ -9,11 +9,11 @@ from typing import Any
 from sinks.databases.base import Change, Refused, Unreachable
 
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
-"""The driver that is meant where an address names only the database."""
+"""The default driver of an address that names only the database."""
 
 
 class Alchemy:
-    """One connection; a batch is one transaction."""
+    """A connection through SQLAlchemy; a batch is one transaction."""
 
     def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition("://")
@@ -66,12 +66,12 @@ class Alchemy:
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with contextlib.suppress(Exception):  # a connection that is broken cannot be ended in order
+            with contextlib.suppress(Exception):  # a broken connection cannot be closed in order
                 connection.close()
 
 
 def _reason(error: Exception) -> str:
-    """The database's own words, without the statement and its values."""
+    """The database's own error text, without the statement and its values."""
     return str(getattr(error, "orig", None) or error).split("\n", 1)[0]
 
 
@@ -90,7 +90,7 @@ def _grouped(changes: Sequence[Change], dialect: str) -> list[tuple[Any, list[di
 
 
 def _parameter(name: str) -> str:
-    """A parameter that no column is called by, whatever a column is called."""
+    """The name of a parameter; it is never the name of a column."""
     return "p_" + name.encode().hex()
 
 

@@ -1,4 +1,4 @@
-"""What sinks and lookups need of a database."""
+"""The interface of databases for sinks and lookups."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Kind = Literal["insert", "update", "upsert", "delete"]
 
 
 class Change(Record):
-    """One row and what is done with it. `keys` say which rows update and delete mean, and
-    when an upsert updates."""
+    """A row and its operation. `keys` name the columns that select the rows to update or delete, and the row
+    that an upsert updates."""
 
     kind: Kind
     table: str
@@ -21,11 +21,11 @@ class Change(Record):
 
 
 class Unreachable(Exception):
-    """The database cannot be asked now."""
+    """The database cannot be reached now."""
 
 
 class Refused(Exception):
-    """The database will never take this: a wrong type, a missing column, a constraint."""
+    """The database will never take this row: a wrong type, a missing column, a constraint."""
 
 
 class Connection(Protocol):
@@ -39,15 +39,15 @@ class Connection(Protocol):
 
 
 class Table(Connection, Protocol):
-    """What a lookup needs of a database."""
+    """The interface of a database for lookups."""
 
     def find(self, table: str, wanted: Mapping[str, Any], rows_max: int) -> list[dict[str, Any]]:
-        """The rows of a table whose columns have these values, as many as `rows_max`. `table` may name its
+        """The rows of a table whose columns have these values, at most `rows_max`. `table` may name its
         schema: `plant.device`."""
 
 
 class Database(Connection, Protocol):
-    """What a sink needs of a database."""
+    """The interface of a database for sinks."""
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or none."""

@@ -11,11 +11,11 @@ from urllib.parse import quote, unquote
 from sinks.databases.base import Change, Refused, Unreachable
 
 BUSY_S = 5.0
-"""How long another writer of the file is waited for."""
+"""The time to wait for another writer of the file."""
 
 
 class Sqlite:
-    """Changes are durable when `write` returns."""
+    """A connection to an SQLite file. Changes are durable when `write` returns."""
 
     def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
         self._path = path
@@ -71,7 +71,7 @@ class Sqlite:
                 connection.execute("ROLLBACK")
                 raise
         except sqlite3.OperationalError as error:
-            # Of a missing table or column SQLite says the same class of error as of a full disk.
+            # SQLite gives a missing table or column the same class of error as a full disk.
             hopeless = error.sqlite_errorcode == sqlite3.SQLITE_ERROR
             raise (Refused if hopeless else Unreachable)(str(error)) from error
         except (sqlite3.Error, OverflowError) as error:
@@ -97,7 +97,7 @@ def _quoted(name: str) -> str:
 
 
 def _identifier(name: str) -> str:
-    """A name that is never anything else: what stands in double quotes and is no column, SQLite takes for a text."""
+    """A name in backticks: SQLite reads one in double quotes that is no column as a text."""
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -1,4 +1,4 @@
-"""Go templates, as eKuiper's rules use them, compiled once to Python functions.
+"""Go templates for eKuiper's rules, compiled once to Python functions.
 
 Covered: text, `{{.field}}`, `{{.a.b}}`, `{{(index . 0).a}}`, variables (`{{$x := .a}}`, `{{$x = .b}}`),
 `{{range}}` with `$index, $item :=`, `{{break}}` and `{{continue}}`, `{{if}}`, `{{with}}`, `{{else}}`,
@@ -20,7 +20,7 @@ __all__ = ["TEMPLATE_CHARS_MAX", "Template", "TemplateError"]
 
 
 class Template:
-    """A compiled template; `render(data)` gives the text and may be called from any thread.
+    """A compiled template; `render(data)` returns the text and is thread-safe.
 
     >>> Template("{{.dev}}: {{printf \\"%.1f\\" .temp}}").render({"dev": "a", "temp": 21.46})
     'a: 21.5'
@@ -38,7 +38,7 @@ class Template:
         self._unset: list[None] = [None] * (parser.scope.size - INSTANT - 1)
 
     def render(self, data: Any, at_ms: int = 0) -> str:
-        """Fill in `data` (the row, or the list of rows) of the instant `at_ms`, which is `now`.
+        """Fill in `data` (the row, or the list of rows); `at_ms` is the value of `now`.
 
         Raises `sql.errors.DataError` if the data do not fit.
         """

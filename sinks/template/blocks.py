@@ -1,4 +1,4 @@
-"""The body of a template: texts, values, `if`, `with`, `range` and what they contain."""
+"""The body of a template: texts, values, `if`, `with`, `range` and their blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
 
 Emit = Callable[[Any, Variables, list[str]], None]
-"""A compiled piece of template: takes the dot, the variables and the list of texts to append to."""
+"""A compiled piece of template: a function of the dot, the variables and the list of texts to append to."""
 
 BLOCKS = ("if", "range", "with")
 LEAVES = ("break", "continue")
@@ -27,14 +27,14 @@ class _Leave(Exception):
 
 @dataclass(slots=True)
 class _Head:
-    """What stands behind `if`, `with` and `range`: a value, and the places of the
-    variables it is given to."""
+    """The head of an `if`, `with` or `range`: a value, and the places of the variables that it is assigned
+    to."""
 
     value: Evaluate
     places: list[int] = field(default_factory=list)
 
     def assign(self, variables: Variables, *values: Any) -> None:
-        """Give the last of the values to one variable, all of them to two."""
+        """Assign the last of the values to one variable, or all of them to two."""
         for place, value in zip(reversed(self.places), reversed(values), strict=False):
             variables[place] = value
 
@@ -97,7 +97,7 @@ class Parser:
         return leave
 
     def _assignment(self, tokens: list[Token]) -> Emit:
-        """`$x := value` declares, `$x = value` changes."""
+        """Compile `$x := value`, which declares, or `$x = value`, which changes."""
         name, sign = tokens[0], tokens[1]
         value = self._pipeline(tokens[2:], sign)
         place = self._place(name) if sign.text == ":=" else self.scope.find(name.text)
@@ -116,7 +116,7 @@ class Parser:
         return self.scope.declare(name.text)
 
     def _control(self, head: Token, condition: list[Token]) -> Emit:
-        """`if`, `range` or `with` up to its `end`. Its variables live as long as it does."""
+        """`if`, `range` or `with` up to its `end`. Its variables are visible until then."""
         if self.depth >= NESTING_MAX:
             self.scanner.fail(f"nested deeper than {NESTING_MAX}", head.start, head.end)
         self.scope.visible.append({})
@@ -129,7 +129,7 @@ class Parser:
         return _CONTROLS[head.text](subject, body, otherwise)
 
     def _otherwise(self, head: Token, stop: list[Token] | None) -> Emit:
-        """What stands between `else` and `end`."""
+        """The block between `else` and `end`."""
         otherwise = _emit_all([])
         if stop and stop[0].text == "else":
             if len(stop) > 1:
@@ -147,7 +147,7 @@ class Parser:
         return otherwise
 
     def _head(self, head: Token, tokens: list[Token]) -> _Head:
-        """`value`, `$x := value`, and of `range` also `$i, $x := value`."""
+        """The head `value` or `$x := value`; for `range` also `$i, $x := value`."""
         sign = next((index for index, token in enumerate(tokens) if token.is_sign(":=")), None)
         if sign is None:
             return _Head(self._pipeline(tokens, head))
@@ -170,7 +170,7 @@ class Parser:
         return Expression(self.scanner, self.scope, tokens).whole()
 
 
-# --- what runs ----------------------------------------------------------------------------------------------
+# --- run time -----------------------------------------------------------------------------------------------
 
 
 def _emit_text(text: str) -> Emit:
@@ -228,7 +228,7 @@ def _emit_range(head: _Head, body: Emit, otherwise: Emit) -> Emit:
 
 
 def _items(values: Any) -> list[tuple[Any, Any]]:
-    """Index or key, and value. Go walks a map in the order of its keys."""
+    """Pairs of index or key and value. Go walks a map in the order of its keys."""
     if isinstance(values, dict):
         return sorted(values.items())
     if not isinstance(values, list | tuple):

@@ -21,22 +21,22 @@ Variables = list[Any]
 """The values of all variables while a template is rendered, by their place; a new list for each rendering."""
 
 ROOT, INSTANT = 0, 1
-"""Places of what every template has: the data it was given, and the instant of the result in epoch
+"""Places of the variables that every template has: its data, and the instant of the result in epoch
 milliseconds."""
 
 Evaluate = Callable[[Any, Variables], Any]
-"""A compiled expression: takes the dot and the variables, gives a value."""
+"""A compiled expression: a function of the dot and the variables."""
 
 
 class Scope:
-    """Which variables are visible where, and the place of each."""
+    """The visible variables and the place of each."""
 
     def __init__(self) -> None:
         self.size = INSTANT + 1
         self.visible: list[dict[str, int]] = [{"$": ROOT}]
 
     def declare(self, name: str) -> int:
-        """A new variable; it hides one of the same name up to the end of its block."""
+        """The place of a new variable; it hides one of the same name up to the end of its block."""
         self.visible[-1][name] = self.size
         self.size += 1
         return self.size - 1
@@ -46,8 +46,8 @@ class Scope:
 
 
 class Expression:
-    """Parses one pipeline: commands joined by `|`, each passing its value as the last
-    argument of the next."""
+    """Parser of one pipeline: commands joined by `|`, each passing its value as the last argument of the
+    next."""
 
     def __init__(self, scanner: Scanner, scope: Scope, tokens: list[Token]) -> None:
         self.scanner = scanner
@@ -144,7 +144,7 @@ class Expression:
         return self._parenthesised(token, depth)
 
     def _parenthesised(self, opening: Token, depth: int) -> Evaluate:
-        """`( pipeline )`, perhaps with the fields of its value: `(index . 0).name`."""
+        """`( pipeline )`, perhaps followed by fields of its value: `(index . 0).name`."""
         value = self._pipes(depth + 1)
         if not self._at(")"):
             self._fail("'(' without ')'", opening)
@@ -157,7 +157,7 @@ class Expression:
         return value
 
     def _variable(self, token: Token) -> Evaluate:
-        """`$`, `$x`, `$x.a.b`."""
+        """A variable, perhaps with fields: `$`, `$x`, `$x.a.b`."""
         name, *fields = token.text.split(".")
         place = self.scope.find(name)
         if place is None:
@@ -196,7 +196,7 @@ def _at_place(place: int) -> Evaluate:
 
 
 def _field(base: Evaluate, names: list[str]) -> Evaluate:
-    """The field of a field of a value."""
+    """The value at a path of field names below `base`."""
     if not names:
         return base
 

@@ -1,4 +1,4 @@
-"""Which fields of the rows a template reads, as far as the text alone says it."""
+"""The fields of the rows that a template reads, as far as its text alone determines them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sinks.template.scan import Scanner, Token
 from sql.record import Record
 
 Kind = Literal["row", "rows", "unknown"]
-"""What the dot or a variable stands for: a row, the list of the rows, something inside them."""
+"""The meaning of the dot or a variable: a row, the list of the rows, something inside them."""
 
 
 class FieldRead(Record):
-    """A field that is read. `of` is what it is read from: the list of the rows has no fields."""
+    """A field that is read. `of` is the kind of value it is read from: the list of the rows has no fields."""
 
     name: str
     of: Kind
 
 
 def fields_read(text: str, *, single: bool) -> list[FieldRead]:
-    """The fields of rows in the order of the text. `single`: the template is given one
-    row, else the list of them.
+    """The fields of rows in the order of the text. `single`: the template gets one row, else the list of
+    them.
 
     >>> [read.name for read in fields_read("{{range .}}{{.dev}} {{.place.hall}}{{end}}", single=False)]
     ['dev', 'place']
@@ -38,7 +38,7 @@ def fields_read(text: str, *, single: bool) -> list[FieldRead]:
 
 @dataclass(slots=True)
 class _Walk:
-    """What the dot and the variables stand for where the walk is."""
+    """A walk over a template, with the meaning of the dot and the variables at its position."""
 
     root: Kind
     dots: list[Kind] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Walk:
         return self.root if name == "$" else self.variables.get(name, "unknown")
 
     def _inside(self, head: str, tokens: list[Token]) -> Kind:
-        """What the dot stands for inside a block; a variable that it declares stands for the same."""
+        """The meaning of the dot inside a block; a variable that it declares has the same."""
         if head == "if":
             return self.dot
         value = tokens[-1]

@@ -1,4 +1,4 @@
-"""From the text of a template to its pieces: texts, and actions cut into tokens."""
+"""Split the text of a template into its pieces: texts, and actions cut into tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 
 class TemplateError(ValueError):
-    """The template cannot be accepted. `problem.span` counts characters of the template."""
+    """The template has an error. `problem.span` counts characters of the template."""
 
     def __init__(self, problem: Problem, text: str) -> None:
         super().__init__(render(problem, text, "template"))
@@ -34,7 +34,7 @@ class TemplateError(ValueError):
 
 
 class Token(Record):
-    """A word of an action, at a place of the template."""
+    """A word of an action, with its position in the template."""
 
     kind: str
     text: str
@@ -53,7 +53,7 @@ Piece = str | list[Token]
 
 
 class Scanner:
-    """Cuts one template."""
+    """The lexer of one template."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Values of a template: JSON values and moments; how they print, and when they are true."""
+"""Values of a template: JSON values and moments, their text and their truth."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def print_value(value: Any) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S %z %Z}"
     if isinstance(value, float) and math.isfinite(value):
-        # Beyond 1e21 Go changes to an exponent; below, a whole number prints like an integer.
+        # From 1e21 on Go writes an exponent; below, a whole number prints like an integer.
         return str(int(value)) if value.is_integer() and abs(value) < 1e21 else repr(value)
     return json_text(value)
 

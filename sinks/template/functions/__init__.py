@@ -2,7 +2,7 @@
 dates, hashes and base64.
 
 A wrong type is a `DataError`: the message goes to the dead letters with that reason. The one function that is
-not here is `now`, which asks the result that is being rendered.
+not here is `now`, which is the instant of the result that is being rendered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 NOW = "now"
-"""The instant of the result."""
+"""The name of the function that returns the instant of the result."""
 
 __all__ = ["FUNCTIONS", "LAZY", "NOW", "Function", "check_arguments"]
 
@@ -34,7 +34,7 @@ def _arity(name: str) -> tuple[int, int | None]:
 
 
 def check_arguments(name: str, count: int, first_text: str | None) -> str | None:
-    """What is wrong with a call, or None. `first_text` is the first argument when it is a literal text."""
+    """The error of a call, or None. `first_text` is the first argument if it is a literal text."""
     at_least, at_most = _arity(name)
     if count < at_least or (at_most is not None and count > at_most):
         wanted = f"at least {at_least}" if at_most is None else f"at most {at_most}"

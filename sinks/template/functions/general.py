@@ -1,4 +1,4 @@
-"""Comparison, choice, indexing and JSON: what Go's templates bring along, and what people add first."""
+"""Comparison, choice, indexing and JSON: Go's built-in functions, and the most usual additions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _coalesce(*values: Any) -> Any:
 
 
 LAZY = {"and": False, "or": True}
-"""Functions that evaluate only as many arguments as they need, and the truth at which each stops."""
+"""Functions that evaluate only the arguments they need, and the truth at which each stops."""
 
 FUNCTIONS: dict[str, Function] = {
     "json": Function(json_text, 1, 1),

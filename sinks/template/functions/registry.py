@@ -1,4 +1,4 @@
-"""What a template function is."""
+"""The definition of a template function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sql.record import Record
 
 
 class Function(Record):
-    """A template function: how many arguments it takes (`at_most` None: any number) and what it does."""
+    """A template function: its numbers of arguments (`at_most` None: any number) and its implementation."""
 
     apply: Callable[..., Any]
     at_least: int

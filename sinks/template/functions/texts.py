@@ -38,13 +38,13 @@ def _repeat(count: Any, text: Any) -> str:
 
 
 def _substr(start: Any, end: Any, text: Any) -> str:
-    """Characters from start to end; a negative start is the beginning, a negative end the end."""
+    """Characters from start to end; a negative start means the beginning, a negative end the end."""
     first, last, whole = _whole(start, "substr"), _whole(end, "substr"), print_value(text)
     return whole[max(0, first) : last if 0 <= last <= len(whole) else None]
 
 
 def _trunc(length: Any, text: Any) -> str:
-    """The first so many characters; the last ones for a negative number."""
+    """The first `length` characters; the last ones for a negative number."""
     count, whole = _whole(length, "trunc"), print_value(text)
     return whole[:count] if count >= 0 else whole[count:]
 
