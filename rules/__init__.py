@@ -1,6 +1,6 @@
-"""What a person writes: rule files, their model, their checks, their tests.
+"""Rule files: their model, their checks, their tests.
 
-Reading order: `yaml_source` (text to data with positions), `model` (what a file may say), `loader` (a file to
+Reading order: `yaml_source` (text to data with positions), `model` (the keys of a file), `loader` (a file to
 rules and problems), `catalog` and `compile` (to plans), `inline` (its tests on a virtual clock), `schema`
-(for editors). Nothing here opens a socket, starts a thread or asks for the time.
+(for editors). Nothing here opens a socket, starts a thread or reads a clock.
 """

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 
 class Model(BaseModel):
-    """Unknown keys are errors, nothing is converted silently, and messages never repeat a value."""
+    """A model that refuses unknown keys, never converts values, and never repeats one in a message."""
 
     model_config = ConfigDict(
         extra="forbid",

@@ -1,4 +1,4 @@
-"""From the streams and variables of all files to the engine's catalog."""
+"""Build the engine's catalog from the streams and variables of all files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from sql.types import type_of
 
 
 def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
-    """The catalog, and the problems of the streams asked for (those of neighbours are
-    reported where they are asked).
+    """The catalog, and the problems of the streams asked for (a neighbour's problems are reported when that
+    file is checked).
 
-    A stream with errors is declared without columns, so that its rules are not blamed for it.
+    A stream with errors is declared without columns, so that its rules report no problems of their own for
+    it.
     """
     catalog = Catalog()
     problems: list[FileProblem] = []
@@ -50,7 +51,7 @@ class Contexts:
         ]
 
     def declare(self) -> list[FileProblem]:
-        """Declare what can be declared; the problems of the rest, those of neighbours left out."""
+        """Declare the contexts that can be declared; the problems of the files asked for."""
         problems: list[FileProblem] = []
         rest = []
         for item, reported in self.pending:
@@ -84,7 +85,7 @@ class Tables:
         return stream.usable and known is not None and known.kind == "lookup"
 
     def declare(self) -> list[FileProblem]:
-        """Declare what can be declared; the problems of the rest, those of neighbours left out."""
+        """Declare the tables that can be declared; the problems of the files asked for."""
         problems: list[FileProblem] = []
         rest = []
         for item, reported in self.pending:
@@ -109,19 +110,19 @@ def _problem(item: LoadedTable | LoadedStream, problem: Problem) -> FileProblem:
 
 
 class CompiledTable(Record):
-    """A table or named window that can be made."""
+    """A table or named window that can be created."""
 
     loaded: LoadedTable | LoadedStream
     relation: RelationPlan
 
     @property
     def path(self) -> str:
-        """The file it stands in, as problems call it."""
+        """The path of its file, as used in problems."""
         return self.loaded.reading.text.path
 
 
 def copy_of(catalog: Catalog) -> Catalog:
-    """A catalog of its own, so that what an engine derives or sets is not seen by others."""
+    """An independent copy of a catalog: streams and variables of an engine do not change the original."""
     copied = Catalog()
     copied.streams, copied.contexts = dict(catalog.streams), dict(catalog.contexts)
     copied.relations = dict(catalog.relations)

@@ -1,5 +1,5 @@
-"""From loaded files to plans: every query is planned completely; the engine's problems get
-their place in the file."""
+"""Compile loaded files to plans: every query is planned completely, and the engine's problems are positioned
+in the file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CompiledRule(Record):
 
     @property
     def path(self) -> str:
-        """The file the rule stands in, as problems call it."""
+        """The path of the rule's file, as used in problems."""
         return self.rule.reading.text.path
 
     @property
@@ -51,8 +51,7 @@ class CompiledRule(Record):
 
 
 class Compiled(Record):
-    """What the files asked for amount to: rules that can run, and everything wrong with the rest, by
-    position."""
+    """The result for the files asked for: rules that can run, and the problems of the rest, by position."""
 
     loaded: Loaded
     catalog: Catalog
@@ -62,7 +61,7 @@ class Compiled(Record):
 
     @property
     def ok(self) -> bool:
-        """No errors; there may be notes."""
+        """True if there are no errors; there may be notes."""
         return not any(problem.is_error for problem in self.problems)
 
     @property
@@ -98,8 +97,8 @@ def rule_options(options: Options, rule_id: str, zone: str) -> RuleOptions:
 def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
     """Plan every rule of the files. Never raises for bad content.
 
-    A rule may read what another inserts into, wherever the two stand: rules that fail are planned again as
-    long as others have brought new streams.
+    A rule may read a stream that another rule inserts into, in any order of the two: rules that fail are
+    planned again as long as other rules have added streams.
     """
     catalog, problems = build_catalog(loaded)
     contexts, tables = Contexts(loaded, catalog, zone), Tables(loaded, catalog, zone)
@@ -131,12 +130,12 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
 
 
 def _has_effect(plan: Plan) -> bool:
-    """Whether a rule does something without actions: it feeds a stream or a table, or acts on one."""
+    """True if a rule has an effect without actions: it feeds a stream or a table, or acts on one."""
     return plan.insert_into is not None or plan.into_table is not None or plan.acts is not None
 
 
 def _planned(rule: LoadedRule, catalog: Catalog, options: RuleOptions) -> Plan:
-    """The plan of a rule; a stream that says MAX_KEYS bounds the groups of every rule that reads it."""
+    """The plan of a rule; MAX_KEYS of a stream bounds the groups of every rule that reads it."""
     plan = plan_rule(rule.sql, catalog, options, rule.rule.context)
     streams = [catalog.streams[name] for name in plan.streams if name in catalog.streams]
     keys_max = min((int(stream.options.get("MAX_KEYS", options.max_groups)) for stream in streams), default=0)
@@ -153,12 +152,12 @@ def _rule_problem(rule: LoadedRule, problem: Problem) -> FileProblem:
 
 
 def sql_path(rule: LoadedRule) -> Path:
-    """Where the query of a rule stands in its document."""
+    """The path of a rule's query in its document."""
     return (*rule.path, "sql")
 
 
 def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
-    """The planner's warnings, settings in vain, and a rule whose results would go nowhere."""
+    """The planner's warnings, options without effect, and a missing action."""
     found = [rule.reading.sql_problem(problem, sql_path(rule)) for problem in plan.warnings]
     found += _in_vain(rule, plan)
     if rule.usable and not rule.actions and not _has_effect(plan):
@@ -175,7 +174,7 @@ def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
 
 
 def _bound_actions(rule: LoadedRule, plan: Plan) -> tuple[tuple[Action, ...], list[FileProblem]]:
-    """The actions with what follows from the plan, and what about them does not fit it."""
+    """The actions with their settings completed from the plan, and the problems found on the way."""
     bound: list[Action] = []
     found: list[FileProblem] = []
     document, text = rule.reading.document, rule.reading.text
@@ -195,7 +194,7 @@ def _bound_actions(rule: LoadedRule, plan: Plan) -> tuple[tuple[Action, ...], li
 
 
 def _in_vain(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
-    """Notes on options and actions that the query gives nothing to do."""
+    """Notes on options and actions that have no effect on this query."""
     idle: list[tuple[Path, str, str]] = [
         (("options", key), key, reason) for key, reason in idle_options(rule.options, plan)
     ]

@@ -1,4 +1,4 @@
-"""A context as a rule file declares it, and the statement it stands for."""
+"""The declaration of a context in a rule file, and its translation to a statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rules.options import Zone
 
 
 class Context(Model):
-    """When the partitions start and end in which rules run, each with state of its own."""
+    """A context: the start and end of partitions in which rules run, each with state of its own."""
 
     sql: str = Field(
         min_length=1,
@@ -31,5 +31,5 @@ class Context(Model):
 
 
 def prefix_of(name: str) -> str:
-    """What stands before the text of a declaration to make it a statement."""
+    """The text put before a declaration to make it a statement."""
     return f"create context `{name}` as "

@@ -1,5 +1,5 @@
-"""Drive rules with recorded events: time moves with the data, and timers fire between the
-events as they would have.
+"""Drive rules with recorded events: time moves with the data, and timers fire between the events at their
+instants.
 
 The cloud's backfill takes events of many streams one by one; `penstock replay` pushes those of its only
 stream many at a time, with their instants (`Engine.push_instants`), which gives the same rows.
@@ -16,7 +16,7 @@ from sql import Emission, Engine, Plan
 from sql.binder.rule import relations_of
 
 Arrival = tuple[int, str, dict[str, Any]]
-"""When an event arrived (ms), at which stream, and the event."""
+"""The arrival time of an event (ms), its stream, and the event."""
 
 
 def drive(
@@ -35,7 +35,7 @@ def drive(
                 make_table(engine, name, table, now_ms)
             for name, plan in plans.items():
                 engine.deploy(name, plan, now_ms)
-        now_ms = max(now_ms, at_ms)  # an event that was recorded late arrives now, whatever time it bears
+        now_ms = max(now_ms, at_ms)  # an event that was recorded late arrives now, whatever its timestamp
         yield from advance(engine, now_ms)
         yield from engine.push(stream, [row], now_ms)
     if now_ms is not None:
@@ -43,7 +43,7 @@ def drive(
 
 
 def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:
-    """Fire every timer due until `to_ms`, each at its own instant."""
+    """Fire every timer due by `to_ms`, each at its own instant."""
     while (deadline_ms := engine.next_deadline_ms()) is not None and deadline_ms < to_ms:
         yield from engine.advance(deadline_ms)
         if engine.next_deadline_ms() == deadline_ms:
@@ -76,8 +76,8 @@ def deploy_with(engine: Engine, rule: CompiledRule, compiled: Compiled, now_ms: 
 def make_table(
     engine: Engine, name: str, table: CompiledTable, now_ms: int, state: dict[str, Any] | None = None
 ) -> None:
-    """Make a table with its indexes, and with the rows of a snapshot. Raises CorruptState
-    where that does not fit."""
+    """Make a table with its indexes, and with the rows of a snapshot. Raises CorruptState if the snapshot
+    does not fit."""
     engine.deploy(statement_of(name), table.relation.plan, now_ms, state)
     for index in table.relation.indexes:
         engine.catalog.relations[name].create_index(
@@ -86,5 +86,5 @@ def make_table(
 
 
 def statement_of(table: str) -> str:
-    """What an engine calls the statement that makes a table; no rule can have such a name."""
+    """The engine's name of the statement that makes a table; no rule can have such a name."""
     return f"table {table}"

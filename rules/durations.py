@@ -14,7 +14,7 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|d|h|m|s)")
 PATTERN = r"^([0-9]+(\.[0-9]+)?(ms|d|h|m|s))+$"
 """The written form, for JSON Schema."""
 DURATION_MS_MAX = 100 * 366 * 86_400_000
-"""A hundred years; a longer duration is a slip of the pen."""
+"""A hundred years; a longer duration is taken for a typing error."""
 
 
 def parse_duration(value: int | str) -> int:
@@ -70,7 +70,7 @@ def parse_instant(value: int | str) -> int:
 
 
 def looks_like_instant(value: Any) -> bool:
-    """Whether a text is meant as a date, not as a duration: it begins with a year."""
+    """True if a text is meant as a date, not as a duration: it begins with a year."""
     return isinstance(value, str) and re.match(r"\s*\d{4}-\d\d", value) is not None
 
 

@@ -1,5 +1,5 @@
-"""Options that the query of their rule gives nothing to do: each is worth a note, for its author expected
-something."""
+"""Options that have no effect on the query of their rule: each gets a note, because its author expected
+one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EMPTY_WINDOWS = ("emit_empty", "max_empty_windows")
 
 
 def idle_options(options: Options, plan: Plan) -> Iterator[tuple[str, str]]:
-    """The options that were written for nothing, by their YAML key, each with the reason."""
+    """The options without effect, by their YAML key, each with the reason."""
     for name in options.model_fields_set:
         field = Options.model_fields[name]
         reason = _why_idle(name, options, plan)

@@ -1,9 +1,9 @@
-"""Runs the tests written in rule files, on a virtual clock: no second is waited for, every run is the same.
+"""Run the tests in rule files on a virtual clock: without waiting, and with the same result each time.
 
 Each test gets an engine of its own with only the rule under test, the tables it reads and the rules that
 write these. Time moves from one timer to the next, so a window closes at its instant however far a step
-jumps. What is emitted at one instant is compared with what is expected there, row by row; columns that are
-NULL may be left out, numbers compare by value. Whatever is emitted and not expected fails.
+jumps. The rows emitted at one instant are compared with the expected ones, row by row; columns that are NULL
+may be left out, numbers compare by value. An emitted row that is not expected fails.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from sql.record import Record
 from sql.types import key_of
 
 TIMERS_MAX = 100_000
-"""Timers that one test may fire; a test that needs more is stopped with an error."""
+"""The most timers that one test may fire; a test that needs more is stopped with an error."""
 
 
 class TestResult(Record):
-    """How one test ended. `failures` are positioned at the expectation, the step or the test they concern."""
+    """The result of one test. `failures` are positioned at the expectation, step or test they concern."""
 
     __test__ = False
 
@@ -51,7 +51,7 @@ class TestResult(Record):
 
 @dataclass(slots=True)
 class _Instant:
-    """What happened, or should have happened, at one instant."""
+    """The rows, late events and errors of one instant, emitted or expected."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     removed: list[dict[str, Any]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class _Unrunnable(Exception):
 
 
 def run_tests(compiled: Compiled, tests: Iterable[LoadedTest] | None = None) -> list[TestResult]:
-    """Run the tests of the files asked for, or those given. Never raises for what a test says."""
+    """Run the tests of the files asked for, or those given. Never raises for the content of a test."""
     chosen = [test for file in compiled.loaded.files for test in file.tests] if tests is None else tests
     return [run_test(compiled, test) for test in chosen]
 
@@ -115,7 +115,7 @@ class _Run:
         self.read = tuple(dict.fromkeys(name for plan in beside for name in plan.streams))
 
     def failures(self) -> list[FileProblem]:
-        """Everything that differs from what is expected, by time."""
+        """The differences from the expectations, by time."""
         for number, step in enumerate(self.test.events):
             self._step(step, (*self.loaded.path, "events", number))
         return list(self._compare())
@@ -138,7 +138,7 @@ class _Run:
             self._gave(self.engine.push(stream, rows, self.now_ms))
 
     def _topic_columns(self, stream: str, step: Step) -> dict[str, Any]:
-        """Columns that are parts of the topic, where the step names one under `meta`."""
+        """The columns that are parts of the topic, if the step has one under `meta`."""
         declared = self.engine.catalog.streams.get(stream)
         topic = (step.meta or {}).get("topic")
         return (
@@ -254,7 +254,7 @@ def _row_lines(name: str, wanted: list[dict[str, Any]], got: list[dict[str, Any]
 
 
 def same_row(wanted: dict[str, Any], got: dict[str, Any]) -> bool:
-    """Whether two rows are equal, where a NULL column is as good as none.
+    """True if two rows are equal; a NULL column equals an absent one.
 
     >>> same_row({"a": 1, "b": None}, {"a": 1.0}), same_row({"a": 1}, {"a": True})
     (True, False)
@@ -265,7 +265,7 @@ def same_row(wanted: dict[str, Any], got: dict[str, Any]) -> bool:
 
 
 def same_value(wanted: Any, got: Any) -> bool:
-    """Whether two values are equal: numbers to nine digits, NaN equals NaN, TRUE is not 1."""
+    """True if two values are equal: numbers to nine digits, NaN equals NaN, TRUE is not 1."""
     if isinstance(wanted, dict) and isinstance(got, dict):
         return wanted.keys() == got.keys() and all(
             same_value(value, got[key]) for key, value in wanted.items()

@@ -1,8 +1,8 @@
-"""A rule file becomes rules, streams, tests and problems.
+"""Load rule files: a file gives rules, streams, tests and problems.
 
-`load_file` never raises for what a file holds; everything wrong is a problem with a place. What is right is
-still loaded, so that all problems of a file show at once. Whether a file with errors may run at all is the
-caller's decision (`LoadedFile.ok`); the gateway keeps the last good version instead.
+`load_file` never raises for the content of a file; each error is a problem with a position. Valid parts are
+still loaded, so that all problems of a file show at once. The caller decides if a file with errors may run
+(`LoadedFile.ok`); the gateway keeps the last good version instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SUFFIXES = (".yaml", ".yml", ".json", ".sql")
 
 @dataclass(slots=True)
 class LoadedFile:
-    """One rule file. `path` is what its problems call it."""
+    """One rule file. `path` names it in problems."""
 
     path: str
     streams: list[LoadedStream] = field(default_factory=list)
@@ -47,7 +47,7 @@ class LoadedFile:
 
     @property
     def ok(self) -> bool:
-        """No errors; there may be notes."""
+        """True if there are no errors; there may be notes."""
         return not any(problem.is_error for problem in self.problems)
 
 
@@ -55,7 +55,7 @@ class LoadedFile:
 class Loaded:
     """Files that belong together: names are unique among them.
 
-    `context` holds neighbours that were not asked for: only their streams, tables, contexts and variables
+    `context` holds neighbours of the files asked for: only their streams, tables, contexts and variables
     count.
     """
 
@@ -84,10 +84,10 @@ def load_file(
     name: str | None = None,
     below: FilePath | None = None,
 ) -> LoadedFile:
-    """Load one file. `name` is what problems call it; default: the path as given.
+    """Load one file. `name` is its name in problems; default: the path as given.
 
-    `below`: it must be a regular file below this directory, not a link that leads out of it;
-    its text is then not read.
+    `below`: it must be a regular file below this directory, not a link that leads out of it, else its text is
+    not read.
     """
     shown = name or str(path)
     if below is not None and not path.resolve().is_relative_to(below.resolve()):
@@ -117,7 +117,7 @@ def load_directory(
 
 
 def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> Loaded:
-    """Load files and directories as one set. The neighbours of a file given alone are its context."""
+    """Load files and directories as one set. The neighbours of a single file are its context."""
     asked: dict[FilePath, FilePath | None] = {}
     near: dict[FilePath, None] = {}
     for path in paths:
@@ -151,7 +151,7 @@ def rule_files(directory: FilePath) -> list[FilePath]:
 
 
 def file_name(path: str | FilePath) -> str:
-    """What a rule file is called in its directory: `pump.yaml`, `managed/rule.pump.json`."""
+    """The name of a rule file in its directory: `pump.yaml`, `managed/rule.pump.json`."""
     path = FilePath(path)
     return f"{MANAGED}/{path.name}" if path.parent.name == MANAGED else path.name
 
@@ -161,7 +161,7 @@ Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable)
 
 def unite(files: Iterable[LoadedFile]) -> Loaded:
     """Put files together: a rule id or stream name defined twice is an error in the later file, and its rule
-    is left out. The files given are not changed."""
+    is left out. The files themselves are not changed."""
     rules: dict[str, LoadedRule] = {}
     streams: dict[str, LoadedStream] = {}
     contexts: dict[str, LoadedContext] = {}
@@ -241,7 +241,7 @@ def _read(file: LoadedFile, reading: Reading) -> None:
 
 
 def _creates(data: Any) -> bool:
-    """Whether this is text with CREATE statements, perhaps behind a comment."""
+    """True if this is text with CREATE statements, perhaps behind a comment."""
     return isinstance(data, str) and data.lstrip().lower().startswith(("create", "--", "/*"))
 
 

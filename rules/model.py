@@ -1,10 +1,10 @@
-"""What a rule file may say.
+"""The model of a rule file.
 
     one rule, as eKuiper writes it      id, name, sql, actions, options
     or several things                   streams, tables, contexts, rules, tests, variables
 
 The models give types, bounds, JSON Schema and descriptions. Sinks stand above this package, so they announce
-the settings of their action with `register_action`; what is not announced does not exist.
+the settings of their action with `register_action`; an action that is not registered does not exist.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from sql.errors import Severity
 from sql.record import Record
 
 ID_PATTERN = r"^[\w.:-]{1,128}$"
-"""What a rule's id looks like: it names states, metrics and log lines."""
+"""The form of a rule's id: it names states, metrics and log lines."""
 
 Variable = bool | int | float | str | None
 
 
 class Rule(Model):
-    """A query that runs for ever and what is done with its results."""
+    """A query that runs for ever, and the actions that receive its results."""
 
     id: str | None = Field(
         None,
@@ -96,11 +96,11 @@ NO_EFFECT = {
     "version": "a file is compared by its content",
     "temp": "rules live in files only",
 }
-"""Keys of a rule that eKuiper writes and that mean nothing here."""
+"""Keys of a rule that eKuiper writes and that have no effect here."""
 
 
 class Action(Record):
-    """One action of a rule: the sink's name, its validated settings, and where it stands in the file."""
+    """One action of a rule: the sink's name, its validated settings, and its path in the file."""
 
     sink: str
     settings: BaseModel
@@ -108,8 +108,8 @@ class Action(Record):
 
 
 class ActionProblem(Record):
-    """What is wrong with an action beside the query of its rule. `path` leads from its
-    settings to the place."""
+    """An error of an action, found by comparison with the query of its rule. `path` leads from its settings
+    to the error."""
 
     message: str
     path: Path = ()
@@ -118,12 +118,12 @@ class ActionProblem(Record):
 
 
 Bind = Callable[[Any, Plan], tuple[BaseModel, Iterable[ActionProblem]]]
-"""Gives the settings of an action with what follows from the plan of its rule, and what
-does not fit the plan."""
+"""A function that completes the settings of an action from the plan of its rule; it returns them with the
+problems found."""
 
 
 class ActionKind(Record):
-    """A registered action: the model of its settings, and how they are bound to a plan, if they are."""
+    """A registered action: the model of its settings, and the function that binds them to a plan, if any."""
 
     settings: type[Model]
     bind: Bind | None = None

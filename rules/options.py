@@ -1,4 +1,4 @@
-"""The options of a rule: eKuiper's names where eKuiper has the concept, ours beside them.
+"""The options of a rule: eKuiper's names for eKuiper's concepts, and our own options.
 
 An eKuiper option that has no meaning here is accepted, so that rule files drop in, and answered with a note
 that says why (`INERT`).
@@ -33,7 +33,7 @@ Zone = Annotated[str, AfterValidator(_known_zone)]
 
 
 class Options(Model):
-    """How a rule treats time, bounds and its results."""
+    """Options of time, bounds and results of a rule."""
 
     is_event_time: bool | None = Field(
         None,
@@ -166,7 +166,7 @@ class Options(Model):
         return self
 
     def schedule(self, zone: ZoneInfo) -> Schedule | None:
-        """When the rule runs; None: always."""
+        """The times at which the rule runs; None: always."""
         if not self.cron and not self.cron_datetime_range:
             return None
         ranges = tuple(item.bounds(zone) for item in self.cron_datetime_range or ())
@@ -188,7 +188,7 @@ INERT: dict[str, tuple[Any, ...]] = {
     "notifySub": (False,),
     "experiment": ({},),
 }
-"""Options without effect, with the values that eKuiper writes by default, which are worth no note."""
+"""Options without effect, with the values that eKuiper writes by default, which get no note."""
 
 
 def without_effect(given: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,5 +1,4 @@
-"""What is wrong with a rule file, as a person reads it: file, line, column, code, sentence, source line,
-caret, hint.
+"""Problems of a rule file and their text: file, line, column, code, sentence, source line, caret, hint.
 
     rules/pump.yaml:14:21: B201 unknown column 'tmp' in stream 'm'; it has dev, temp, ts
         SELECT dev, AVG(tmp) FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)
@@ -65,7 +64,7 @@ SHOWN_MAX = 150
 """Characters of a source line that are shown around the caret."""
 
 PROBLEMS_MAX = 500
-"""Problems kept of one file; the first beyond them says so, and the rest is dropped."""
+"""Problems kept of one file; the first beyond them reports this, and the rest is dropped."""
 
 _SECRET_KEY = (
     r"[\w-]{0,40}(?:passw(?:or)?d|passphrase|secret|token|api_?-?key|access_?-?key|authorization)[\w-]{0,40}"
@@ -81,16 +80,16 @@ _AROUND = 10_000
 
 
 def is_secret_name(key: object) -> bool:
-    """Whether a setting of this name holds what must not be shown, such as `password`."""
+    """True if a setting of this name holds a value that must not be shown, such as `password`."""
     return isinstance(key, str) and _SECRET_NAME.fullmatch(key) is not None
 
 
 class FileProblem(Record):
     """One problem at a place of a file. `line` and `column` count from 1; 0 means the file as a whole.
 
-    `source_line` is what is shown of the line, `caret` the column in it (from 1) under which the caret
-    begins, and `length` how many columns it covers. `detail` is text that stands between caret and hint, as
-    it is.
+    `source_line` is the shown part of the line, `caret` the column in it (from 1) under which the caret
+    begins, and `length` how many columns it covers. `detail` is text printed unchanged between caret and
+    hint.
     """
 
     path: str
@@ -139,7 +138,7 @@ def render_all(problems: Iterable[FileProblem]) -> str:
 
 @dataclass(slots=True)
 class FileText:
-    """A file's text: turns offsets into lines and columns. `path` is what messages call the file."""
+    """A file's text: converts offsets to lines and columns. `path` is the file's name in messages."""
 
     path: str
     text: str
@@ -169,8 +168,7 @@ class FileText:
         severity: Severity = "error",
         detail: str = "",
     ) -> FileProblem:
-        """A problem at a range of offsets. A password written in the line is not
-        repeated, a long line is cut."""
+        """A problem at a range of offsets. A password in the line is hidden, a long line is cut."""
         line, column = self.position(span.start)
         source, caret = _excerpt(self.line(line), column)
         return FileProblem(self.path, line, column, code, message, hint, severity, source, caret,
@@ -178,7 +176,7 @@ class FileText:
 
 
 def _excerpt(source: str, column: int) -> tuple[str, int]:
-    """What is shown of a line, and where the column lies in it."""
+    """The shown part of a line, and the column of the caret in it."""
     first = max(0, column - 1 - _AROUND)
     whole = _hide(source[first : column - 1 + _AROUND])
     caret = min(len(_hide(source[first : column - 1])), len(whole))
@@ -195,7 +193,7 @@ def _hide(source: str) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """Collects the problems of one file while it is read, at most `PROBLEMS_MAX` of them."""
+    """The problems of one file, collected while it is read, at most `PROBLEMS_MAX` of them."""
 
     text: FileText
     found: list[FileProblem] = field(default_factory=list)

@@ -1,5 +1,4 @@
-"""A document being read, and what is read from it: rules, streams and tests that know
-their place in the file."""
+"""A document being read, and its contents: rules, streams and tests with their place in the file."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from sql.syntax import CreateStream
 
 @dataclass(slots=True)
 class Reading:
-    """A document being read: its problems, and where secrets come from."""
+    """A document being read: its problems, and its source of secrets."""
 
     document: Document
     report: Report
@@ -39,7 +38,7 @@ class Reading:
         return self.text.problem(problem.code, problem.message, span, problem.hint, severity=problem.severity)
 
     def sql_problem(self, problem: Problem, path: Path) -> FileProblem:
-        """A problem whose span counts in the SQL text at `path`, at its place in the file."""
+        """A problem with a span in the SQL text at `path`, positioned in the file."""
         return self.problem_at(problem, self.sql_span(problem.span, path))
 
     def sql_span(self, span: Span, path: Path) -> Span:
@@ -90,7 +89,7 @@ class LoadedRule:
 
     @property
     def name_span(self) -> Span:
-        """Where the rule's id stands."""
+        """The span of the rule's id."""
         if (*self.path, "id") in self.reading.document.places:
             return self.reading.document.value_span((*self.path, "id"))
         return self.reading.document.key_span(self.path)
@@ -101,7 +100,7 @@ class LoadedStream:
     """A stream's statement and its place. `made` is the text written for a mapping;
     None for a text of the file.
 
-    One that is not `usable` has errors, which are reported; it is there so that its rules can be checked.
+    One that is not `usable` has errors, which are reported; it is kept so that its rules can be checked.
     """
 
     name: str

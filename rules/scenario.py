@@ -1,4 +1,4 @@
-"""Inline tests as they are written: what happens when, and what the rule must answer.
+"""The model of inline tests: timed steps, and the rows that the rule must emit.
 
     tests:
       - name: alerts above 80
@@ -27,7 +27,7 @@ _TIME_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]
 
 
 class Moment(Record):
-    """A time of a test: milliseconds after its start, or since the epoch where `absolute`."""
+    """A time of a test: milliseconds after its start, or since the epoch if `absolute`."""
 
     ms: int
     absolute: bool = False
@@ -50,7 +50,7 @@ Start = Annotated[
 
 
 def _rows(value: Any) -> Any:
-    """One row may stand without its list."""
+    """A list of rows; a single row is put into one."""
     return [value] if isinstance(value, dict) else value
 
 
@@ -64,7 +64,7 @@ Rows = Annotated[
 
 
 class Step(Model):
-    """One thing that happens: events arrive, time passes, or the input ends."""
+    """One step: events arrive, time passes, or the input ends."""
 
     at: At | None = Field(
         None, description="when: after the start (1s, 1m30s, milliseconds) or an instant; default: now"
@@ -96,7 +96,7 @@ class Step(Model):
 
 
 class Expectation(Model):
-    """What the rule gives at one instant. Columns that are NULL may be left out."""
+    """The rows that the rule emits at one instant. Columns that are NULL may be left out."""
 
     at: At = Field(description="when: after the start, or an instant; of late events, their own time stamp")
     rows: Rows = Field(default_factory=list, description="rows of the result, in order")
@@ -116,7 +116,7 @@ class Expectation(Model):
 
 
 class Test(Model):
-    """A story on a virtual clock. Whatever the rule emits and `expect` does not name is a failure."""
+    """A test on a virtual clock. A row that the rule emits and `expect` does not name is a failure."""
 
     __test__ = False
 

@@ -1,8 +1,8 @@
-"""When a rule runs: `cron` with `duration`, and `cronDatetimeRange`.
+"""The schedule of a rule: `cron` with `duration`, and `cronDatetimeRange`.
 
 A crontab has five fields (minute, hour, day of month, month, day of week), or is `@daily`, `@hourly` and the
-like. With both day fields set, a day matches if either does. The rule runs from each time of the crontab for
-`duration`, and only within the ranges if there are any; ranges alone say when it runs.
+like. With both day fields set, a day matches if either field matches. The rule runs from each time of the
+crontab for `duration`, and only within the ranges if there are any; without a crontab, it runs in the ranges.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _point(text: str | None, at_ms: int | None, zone: ZoneInfo) -> int:
 
 
 def parse_cron(text: str, zone: ZoneInfo) -> Crontab:
-    """The crontab of a text. Raises ValueError with what is wrong about it."""
+    """The crontab of a text. Raises ValueError with the reason."""
     if text.startswith("@") and text not in _SHORT:
         raise ValueError(f"'{text}' is not known; write five fields, or {', '.join(sorted(_SHORT))}")
     fields = _SHORT.get(text, text).split()
@@ -103,7 +103,7 @@ def _days(text: str, name: str, least: int, most: int, names: Sequence[str] = ()
 
 
 def _numbers(text: str, name: str, least: int, most: int, names: Sequence[str] = ()) -> frozenset[int]:
-    """The numbers a field means: items of `*`, `a`, `a-b`, each with `/step`, joined by commas."""
+    """The numbers of a field: items of `*`, `a`, `a-b`, each with `/step`, joined by commas."""
     found: set[int] = set()
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
@@ -144,7 +144,7 @@ class Schedule(Record):
     ranges: tuple[tuple[int, int], ...]
 
     def is_on(self, at_ms: int) -> bool:
-        """Whether the rule runs at an instant."""
+        """True if the rule runs at an instant."""
         if self.ranges and not any(begin <= at_ms < end for begin, end in self.ranges):
             return False
         if self.cron is None:
@@ -153,7 +153,7 @@ class Schedule(Record):
         return begin_ms is not None and begin_ms <= at_ms
 
     def next_on(self, at_ms: int) -> int | None:
-        """When the rule runs next, if it does not run now; None: never again."""
+        """The next instant at which the rule runs, if it does not run now; None: never again."""
         for _ in range(len(self.ranges) * 2 + 2):
             found = self.look_again(at_ms)
             if found is None or self.is_on(found):

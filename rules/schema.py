@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 from rules.model import Rule, RuleFile, action_names, action_settings
 
 SCHEMA_ID = "https://penstock.invalid/rule-file.schema.json"
-"""Identifies the schema; nothing is fetched from there."""
+"""The identifier of the schema; it is no address to fetch."""
 
 
 def json_schema() -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 `${env:NAME:-text}` stands for `text` where the variable is not set.
 
-A resolved text is a `Secret`: it prints as stars wherever it is shown (str, repr, format, model dumps,
-errors) and gives its characters only to `reveal()`. `$${` stands for a plain `${`. Nothing is ever resolved
-inside SQL.
+A resolved text is a `Secret`: it prints as stars everywhere (str, repr, format, model dumps, errors); only
+`reveal()` returns its characters. `$${` stands for a plain `${`. Nothing is ever resolved inside SQL.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from pydantic_core import core_schema
 
 STARS = "***"
 CONFIGURATION = "PENSTOCK__"
-"""Variables that begin so configure the gateway: no rule file may read them."""
+"""The prefix of variables that configure the gateway: no rule file may read them."""
 
 _REFERENCE = re.compile(r"\$?\$\{([^{}]*)\}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Secret:
-    """A text that does not show itself. Equal to another of the same characters; not equal to a `str`."""
+    """A text that prints as stars. Equal to another of the same characters; not equal to a `str`."""
 
     __slots__ = ("_characters",)
 
@@ -80,12 +79,12 @@ class Unresolved(ValueError):
 
 
 class Absent(Unresolved):
-    """The reference is right, but what it names is not on this machine."""
+    """The reference is valid, but this machine lacks the variable or file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Where secrets come from.
+    """The sources of secrets.
 
     env_prefixes  only variables that begin with one of these may be used; "" allows all.
     allow         `env:NAME` and `file:name`: only these may be used; None: by prefix, and every file.
@@ -200,7 +199,7 @@ class Secrets:
 
 
 def references_in(value: Any) -> Iterator[str]:
-    """What plain data refers to, as `env:NAME` and `file:name`."""
+    """The references in plain data, as `env:NAME` and `file:name`."""
     if isinstance(value, str):
         for match in _REFERENCE.finditer(value):
             if not match[0].startswith("$$"):
@@ -211,7 +210,7 @@ def references_in(value: Any) -> Iterator[str]:
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The characters of all secrets inside plain data, for taking them out of messages."""
+    """The characters of all secrets inside plain data, for removing them from messages."""
     if isinstance(value, Secret):
         yield value.reveal()
     elif isinstance(value, dict):

@@ -1,6 +1,5 @@
-"""Streams in YAML. A mapping becomes the CREATE STREAM statement it stands for, so that one parser and one
-set of checks serve both forms; `Statement` remembers from which path of the file each part of the text
-came."""
+"""Streams in YAML. A mapping is translated to a CREATE STREAM statement, so that one parser and one set of
+checks serve both forms; `Statement` maps each part of the text to its path in the file."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ class Column(Model):
 
 
 class Stream(Model):
-    """Where events come from and what they look like."""
+    """The source and the columns of events."""
 
     name: str | None = Field(
         None, min_length=1, description="what rules call the stream; not needed in a mapping by name"
@@ -112,7 +111,7 @@ SYNONYMS = {
     "options": None,
     "sql": None,
 }
-"""Keys people try, and the key that is meant."""
+"""Wrong keys that people try, and the right key."""
 
 _KEYWORDS = {
     "datasource": "DATASOURCE", "type": "TYPE", "format": "FORMAT", "timestamp": "TIMESTAMP",
@@ -126,13 +125,13 @@ _KEYWORDS = {
 
 @dataclass(slots=True)
 class Statement:
-    """A CREATE STREAM text written for a mapping, and where its parts came from."""
+    """A CREATE STREAM text written for a mapping, with the paths of its parts."""
 
     text: str = ""
     parts: list[tuple[Span, Path]] = field(default_factory=list)
 
     def add(self, text: str, path: Path | None = None) -> None:
-        """Append text; with a path, note that it stands for the value there."""
+        """Append text; with a path, record that it stands for the value there."""
         start = len(self.text)
         self.text += text
         if path is not None:

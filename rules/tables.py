@@ -1,4 +1,4 @@
-"""A table or named window as a rule file declares it."""
+"""The declaration of a table or named window in a rule file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From pydantic's errors to sentences with a place in the file."""
+"""Translate pydantic's errors to sentences with a position in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rules.source.document import Document, Path
 from sql.errors import Span, did_you_mean
 
 CLAUSES = ("filter", "where", "having")
-"""Keys that people try in rules and streams for what the query says."""
+"""Keys that people try in rules and streams for clauses of the query."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -52,7 +52,7 @@ def validate(
     report: Report,
     synonyms: Mapping[str, str | None] | None = None,
 ) -> M | None:
-    """The data at `path` as a model; None when it does not fit, with every reason reported at its place.
+    """The data at `path` as a model; None if it does not fit, with every reason reported at its place.
 
     `synonyms` names the right key for wrong ones that people try.
     """
@@ -70,11 +70,11 @@ def validate(
 
 
 def sketch(model: type[M], data: Any, depth: int) -> M | None:
-    """What is left of data that does not fit when its wrong parts are taken out, or
-    None when nothing useful is.
+    """The data without its invalid parts as a model, or None if nothing useful is left.
 
-    For looking further only (so that a misspelt option does not hide an error in the query), never for
-    running. `depth` says how much goes with a wrong part: 1 takes out the whole value of a top key.
+    For further checks only (so that a misspelt option does not hide an error in the query), never for
+    running. `depth` is the number of keys that lead to a removed part: 1 removes the whole value of a top
+    key.
     """
     if not isinstance(data, dict):
         return None
@@ -124,7 +124,7 @@ class _Translation:
             below = any(other[: len(inner)] == inner and len(other) > len(inner) for other in placed)
             wanted = [want for error in group if (want := _wanted(error["type"]))]
             if wanted and below:
-                continue  # a union: the member that was meant is wrong further inside
+                continue  # a union: the intended member has an error further inside
             if wanted:
                 self._wrong_type(inner, wanted, group[0])
             else:
@@ -188,7 +188,7 @@ class _Translation:
         )
 
     def _rule_of_model(self, inner: Path, error: ErrorDetails) -> None:
-        """A validator of ours speaks in sentences; one that begins with a quoted key is about that key."""
+        """Report an error of our validators; a sentence that begins with a quoted key is about that key."""
         where = (*self.path, *inner)
         message = str(error.get("ctx", {}).get("error", error["msg"]))
         quoted = re.match(r"'([^']+)'", message)
@@ -233,7 +233,7 @@ class _Translation:
 
 
 def _in_other_case(data: dict[Any, Any], key: str | int) -> str | None:
-    """The key of the data that is `key` but for its case; the properties of sinks may be written in any."""
+    """The key of the data that equals `key` but for its case; those of sinks may be in any case."""
     return next((name for name in data if isinstance(name, str) and name.lower() == str(key).lower()), None)
 
 
@@ -265,7 +265,7 @@ def _type_hint(wanted: list[str], value: Any) -> str | None:
 
 
 def describe(value: Any) -> str:
-    """A value of a file in words, cut when long; secrets as stars.
+    """A value of a file in words, cut if long; secrets as stars.
 
     >>> describe(True), describe("on"), describe([1]), describe(None), describe(1.5)
     ('true', "text 'on'", 'a list', 'null', '1.5')
@@ -280,7 +280,7 @@ def describe(value: Any) -> str:
 
 
 def _name(path: Path) -> str:
-    """What a message calls the value at a path: its key, with an index if it is in a list."""
+    """The name of the value at a path in messages: its key, with an index if it is in a list."""
     if not path:
         return "the file"
     if isinstance(path[-1], int):

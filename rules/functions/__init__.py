@@ -1,1 +1,1 @@
-"""Functions in Python: files beside the rules, and what plug-ins register. `files` is where to start."""
+"""Functions in Python: files beside the rules, and functions of plug-ins. Start reading at `files`."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Failed(NamedTuple):
-    """An example that gives something else."""
+    """An example with another result than the docstring says."""
 
     line: int
     call: str
@@ -19,7 +19,7 @@ class Failed(NamedTuple):
 def run_examples(
     function: FunctionType, module: ModuleType, path: str, first_line: int
 ) -> list[Failed] | None:
-    """The examples that fail; None where there are none. `first_line` counts from 0."""
+    """The examples that fail; None if there are none. `first_line` counts from 0."""
     text, names = function.__doc__ or "", dict(vars(module))
     parsed = doctest.DocTestParser().get_doctest(text, names, function.__name__, path, first_line)
     if not parsed.examples:
@@ -30,7 +30,7 @@ def run_examples(
 
 
 class _Runner(doctest.DocTestRunner):
-    """Keeps what failed."""
+    """A doctest runner that collects the failures."""
 
     def __init__(self, optionflags: int) -> None:
         super().__init__(verbose=False, optionflags=optionflags)

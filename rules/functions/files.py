@@ -4,7 +4,8 @@
 
 The examples of its docstring, as doctest writes them, are its tests; `penstock check` runs them
 (`docs/extending.md`). Functions must give the same result for the same arguments, for a restart evaluates
-events again. They run in the process of the gateway: whoever may write into the rule directory may run code.
+events again. They run in the process of the gateway: write access to the rule directory is the right to run
+code.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sql.errors import Span
 from sql.functions import registry
 
 MODULE = "penstock_functions"
-"""Modules of function files are called `penstock_functions.<name of the file>`."""
+"""The package name of the modules of function files: `penstock_functions.<name of the file>`."""
 
 _KEYWORDS = frozenset(
     {*ANALYTICS, *OVER_FUNCTIONS, *PREVS, *SPREADS, *WINDOW_FUNCTIONS, "event_time", "meta", "mqtt"}
@@ -42,9 +43,10 @@ def function_files(directory: Path) -> list[Path]:
 
 
 def load_functions(directories: Iterable[Path], *, examples: bool = False) -> list[FileProblem]:
-    """Make the functions of the directories, and no others, known to rules; what is wrong with their files.
+    """Register the functions of the directories for rules, and forget all others; the problems of their
+    files.
 
-    `examples`: also run the examples of the docstrings. Never raises for what a file holds.
+    `examples`: also run the examples of the docstrings. Never raises for the content of a file.
     """
     for known in registry.all_functions():
         if known.category == "user":
@@ -74,7 +76,7 @@ def _load(path: Path, *, examples: bool) -> Iterator[FileProblem]:
 
 
 def _run(module: ModuleType, text: FileText) -> FileProblem | None:
-    """Make the definitions of a file; what is wrong with it. A script is not run."""
+    """Execute the definitions of a file; the problem found, if any. A script is not executed."""
     try:
         script_line = first_script_line(ast.parse(text.text))
         if script_line is not None:
@@ -122,9 +124,9 @@ def _define(function: FunctionType, text: FileText) -> FileProblem | None:
 
 
 def _run_examples(function: FunctionType, module: ModuleType, text: FileText) -> Iterator[FileProblem]:
-    """What the examples of a docstring get wrong; a note where there are none."""
+    """The problems of a docstring's examples; a note if there are none."""
     first = _first_line(function, text)
-    from rules.functions.examples import run_examples  # doctest brings the debugger along
+    from rules.functions.examples import run_examples  # doctest imports the debugger
 
     failed = run_examples(function, module, text.path, first - 1)
     if failed is None:

@@ -1,10 +1,9 @@
-"""Calls of functions that somebody else wrote: what they raise costs one row, and what
-takes too long is ended.
+"""Guard calls of user functions: an exception costs one row, and a call that takes too long is ended.
 
-A thread looks at the calls that run. One that lasts longer than the limit gets an exception at its next step
-in Python; a call that hangs inside C code ends when that code returns. A function that took too long
-`OVERRUNS_MAX` times is switched off until the process starts again, so that it cannot hold the rules up again
-and again.
+A thread watches the running calls. One that lasts longer than the limit gets an exception at its next step in
+Python; a call that hangs inside C code ends when that code returns. A function that took too long
+`OVERRUNS_MAX` times is switched off until the process starts again, so that it cannot delay the rules
+repeatedly.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ from typing import Any
 from sql.errors import DataError
 
 CALL_MS_MAX = 1_000
-"""How long one call may take, unless the configuration says otherwise."""
+"""The time that one call may take, unless the configuration sets another."""
 
 OVERRUNS_MAX = 3
-"""After so many calls that took too long a function is switched off."""
+"""The number of calls beyond the time limit after which a function is switched off."""
 
 LOOKS = 4
-"""The watch looks so often within the limit, so a call lasts at most a quarter longer."""
+"""The number of checks per time limit; a call lasts at most a quarter longer than the limit."""
 
 VALUES = frozenset((type(None), bool, int, float, str, bytes, list, dict))
-"""Classes of what a function may return."""
+"""The types of values that a function may return."""
 
 
 class TooLong(DataError):
-    """A call was ended."""
+    """The time limit of a call has passed."""
 
     def __init__(self) -> None:
         super().__init__("it took too long")
 
 
 class Watch:
-    """Ends calls that take too long. Its thread starts with the first call."""
+    """A watch that ends calls beyond the time limit. Its thread starts with the first call."""
 
     def __init__(self, call_ms_max: int = CALL_MS_MAX) -> None:
         self.call_ms_max = call_ms_max
@@ -46,12 +45,12 @@ class Watch:
         self._running: dict[int, int] = {}
         """The number of the call that runs, by thread."""
         self._ended: set[int] = set()
-        """Threads whose call has been told to end."""
+        """Threads in whose call `TooLong` was raised."""
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """The function's result. Raises `TooLong`, and what the function raises."""
+        """The function's result. Raises `TooLong`, and any exception of the function."""
         if self._thread is None:
             self._start()
         me = threading.get_ident()
@@ -62,7 +61,7 @@ class Watch:
             finally:
                 self._end(me)
         except TooLong:
-            self._end(me)  # it may have come in the midst of the first attempt
+            self._end(me)  # `TooLong` may interrupt the first `_end`
             raise
 
     def _end(self, me: int) -> None:
@@ -96,7 +95,7 @@ class Watch:
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in a thread at its next step; None takes back one that has not been raised yet."""
+    """Raise an exception in a thread at its next step; None cancels one that has not been raised yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
     )
@@ -107,7 +106,7 @@ WATCH = Watch()
 
 
 class Guarded:
-    """A function behind the guard: it gives a value of SQL, or raises `DataError`."""
+    """A function behind the guard: it returns a value of SQL, or raises `DataError`."""
 
     def __init__(
         self, name: str, function: Callable[..., Any], required: tuple[bool, ...] = (), watch: Watch = WATCH
@@ -134,7 +133,7 @@ class Guarded:
             raise DataError(f"{self.name}() took longer than {self._limit}") from None
         except DataError:
             raise
-        except Exception as error:  # whatever it is, it costs this row and no more
+        except Exception as error:  # any exception costs this row only
             raise DataError(f"{self.name}() raised {type(error).__name__}: {error}") from error
         if result.__class__ not in VALUES:
             raise DataError(f"{self.name}() returned {type(result).__name__}, which is no value of SQL")

@@ -1,4 +1,4 @@
-"""A Python function becomes a function of SQL: types from its annotations, the manual from its docstring."""
+"""Make a Python function a function of SQL: types from its annotations, the manual from its docstring."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TYPES: dict[Any, Type] = {
     Any: Type.ANY,
     object: Type.ANY,
 }
-"""What annotations mean; the contents of lists and dictionaries are not looked at."""
+"""The SQL types of annotations; the element types of lists and dictionaries are not checked."""
 
 _NAMES = "bool, int, float, str, bytes, list, dict or Any, or one of them with | None"
 
 
 class Unfit(ValueError):
-    """A function that rules cannot call; the message says why, `hint` how to mend it."""
+    """A function that rules cannot call; the message is the reason, `hint` the remedy."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -78,7 +78,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _parameter(function: str, item: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[Parameter, bool]:
-    """A parameter, and whether it takes NULL."""
+    """A parameter; True with it if it takes NULL."""
     what = f"parameter '{item.name}' of {function}()"
     if item.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
         raise Unfit(f"{what} has to be named in a call", "SQL passes arguments by position")
@@ -93,7 +93,7 @@ def _parameter(function: str, item: inspect.Parameter, hints: Mapping[str, Any])
 
 
 def _type(annotation: Any, what: str) -> tuple[Type, bool]:
-    """The type that an annotation means, and whether None is in it."""
+    """The type of an annotation; True with it if None is allowed."""
     if get_origin(annotation) in (Union, types.UnionType):
         parts = get_args(annotation)
         kept = [part for part in parts if part is not type(None)]

@@ -1,7 +1,7 @@
-"""Which Python files are function files: those that only define.
+"""Recognize function files: Python files that contain only definitions.
 
-Every `*.py` file of a rule directory is read, and a directory may hold scripts too. What a script does when
-it is run must not happen because somebody checks a rule beside it.
+Every `*.py` file of a rule directory is read, and a directory may hold scripts too. A check of the rules
+beside a script must not run it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEFINITIONS = frozenset(
         "Pass",
     }
 )
-"""Names of classes of `ast`, not all of which every Python has."""
+"""Names of classes of `ast`, some of which older versions of Python lack."""
 
 
 def first_script_line(module: ast.Module) -> int | None:
@@ -39,7 +39,7 @@ def _first_effect(body: Iterable[ast.stmt]) -> int | None:
 
 
 def _effect(statement: ast.stmt) -> int | None:
-    """Where a statement has an effect; a condition or a `try` around definitions is none."""
+    """The line of a statement with an effect; None for definitions, also inside a condition or a `try`."""
     if type(statement).__name__ in _DEFINITIONS or _is_text(statement):
         return None
     if isinstance(statement, ast.If):
@@ -51,11 +51,11 @@ def _effect(statement: ast.stmt) -> int | None:
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether it is a docstring or another constant that stands alone."""
+    """True for a docstring or another constant that stands alone."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _is_main_guard(statement: ast.If) -> bool:
-    """Whether it is `if __name__ == "__main__"`, whose body is not run here."""
+    """True for `if __name__ == "__main__"`, whose body is not run here."""
     test = statement.test
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"

@@ -1,2 +1,2 @@
-"""Doubts about rules that are right but can hardly be meant: small classes, each with a
-code. Begin with `check`."""
+"""Warnings for rules that are valid but hardly intended: small classes, each with a code. Start at
+`check`."""

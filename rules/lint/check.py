@@ -1,4 +1,4 @@
-"""The doubts themselves, and the walk over all rules with them.
+"""The doubts, and their application to all rules.
 
 A doubt is a warning: the rule runs. To add one, write a class with `code` and `find`,
 and list it in `DOUBTS`.
@@ -21,12 +21,12 @@ Samples = Mapping[str, frozenset[str]]
 
 
 class Doubt(Protocol):
-    """One kind of doubt."""
+    """The interface of a doubt."""
 
     code: ClassVar[str]
 
     def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
-        """What is doubtful about a rule."""
+        """The doubts of this kind about a rule."""
 
 
 class NeverSeen:
@@ -130,7 +130,7 @@ def lint(compiled: Compiled, samples: Samples | None = None) -> list[FileProblem
 
 
 def always(condition: Bound) -> bool:
-    """Whether a condition lets every event through whose columns are not NULL."""
+    """True if a condition admits every event whose columns are not NULL."""
     if isinstance(condition, Const):
         return condition.value is True
     found = [compared(part) for part in parts(condition, "or")]
@@ -143,7 +143,7 @@ def always(condition: Bound) -> bool:
 
 
 def never(condition: Bound) -> bool:
-    """Whether a condition lets no event through."""
+    """True if a condition admits no event."""
     if isinstance(condition, Const):
         return condition.value is False or condition.value is None
     ranges: dict[tuple[int, str], Range] = {}

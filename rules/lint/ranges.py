@@ -1,4 +1,4 @@
-"""Which numbers a condition on one column lets through."""
+"""The numbers that satisfy a condition on one column."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Range(Record):
         return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
 
     def and_(self, other: Range) -> Range:
-        """What is in both."""
+        """The intersection of both ranges."""
         low, low_open = max((self.low, self.low_open), (other.low, other.low_open))
         high = min(self.high, other.high)
         high_open = any(item.high == high and item.high_open for item in (self, other))
@@ -52,7 +52,7 @@ def compared(node: Bound) -> tuple[Column, str, float] | None:
 
 
 def range_of(name: str, number: float) -> Range | None:
-    """The numbers that compare so; None where they are no range."""
+    """The numbers that satisfy the comparison; None if they are no range."""
     match name:
         case "<" | "<=":
             return Range(high=number, high_open=name == "<")
@@ -73,7 +73,7 @@ def parts(node: Bound, name: str) -> Iterator[Bound]:
 
 
 def covers(first: tuple[str, float], second: tuple[str, float]) -> bool:
-    """Whether every number compares as one of the two: `x != 1 OR x != 2`, `x > 1 OR x <= 5`."""
+    """True if every number satisfies one of the two: `x != 1 OR x != 2`, `x > 1 OR x <= 5`."""
     (one, a), (other, b) = first, second
     if one == other == "!=":
         return a != b

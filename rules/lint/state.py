@@ -1,4 +1,4 @@
-"""Doubts about what a rule holds: state without bound, and aggregates that nothing resets."""
+"""Doubts about the state of a rule: state without bound, and aggregates that nothing resets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sql.plan.logical import Plan
 
 
 class Unbounded:
-    """State whose size depends on the data alone: what `explain` calls unbounded, unless
-    the rule names a bound."""
+    """State whose size depends on the data alone: `explain` marks it as unbounded, unless the rule sets a
+    bound."""
 
     code: ClassVar[str] = "R207"
 
@@ -53,7 +53,7 @@ class NeverResets:
 
 
 def _forgets(plan: Plan) -> bool:
-    """Whether something ends what is aggregated, or keeps the sum on purpose."""
+    """True if the plan resets its aggregates, or keeps them on purpose."""
     if (
         plan.window is not None
         or plan.context is not None

@@ -1,8 +1,8 @@
 """Schema files beside the rules: `plant.proto`, or `plant.desc`, which `protoc
 --include_imports` makes of it.
 
-SCHEMAID and `schemaId` name a message as eKuiper does: the file without its ending, a dot, and the message,
-with or without its package: `plant.Reading`, `plant.acme.plant.Reading`. The files are read when the gateway
+SCHEMAID and `schemaId` name a message like eKuiper: the file without its ending, a dot, and the message, with
+or without its package: `plant.Reading`, `plant.acme.plant.Reading`. The files are read when the gateway
 starts.
 """
 
@@ -45,14 +45,14 @@ def schema_files(directory: Path) -> list[Path]:
 
 
 def load_schemas(directories: Iterable[Path]) -> list[FileProblem]:
-    """Make the messages of the directories, and no others, known; what is wrong with their files."""
+    """Load the messages of the directories, and forget all others; the problems of their files."""
     _files.clear()
     files = dict.fromkeys(path for directory in directories for path in schema_files(directory))
     return in_order(problem for path in files for problem in _load(path))
 
 
 def message_type(schema_id: str) -> Any:
-    """The class of a message. Raises ValueError with a suggestion where there is none."""
+    """The class of a message. Raises ValueError with a suggestion if there is none."""
     file, _, name = schema_id.partition(".")
     if not name:
         raise ValueError(f"'{schema_id}' names no message; write FILE.Message, such as plant.Reading")
@@ -85,7 +85,7 @@ def _load(path: Path) -> Iterator[FileProblem]:
 
 
 class _NotCompiled(Exception):
-    """What protoc says about a file."""
+    """protoc's error text for a file."""
 
     def __init__(self, problems: list[FileProblem]) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Messages and rows: each field is a column.
 
-A field without presence has its default where the message lacks it; others are NULL. Enums are numbers, maps
-are objects with text keys. In the other direction NULL leaves a field out, an enum may be given by name, and
-a column that the message has no field for is an error.
+A field without presence has its default if the message lacks it; others are NULL. Enums are numbers, maps are
+objects with text keys. In the other direction NULL leaves a field out, an enum may be given by name, and a
+column that the message has no field for is an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _value(message: Any, field: Any) -> Any:
 
 
 def _content(message: Any, field: Any) -> Any:
-    """What a message holds in a field."""
+    """The value of a field of a message."""
     return getattr(message, field.name)
 
 
@@ -46,7 +46,7 @@ def _key(key: Any) -> str:
 
 
 def message_of(kind: Any, row: Mapping[str, Any]) -> bytes:
-    """A row as an encoded message of a class. Raises DataError for what does not fit."""
+    """A row as an encoded message of a class. Raises DataError if it does not fit."""
     message = kind()
     _fill(message, row, 0)
     try:
@@ -98,7 +98,7 @@ def _set(message: Any, field: Any, value: Any, depth: int) -> None:
 
 
 def _scalar(field: Any, value: Any) -> Any:
-    """A value as the library wants it: whole floats for integers, names for enums, text for bytes."""
+    """A value as the library takes it: whole floats for integers, names for enums, text for bytes."""
     if field.enum_type is not None and isinstance(value, str):
         if value not in field.enum_type.values_by_name:
             raise ValueError(f"{field.enum_type.full_name} has no value of that name")

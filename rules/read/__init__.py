@@ -1,1 +1,1 @@
-"""The sections of a rule file, each read into what the loader gathers: rules, streams, tables, contexts."""
+"""The readers of a rule file's sections: rules, streams, tables, contexts."""

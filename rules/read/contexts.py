@@ -19,7 +19,7 @@ from sql.syntax import CreateContext
 
 
 def read_contexts(reading: Reading, data: Any) -> list[LoadedContext]:
-    """The contexts under `contexts`: a mapping of names to what follows `create context NAME`."""
+    """The contexts under `contexts`: a mapping of names to the text behind `create context NAME`."""
     if data is None:
         return []
     document, report = reading.document, reading.report
@@ -42,7 +42,7 @@ def read_contexts(reading: Reading, data: Any) -> list[LoadedContext]:
 
 
 def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
-    """The plan of a context. SqlError whose spans count in its text as the file has it."""
+    """The plan of a context. Raises SqlError with spans that count in its text in the file."""
     context, prefix = loaded.context, prefix_of(loaded.name)
     text = prefix + context.sql
     try:
@@ -63,7 +63,7 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
 
 
 def warnings_of(plan: ContextPlan) -> list[Problem]:
-    """What is right and rarely meant: a partition for every key ever met, which nothing ends."""
+    """Warnings about valid, rarely intended contexts: a partition for every key, which nothing ends."""
     for level in plan.levels:
         if isinstance(level.kind, KeyedPlan) and level.kind.end is None:
             if plan.idle_ms is not None:

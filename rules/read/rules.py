@@ -1,5 +1,5 @@
-"""The rules, tests and variables of a file, each read by itself, so that a wrong one
-does not hide the others."""
+"""The rules, tests and variables of a file, each read by itself, so that an invalid one does not hide the
+others."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rules.validation import describe, sketch, validate
 from sql.errors import Span, did_you_mean
 
 RULE_KEYS = ("sql", "id", "actions", "options", "graph")
-"""Keys by which a file is known to be one rule, as eKuiper writes it."""
+"""Keys of a file that is one rule in eKuiper's form."""
 
 
 def is_rule_file(data: dict[str, Any]) -> bool:
-    """Whether a file holds several things; otherwise it is one rule."""
+    """True if a file holds several things; otherwise it is one rule."""
     several = ("rules", "streams", "contexts", "tables")
     return any(key in data for key in several) or not any(key in data for key in RULE_KEYS)
 
@@ -67,9 +67,9 @@ def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
 def read_rules(
     reading: Reading, data: Any, at: Path = ("rules",), only: type[Any] = object
 ) -> list[LoadedRule]:
-    """The rules under `rules`, as a list or by id; an id that stands twice is reported.
+    """The rules under `rules`, as a list or by id; a duplicate id is reported.
 
-    `at` is where they stand, and `only` the class of those members of the list that are rules.
+    `at` is their path, and `only` the class of those members of the list that are rules.
     """
     found: dict[str, LoadedRule] = {}
     nameless: list[LoadedRule] = []
@@ -92,7 +92,7 @@ def read_rules(
 
 
 def read_rule(reading: Reading, data: Any, path: Path, name: str | None = None) -> LoadedRule | None:
-    """One rule; None when it is not usable. Its actions are checked even when the rest is wrong."""
+    """One rule; None if it is not usable. Its actions are checked even if the rest is invalid."""
     document, report = reading.document, reading.report
     if isinstance(data, dict) and "graph" in data:
         report.error(
@@ -122,8 +122,8 @@ def read_rule(reading: Reading, data: Any, path: Path, name: str | None = None) 
 
 
 def _rule_id(reading: Reading, data: dict[str, Any], path: Path, key: str | None) -> str | None:
-    """The rule's id, from itself or from its key in a mapping of rules; None and a
-    problem where there is none."""
+    """The rule's id, from itself or from its key in a mapping of rules; None and a problem if there is
+    none."""
     document, report = reading.document, reading.report
     given = data.get("id")
     if given is None and key is None:
@@ -202,12 +202,12 @@ def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action |
         reading.report.note("R201", f"'{name}' has no effect: {without}", span)
     before = len(reading.report.found)
     settings = validate(model, resolved, reading.document, path, reading.report)
-    # What an unresolved text breaks further on is no second problem.
+    # A problem that follows from an unresolved reference is not reported.
     broken = {reading.text.position(reading.document.value_span(at).start) for at, _ in failures}
     found = reading.report.found
     found[before:] = [problem for problem in found[before:] if (problem.line, problem.column) not in broken]
     if failures and len(missing) == len(failures) and len(found) == before:
-        settings = settings or model.model_construct()  # nobody opens it, so what it lacks is not missed
+        settings = settings or model.model_construct()  # it is never opened, so it may lack fields
         return Action(sink, settings, path)
     return None if settings is None or failures else Action(sink, settings, path)
 

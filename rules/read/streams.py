@@ -21,7 +21,7 @@ def read_streams(
 ) -> list[LoadedStream]:
     """The streams under `streams`, as texts or mappings, in a list or by name.
 
-    `at` is where they stand, and `only` the class of those members of the list that are streams.
+    `at` is their path, and `only` the class of those members of the list that are streams.
     """
     members = items(reading, data, at, "streams")
     return _each_once(
@@ -36,12 +36,12 @@ def read_streams(
 
 
 def read_texts(reading: Reading, text: str) -> list[LoadedStream]:
-    """The streams of a file that is nothing but CREATE statements."""
+    """The streams of a file that contains only CREATE statements."""
     return _each_once(reading, _stream_texts(reading, text, (), None))
 
 
 def _each_once(reading: Reading, streams: Iterable[LoadedStream]) -> list[LoadedStream]:
-    """The streams by their names; a name that stands twice is reported."""
+    """The streams by their names; a duplicate name is reported."""
     found: dict[str, LoadedStream] = {}
     for stream in streams:
         first = found.setdefault(stream.name, stream)
@@ -129,15 +129,15 @@ _NOTES = {
     "EXTRA": (None, "no source of this gateway reads it"),
     "KEY": (None, 'only lookup tables have a key; write KIND="lookup"'),
 }
-"""Options of a stream without effect: the value that is worth a note (None: any), and why."""
+"""Options of a stream without effect: the value that gets a note (None: any), and the reason."""
 
 _OF_SOURCES = ("CONF_KEY", "EXTRA")
-"""Settings of the source; only those of the broker stand in the gateway's configuration."""
+"""Settings of the source; the gateway's configuration has those of the broker only."""
 
 _OF_TABLES = dict.fromkeys(
     ("KIND", "RETAIN_SIZE"), (None, "a stream keeps no rows; CREATE TABLE makes a table")
 )
-"""The same for what is no table."""
+"""Notes on options that have no effect on a stream, and do have one on a table."""
 
 
 def _note(stream: LoadedStream) -> None:

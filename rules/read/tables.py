@@ -37,7 +37,7 @@ def read_tables(reading: Reading, data: Any) -> list[LoadedTable]:
 
 
 def bind(loaded: LoadedTable, catalog: Catalog, zone: str) -> RelationPlan:
-    """The plan of a table, which is declared in the catalog. SqlError whose spans count in its text."""
+    """The plan of a table, which is declared in the catalog. Raises SqlError with spans in its text."""
     table = loaded.table
     bounds = Bounds(table.max_rows, table.when_full == "oldest", table.ttl)
     return plan_relation(

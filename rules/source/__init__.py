@@ -1,2 +1,2 @@
-"""Rule files as text with positions: YAML and JSON become one kind of document, in which each
-value knows its place."""
+"""Rule files as text with positions: YAML and JSON become one kind of document, with the position of each
+value."""

@@ -1,7 +1,7 @@
-"""A file as plain data that still knows where each value stood.
+"""A file as plain data with the position of each value.
 
-A reader (`yaml_source`, `json_source`) drives a `Builder` with what it finds, in order. The builder enforces
-the limits, refuses duplicate keys, and ends with a `Document`: data of dict, list, str, int, float, bool and
+A reader (`yaml_source`, `json_source`) calls a `Builder` for each value, in order. The builder enforces the
+limits, refuses duplicate keys, and ends with a `Document`: data of dict, list, str, int, float, bool and
 None, and for each path (a tuple of keys and indices) the place of its key and its value.
 """
 
@@ -29,7 +29,7 @@ class Limits(Record):
 
 @dataclass(slots=True)
 class Place:
-    """Where a value stands: its span, its key's span (None in lists and at the top), how it is written."""
+    """The place of a value: its span, its key's span (None in lists and at the top), its style."""
 
     value: Span
     key: Span | None = None
@@ -51,7 +51,7 @@ class Document:
         return self.places.get(path, Place(NOWHERE))
 
     def key_span(self, path: Path) -> Span:
-        """The key at `path`; where there is none, the beginning of the value."""
+        """The key at `path`; if there is none, the beginning of the value."""
         place = self.place(path)
         return place.key or self.head(place)
 
@@ -68,13 +68,13 @@ class Document:
 
 
 class TooMuch(Exception):
-    """A limit was passed; it is already reported, and reading ends here."""
+    """A limit was exceeded; it is already reported, and reading ends here."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or list that has begun. `key` waits for its value; `drop` says that this value is a
-    duplicate's."""
+    """A mapping or list that has begun. `key` waits for its value; `drop` marks it as the value of a
+    duplicate key."""
 
     data: dict[str, Any] | list[Any]
     path: Path
@@ -85,7 +85,7 @@ class _Open:
 
 
 class Builder:
-    """Turns a reader's calls into a document. Problems go to the report."""
+    """A builder of documents from a reader's calls. Problems go to the report."""
 
     def __init__(self, report: Report, limits: Limits) -> None:
         self.report = report
@@ -97,11 +97,11 @@ class Builder:
 
     @property
     def expects_key(self) -> bool:
-        """Whether the next scalar is a mapping's key."""
+        """True if the next scalar is a mapping's key."""
         return bool(self._open) and isinstance(self._open[-1].data, dict) and self._open[-1].key is None
 
     def key(self, name: str, span: Span) -> None:
-        """A mapping's key. One that stands twice is reported with both lines; the first value is kept."""
+        """A mapping's key. A duplicate is reported with both lines; the first value is kept."""
         self._count(span)
         top = self._open[-1]
         first = top.keys.get(name)

@@ -27,7 +27,7 @@ class _Broken(Exception):
 
 
 def read(builder: Builder) -> Document | None:
-    """The document of the builder's text; None and a reported problem where it is not JSON.
+    """The document of the builder's text; None and a reported problem if it is not JSON.
 
     Recursion is bounded by the builder's limit of depth.
     """
@@ -52,7 +52,7 @@ def _blank(text: str, position: int) -> int:
 
 
 def _value(text: str, start: int, builder: Builder) -> int:
-    """Read the value at `start`; returns the offset behind it."""
+    """Read the value at `start`; the offset behind it."""
     first = text[start : start + 1]
     if first == "{":
         return _collection(text, start, builder, {}, "}")

@@ -1,5 +1,4 @@
-"""Rule files in one layout: each query with a clause a line. Nothing but white space
-inside queries changes."""
+"""Format rule files: each query with one clause per line. Nothing but white space inside queries changes."""
 
 from __future__ import annotations
 
@@ -12,14 +11,14 @@ from sql.errors import SqlError
 from sql.language.layout import laid_out, on_one_line
 
 LINE_MAX = 110
-"""Characters of a line of a file; a longer query gets a line for each clause."""
+"""The longest line of a file, in characters; a longer query gets a line for each clause."""
 
 
 def formatted(text: str, name: str) -> str:
-    """The text of a YAML rule file in its layout; unchanged where it is no YAML, or nothing is to be done.
+    """The text of a YAML rule file in its layout; unchanged if it is no YAML, or in layout already.
 
-    Blocks (`sql: |`) get a clause a line; a plain query stays on its line while it fits, and becomes a block
-    otherwise. Queries in quotes, folded ones and those with comments stay as they are.
+    Blocks (`sql: |`) get one clause per line; a plain query stays on its line while it fits, and becomes a
+    block otherwise. Queries in quotes, folded ones and those with comments stay as they are.
     """
     document = _read(text, name)
     if document is None:
@@ -43,7 +42,7 @@ def _read(text: str, name: str) -> Document | None:
 
 
 def _changes(document: Document) -> Iterator[tuple[int, int, str]]:
-    """Start and end of what is replaced, and by what."""
+    """The replacements: start, end and new text."""
     for path, sql in _queries(document.data, ()):
         place = document.places.get(path)
         if place is None or place.key is None:
@@ -51,13 +50,13 @@ def _changes(document: Document) -> Iterator[tuple[int, int, str]]:
         try:
             put = _block(document, place, sql) if place.style == "|" else _plain(document, place, sql)
         except SqlError:
-            continue  # `penstock check` says what is wrong
+            continue  # `penstock check` reports the error
         if put is not None:
             yield put
 
 
 def _queries(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Every `sql` of the file that is a rule's or a stream's."""
+    """The path and text of every `sql` of a rule or a stream in the file."""
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in items:
         if key == "sql" and isinstance(value, str):
@@ -100,7 +99,7 @@ def _indented(text: str, indent: int) -> str:
 
 
 def _same(one: Any, other: Any, key: Any = None) -> bool:
-    """Whether two documents say the same, where queries may differ in white space."""
+    """True if two documents are equal, except for white space in queries."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[name], other[name], name) for name in one)
     if isinstance(one, list) and isinstance(other, list):

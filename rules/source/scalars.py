@@ -1,4 +1,4 @@
-"""What a plain scalar means, and where each character of a scalar's value stands in the file.
+"""The values of plain scalars, and the position in the file of each character of a scalar's value.
 
 Plain scalars follow the core schema of YAML 1.2: only `true` and `false` are booleans (`on`, `off`, `yes`,
 `no` stay text), `12:30:45` and dates stay text, `010` is ten, `0o10` eight, `1e3` a float.
@@ -22,11 +22,11 @@ _WORDS: dict[str, Any] = {
     ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
 }  # fmt: skip
 DIGITS_MAX = 1000
-"""Longest whole number; a longer one is a `ValueError`."""
+"""The longest whole number, in digits; a longer one is a `ValueError`."""
 
 
 def resolve_plain(text: str) -> Any:
-    """The value of an unquoted scalar. Raises ValueError for a number too long or too large to be held.
+    """The value of an unquoted scalar. Raises ValueError for a number that is too long or too large.
 
     >>> [resolve_plain(text) for text in ("on", "12:30:45", "010", "1e3", "0x1F", "~", "2026-01-01")]
     ['on', '12:30:45', 10, 1000.0, 31, None, '2026-01-01']
@@ -50,12 +50,12 @@ def resolve_plain(text: str) -> Any:
 
 
 def was_octal(text: str) -> bool:
-    """Whether YAML 1.1 read this number with leading zeros in base eight, unlike us."""
+    """True if YAML 1.1 read this number with leading zeros in base eight, unlike us."""
     return re.fullmatch(r"[-+]?0[0-7]*[1-7][0-7]*", text) is not None
 
 
 def offsets(source: str, place: Place, value: str) -> list[int]:
-    """For each character of a text scalar's value, and for its end, the offset into the file where it stands.
+    """For each character of a text scalar's value, and for its end, its offset in the file.
 
     Folding, indentation, chomping and quoting only ever touch white space and escapes, so the characters that
     are not white space stand in the file in the same order as in the value. They are paired one by one; white

@@ -1,4 +1,4 @@
-"""YAML as rule files use it: a strict subset, read with positions.
+"""YAML of rule files: a strict subset, read with positions.
 
     refused    duplicate keys, anchors, aliases, tags, directives, further documents, keys that are collections
     scalars    those of YAML 1.2 (`rules.source.scalars`)
@@ -25,7 +25,7 @@ from sql.errors import Span
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 Kind = Literal["yaml", "json", "sql"]
-"""How a rule file is written."""
+"""The format of a rule file."""
 
 _KINDS: dict[str, Kind] = {".json": "json", ".sql": "sql"}
 _STYLES: dict[str | None, Style] = {None: "plain", "": "plain", "'": "'", '"': '"', "|": "|", ">": ">"}
@@ -33,7 +33,7 @@ _TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
 
 
 def kind_of(name: str) -> Kind:
-    """How a file of this name is written.
+    """The format of a file of this name.
 
     >>> kind_of("a.JSON"), kind_of("b.yml")
     ('json', 'yaml')
@@ -42,9 +42,10 @@ def kind_of(name: str) -> Kind:
 
 
 def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | None, list[FileProblem]]:
-    """Read a file as YAML, or as JSON by its suffix. Never raises for what the file holds or for its absence.
+    """Read a file as YAML, or as JSON by its suffix. Never raises for the content of the file or for its
+    absence.
 
-    `name` is what problems call the file. The document is None when the text is not readable to the end.
+    `name` is the file's name in problems. The document is None when the text is not readable to the end.
     """
     try:
         with path.open("rb") as file:
@@ -88,7 +89,7 @@ def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | Non
 def read_text(
     text: str, name: str = "<text>", limits: Limits | None = None, *, kind: Kind = "yaml"
 ) -> tuple[Document | None, list[FileProblem]]:
-    """Read a text; like `read_file`. Of the kind `sql` it is one text."""
+    """Read a text like `read_file`. A text of the kind `sql` is a document of one value."""
     report = Report(FileText(name, text))
     builder = Builder(report, limits or Limits())
     if len(text) > builder.limits.file_bytes_max:
