@@ -35,7 +35,7 @@ def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOpti
 
 
 def is_bound(statement: ast.Statement) -> bool:
-    """Whether a statement has a plan: others are declarations, or asked on demand."""
+    """True if a statement has a plan: others are declarations, or asked on demand."""
     return type(statement) in BINDERS
 
 

@@ -356,7 +356,7 @@ def _arguments(node: ast.Call, place: Place) -> Place:
 
 
 def _analytic_type(name: str, index: int) -> Type:
-    """What an argument of an analytic function must be."""
+    """The requirement on an argument of an analytic function."""
     if name in ("changed_col", "had_changed"):
         return Type.ANY if index else Type.BOOLEAN
     if name == "lag":

@@ -1,4 +1,4 @@
-"""What does not fit together in one statement, each part of which is right by itself."""
+"""Checks of parts that are right by themselves and contradict each other in one statement."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _correlation(part: Bound) -> Correlation | None:
 
 
 def _of_event(side: Bound) -> bool:
-    """A column of the event as it is: what is computed may fail, and is then to be told."""
+    """A plain column of the event: a computed value may fail, and the failure must be reported."""
     return isinstance(side, Read) and side.column is not None
 
 

@@ -1,4 +1,4 @@
-"""What is written without effect in a statement that is otherwise right: a problem with
+"""Checks of clauses that have no effect in a statement that is otherwise right: a problem with
 its place, never silence.
 
 An error where only a misunderstanding can be meant, a warning where EPL allows the
@@ -57,7 +57,7 @@ def check_effects(
 
 
 def _one_by_one(plan: Plan) -> bool:
-    """Whether each result holds one row at most."""
+    """True if each result holds one row at most."""
     return (
         plan.mode == "delta"
         and plan.output is None

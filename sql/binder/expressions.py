@@ -38,7 +38,7 @@ UNKNOWN = Const(None)
 
 
 class Place(Record):
-    """Where an expression stands, and so what it may contain."""
+    """The place of an expression, which decides what it may contain."""
 
     name: str
     aggregates: bool = False
@@ -63,9 +63,9 @@ class ExpressionBinder:
         self.hits: list[HitCall] = []
         self.numberings: list[Numbering] = []
         self.sampled = False
-        """Whether a window in GROUP BY shows rows, several at a time."""
+        """True if a window in GROUP BY shows rows, several at a time."""
         self.has_window = False
-        """Whether the statement has a window in GROUP BY with bounds to ask for."""
+        """True if the statement has a window in GROUP BY with bounds to ask for."""
         self.bind_subquery = bind_subquery
         self.aggregate_names: dict[str, str] = {}
         """How the statement's language calls an aggregate: eKuiper's stddev is the population's."""
@@ -180,7 +180,7 @@ class ExpressionBinder:
         return False
 
     def _is_column_below_aggregate(self, name: str) -> bool:
-        """Whether the alias of an aggregate means the column that the aggregate reads.
+        """True if the alias of an aggregate means the column that the aggregate reads.
 
         An aggregate of an aggregate has no meaning, so `avg(temp) AS temp … HAVING
         avg(temp) > 80` reads the column.

@@ -157,7 +157,7 @@ def row_kind(
 
 
 def _reads_event(bound: Bound, keys: tuple[Bound, ...]) -> bool:
-    """Whether an expression reads the event itself, outside aggregates and group keys."""
+    """True if an expression reads the event itself, outside aggregates and group keys."""
     if bound in keys:
         return False
     if isinstance(bound, Read) or (isinstance(bound, Slot) and bound.kind in ("prev", "analytic")):

@@ -1,4 +1,4 @@
-"""What only eKuiper's rules have: hit counters, row numbers, the time of an event that a window shows, joins
+"""Features of eKuiper's rules alone: hit counters, row numbers, the time of an event that a window shows, joins
 of what a window shows, also with tables."""
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def bind_row_number(binder: ExpressionBinder, node: ast.Call, place: Place) -> B
 
 
 def check_rows_back(binder: ExpressionBinder, bound: Bound, span: Span) -> None:
-    """How many rows lag() counts back is known beforehand."""
+    """Check that the number of rows lag() counts back is a constant."""
     if any(isinstance(node, Read) for node in bound.walk()):
         binder.problems.error("B312", "lag() needs a constant number of rows", span)
     elif isinstance(bound, Const) and bound.value.__class__ is int and bound.value < 1:
@@ -197,7 +197,7 @@ def check_sources(
 
 
 def check_join_window(problems: Problems, window: GroupWindowPlan) -> None:
-    """What a window cannot do on a join: keys of one stream, and FILTER conditions that compare two."""
+    """Refuse windows that a join cannot have: keys of one stream, and FILTER conditions that compare two."""
     if window.partition_by:
         problems.error(
             "B525",

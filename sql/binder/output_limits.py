@@ -76,7 +76,7 @@ class OutputLimitBinder:
         return bound
 
     def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
-        """What an output limit evaluates, which has no event before it."""
+        """An expression of an output limit, which is evaluated without an event."""
         if bound is not None and node is not None and any(isinstance(part, Read) for part in bound.walk()):
             self.problems.error(
                 "B529",

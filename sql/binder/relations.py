@@ -1,4 +1,4 @@
-"""What SELECT has to do with relations: where they may stand, `into table`, and the shape of what is
+"""Relations in SELECT: where they may stand, `into table`, and the shape of what is
 inserted."""
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def with_criteria(select: ast.Select, catalog: Catalog) -> ast.Select:
 
 
 def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Catalog, scope: Scope) -> None:
-    """Whether the rows of `insert into` fit what is known of their target."""
+    """True if the rows of `insert into` fit what is known of their target."""
     target = select.insert_into
     stream = None if target is None else catalog.streams.get(target.stream)
     if target is None or stream is None or stream.columns is None:
@@ -189,7 +189,7 @@ def check_columns(
     scope: Scope,
     at: ast.Node,
 ) -> None:
-    """Whether each item is a column of a relation, of a type it takes, that may be written."""
+    """True if each item is a column of a relation, of a type it takes, that may be written."""
     relation = catalog.relations[stream.name].declaration
     aggregates = getattr(relation, "aggregates", {})
     for name, kind, exact in _given(items, scope):

@@ -1,4 +1,4 @@
-"""What names mean in one statement: the sources of FROM, the aliases of SELECT, variables, built-in
+"""The meaning of names in one statement: the sources of FROM, the aliases of SELECT, variables, built-in
 properties."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Scope:
     own: int = 0
     """How many of the sources are the statement's own."""
     correlated: bool = False
-    """Whether a source of the scope around was read."""
+    """True if a source of the scope around was read."""
     at_arrival: bool = False
     """Variables are read as they were when the event arrived: what filters of FROM do."""
     tables: set[str] = field(default_factory=set)
@@ -149,7 +149,7 @@ class Scope:
         )
 
     def column(self, name: str, table: str | None, span: Span) -> Bound | None:
-        """What a column name means; None when nothing is called so (the caller reports)."""
+        """The meaning of a column name; None for an unknown name (the caller reports it)."""
         if table is not None:
             return self._qualified(name, table, span)
         if name.startswith(("?", ":")):

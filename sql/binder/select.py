@@ -205,7 +205,7 @@ class SelectBinder:
         return self.binder.condition(self.select.having, place)
 
     def _where(self, sources: tuple[SourcePlan, ...]) -> Bound | None:
-        """WHERE; that of a statement that keeps no events decides as each arrives."""
+        """Bind WHERE; in a statement that keeps no events it decides as each event arrives."""
         self.scope.at_arrival = self._filters_only(sources)
         where = self.binder.condition(self.select.where, WHERE)
         self.scope.at_arrival = False
@@ -268,7 +268,7 @@ class SelectBinder:
         return dict.fromkeys(out) if self._relations() else out
 
     def _filters_only(self, sources: tuple[SourcePlan, ...]) -> bool:
-        """Whether WHERE decides about each event as it arrives: nothing keeps events."""
+        """True if WHERE decides about each event as it arrives: nothing keeps events."""
         return self.mode == "delta" and len(sources) == 1 and not sources[0].keeps and self.outer is None
 
     def _renamed(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:

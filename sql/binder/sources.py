@@ -124,7 +124,7 @@ class SourceBinder:
 
     @property
     def matches_alone(self) -> bool:
-        """Whether the statement reads the matches of one pattern and nothing beside them:
+        """True if the statement reads the matches of one pattern and nothing beside them:
         tags are its sources."""
         return bool(self.patterns) and not self.select.joins and not self.is_trigger
 

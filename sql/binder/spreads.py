@@ -76,7 +76,7 @@ class SpreadBinder:
         self.found: list[SpreadPlan] = []
 
     def handles(self, item: ast.SelectItem) -> bool:
-        """Whether the item is one of these functions."""
+        """True if the item is one of these functions."""
         return isinstance(item.expr, ast.Call) and item.expr.name in SPREADS
 
     def bind(self, item: ast.SelectItem) -> list[ItemPlan]:
@@ -149,7 +149,7 @@ class SpreadBinder:
         return out
 
     def _watched(self, node: ast.Expr) -> list[tuple[Bound, str | None]]:
-        """What one argument watches, and as which column: the name it would have in SELECT."""
+        """The value that one argument watches, and its column: the name it would have in SELECT."""
         if isinstance(node, ast.Star):
             scope = self.binder.scope
             return [(scope.read_all(index, node.span), None) for index in range(len(scope.sources))]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_table(binder: ExpressionBinder, name: str) -> bool:
-    """Whether a name means a table here: one is declared, and no source or column hides it."""
+    """True if a name means a table here: one is declared, and no source or column hides it."""
     stream = binder.scope.catalog.streams.get(name)
     if stream is None or stream.kind != "table" or binder.scope.source_named(name) is not None:
         return False

@@ -37,7 +37,7 @@ NOTHING = "$nothing"
 
 
 class TriggerBinder:
-    """Binds one statement that an event, or somebody on demand, makes act on a relation.
+    """Binds one statement that acts on a relation, for an event or on demand.
 
     Expressions see the trigger as source 0, the relation as source 1 and its row before the statement,
     `initial`, as source 2.
@@ -231,7 +231,7 @@ class TriggerBinder:
         return tuple(out)
 
     def _check_target(self, name: str, items: tuple[ItemPlan, ...], at: ast.Node) -> None:
-        """What an insert gives must fit its target; an unknown stream is declared by it."""
+        """Check that the rows of an insert fit their target; an unknown stream is declared by them."""
         stream = self.catalog.streams.get(name)
         if stream is not None and stream.is_relation:
             relations.check_columns(self.problems, stream, items, self.catalog, self.binder.scope, at)

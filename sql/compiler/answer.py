@@ -26,7 +26,7 @@ Answer = Callable[[Any], Any]
 
 
 def answers_by_row(part: SubqueryPlan) -> bool:
-    """Whether each row that is found is a row of the subquery as it stands."""
+    """True if each row that is found is a row of the subquery as it stands."""
     plan = part.plan
     if plan.row_kind != "plain" or part.kind == "rows" or plan.prevs or plan.analytics or plan.hits:
         return False
@@ -42,7 +42,7 @@ def _expressions(plan: Plan) -> list[Bound]:
 
 
 def _reads_more(node: Bound) -> bool:
-    """Whether an expression reads what is known of the inner event beside its row."""
+    """True if an expression reads what is known of the inner event beside its row."""
     slots = (part.kind for part in node.walk() if isinstance(part, Slot))
     return any(kind not in ("variable", "arrived", "context") for kind in slots)
 

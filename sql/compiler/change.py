@@ -22,7 +22,7 @@ class ChangeText:
 
     @property
     def posts_unseen(self) -> bool:
-        """Whether a window takes out rows that never came in: a derived-value window its first one."""
+        """True if a window takes out rows that never came in: a derived-value window its first one."""
         return any(_is_derived(window.name) for source in self.plan.sources for window in source.windows)
 
     def write(self, source: SourceWriter) -> None:

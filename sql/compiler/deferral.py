@@ -9,7 +9,7 @@ from sql.plan.logical import OutputPlan, Plan
 
 
 def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "groups"] | None:
-    """Whether the rows of an output limit can be made when it is due, because they do not
+    """True if the rows of an output limit can be made when it is due, because they do not
     depend on what was between.
 
     A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the
@@ -30,7 +30,7 @@ def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "group
 
 
 def is_fleeting(value: Bound) -> bool:
-    """Whether a value depends on more than its group: on the clock, a variable, a subquery."""
+    """True if a value depends on more than its group: on the clock, a variable, a subquery."""
     return any(
         (isinstance(node, Apply) and node.function.context)
         or (isinstance(node, Slot) and node.kind not in ("aggregate", "context"))
@@ -39,7 +39,7 @@ def is_fleeting(value: Bound) -> bool:
 
 
 def counts_alone(output: OutputPlan) -> bool:
-    """Whether a cell can hold the state of an output limit: a period, a count of events, or the end alone."""
+    """True if a cell can hold the state of an output limit: a period, a count of events, or the end alone."""
     if output.when is not None or output.at:
         return False
     if output.every_events is not None and events_of(output) < 1:
@@ -49,6 +49,6 @@ def counts_alone(output: OutputPlan) -> bool:
 
 
 def events_of(output: OutputPlan) -> int:
-    """How many events `output every n events` counts; 0 where a variable says it."""
+    """The number of events that `output every n events` counts; 0 where it is a variable."""
     count = output.every_events
     return count.value if isinstance(count, Const) and count.value.__class__ is int else 0

@@ -19,7 +19,7 @@ class Earlier:
         self.text = text
 
     def is_inline(self, call: PrevCall) -> bool:
-        """Whether a value of an earlier event is read where it stands: at a fixed place of
+        """True if a value of an earlier event is read where it stands: at a fixed place of
         a queue, for new rows."""
         show = self.text.show
         if not self.text.is_driven or self.text.is_joined or show.has_old or show.defers:
@@ -54,7 +54,7 @@ class Earlier:
 
     @cached_property
     def depth(self) -> int:
-        """How many earlier rows `prior` reads where it stands."""
+        """The number of earlier rows that `prior` reads in place."""
         depths = [
             call.index.value
             for call in self.text.plan.prevs
@@ -64,10 +64,10 @@ class Earlier:
 
     @property
     def keeps_left(self) -> bool:
-        """Whether rows that have left the queue are remembered: `prior` of those in it reads them later."""
+        """True if rows that have left the queue are remembered: `prior` of those in it reads them later."""
         return bool(self.depth) and self.text.window is not None
 
     @property
     def notes_prior(self) -> bool:
-        """Whether each event has to remember those before it."""
+        """True if each event has to remember those before it."""
         return any(call.name == "prior" and not self.is_inline(call) for call in self.text.plan.prevs)

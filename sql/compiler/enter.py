@@ -28,7 +28,7 @@ class EnterText:
 
     @property
     def is_single(self) -> bool:
-        """Whether an arriving event gives at most one row, which is an emission as it stands."""
+        """True if an arriving event gives at most one row, which is an emission as it stands."""
         show = self.show
         is_called = self.text.has_window and self.window is None
         if not show.is_direct or show.has_old or self.text.reads_beside or is_called:
@@ -41,17 +41,17 @@ class EnterText:
 
     @property
     def _keeps_group(self) -> bool:
-        """Whether an event that leaves on an arrival counts in the group of the event that arrives."""
+        """True if an event that leaves on an arrival counts in the group of the event that arrives."""
         return isinstance(self.window, QueuePerKey | LatestPerKey) and self.window.nodes == self.plan.group_by
 
     @property
     def notes_left(self) -> bool:
-        """Whether the row may be that of an event that leaves, where the one that arrives does not count."""
+        """True if the row may be that of an event that leaves, where the one that arrives does not count."""
         return self.show.kind == "group" and self._leaves_on_arrival
 
     @property
     def _skips_brief(self) -> bool:
-        """Whether an event that enters and leaves in one step passes by the aggregates, which it leaves
+        """True if an event that enters and leaves in one step passes by the aggregates, which it leaves
         unchanged."""
         is_brief = isinstance(self.window, Policy) and self.window.expels_arrivals
         is_plain = not self.fold.is_grouped and not any(call.definition.ever for call in self.plan.aggregates)
@@ -59,12 +59,12 @@ class EnterText:
 
     @property
     def _notes_touch(self) -> bool:
-        """Whether the only row of a statement changes as well when an event leaves."""
+        """True if the only row of a statement changes as well when an event leaves."""
         return self.show.kind == "aggregate" and self._leaves_on_arrival
 
     @property
     def _counts_nothing(self) -> bool:
-        """Whether each event gives a row and no aggregate, group or old row depends on it."""
+        """True if each event gives a row and no aggregate, group or old row depends on it."""
         fold = self.fold
         is_plain = not (fold.kept.parts or fold.is_grouped or fold.counts) and self.plan.where is None
         return is_plain and self.is_single and not self.text.has_change and not self._notes_touch
@@ -126,7 +126,7 @@ class EnterText:
             source.line("g = None")
 
     def _write_made(self, source: SourceWriter, made_first: bool) -> None:
-        """The event as an object, where somebody holds it."""
+        """The event as an object, where an operator keeps it."""
         shows_event = not self.is_single and self.show.defers != "content"
         if not (self.window is not None or self.fold.needs_event or shows_event or self.text.reads_beside):
             return

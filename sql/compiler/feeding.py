@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def feeds(plan: Plan) -> bool:
-    """Whether each event is counted in one row of a table, never leaves it, and shows it."""
+    """True if each event is counted in one row of a table, never leaves it, and shows it."""
     into, source = plan.into_table, plan.sources[0]
     if into is None or len(plan.sources) != 1 or plan.mode != "delta":
         return False

@@ -33,7 +33,7 @@ class Fold:
         self.kept = Kept(plan.aggregates, removal, told_of(plan), as_calls=plan.into_table is not None)
         self.is_grouped = bool(plan.group_by)
         self.keeps_first = plan.keeps_groups
-        """Whether a group keeps its first event: without a window there is no other to read columns from."""
+        """True if a group keeps its first event: without a window there is no other to read columns from."""
         self.keeps_empty = any(call.definition.ever for call in plan.aggregates)
         self.counts = self.is_grouped or bool(self.kept.counts_rows)
         self.needs_event = bool(self.kept.accumulated)

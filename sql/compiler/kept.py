@@ -1,4 +1,4 @@
-"""What a group keeps of its events, so that its aggregates are known at any time.
+"""The values a group keeps of its events, so that its aggregates are known at any time.
 
 A group is an object with slots, `g` in the text; a statement without GROUP BY has one, `whole`. An aggregate
 of numbers that has statements (`sql.aggregates.inline`) keeps plain attributes; any other keeps its
@@ -202,7 +202,7 @@ class Accumulated:
         self.make: Callable[[], Accumulator] = maker_of(call, removal)
         self.is_checked = is_checked(call)
         self.is_shared = call.group_by is not None
-        """Whether it has dimensions of its own: one accumulator serves the whole statement."""
+        """True if it has dimensions of its own: one accumulator serves the whole statement."""
 
     @property
     def slots(self) -> list[Slot]:
@@ -221,7 +221,7 @@ class Accumulated:
         return f"q.shared[{self.place}]" if self.is_shared else f"{group}acc_{self.place}"
 
     def prepare(self, loop: LoopWriter) -> None:
-        """What the accumulator is given; SKIP where the aggregate's own filter keeps the event out."""
+        """The argument of the accumulator; SKIP where the aggregate's own filter drops the event."""
         call = self.call
         text = argument_text(loop.expressions, call.definition, call.args)
         condition = "" if call.filter is None else loop.expressions.true(call.filter)
@@ -315,7 +315,7 @@ class Kept:
 
     @property
     def checked(self) -> list[Extremes | Accumulated]:
-        """What may refuse a value because of what its group holds."""
+        """The parts that may refuse a value because of the values in its group."""
         return [*self.extremes.values(), *(item for item in self.accumulated.values() if item.is_checked)]
 
     @property
@@ -329,7 +329,7 @@ class Kept:
         return [slot for part in self.parts for slot in part.slots]
 
     def told_codes(self, event: str) -> dict[Any, Code]:
-        """How rows read the values that were kept with their event."""
+        """The code by which rows read the values kept with their event."""
         names = self.remembered
         places = {part.answer.key: names.index(part.local) for part in self.told}
         return {
@@ -338,7 +338,7 @@ class Kept:
         }
 
     def codes(self, owner: str, event: str, bind: Callable[[Any, str], str]) -> dict[Any, Code]:
-        """How rows read the aggregates."""
+        """The code by which rows read the aggregates."""
         found: dict[Any, Code] = {}
         for place, call in enumerate(self.calls):
             if place in self.accumulated:

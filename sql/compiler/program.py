@@ -106,7 +106,7 @@ class Program:
         return plan.group_by if is_plain else ()
 
     def _item_keys(self) -> list[list[Any]]:
-        """What the windows of each source of a stream query key items by."""
+        """The item keys of each source's windows in a stream query."""
         lots = [source.lot for source in self.plan.sources]
         return [
             [self.functions.key(keys) for keys in (lot.partition_by, lot.unique) if keys]
@@ -117,7 +117,7 @@ class Program:
 
     @property
     def is_looped(self) -> bool:
-        """Whether arriving events go through the compiled loop."""
+        """True if arriving events go through the compiled loop."""
         return self.text.is_driven
 
     def shared_accumulators(self) -> dict[int, LocalGroups]:
@@ -131,7 +131,7 @@ class Program:
 
 
 def departure_of(plan: Plan, catalog: Catalog) -> Removal:
-    """How events leave the window of a statement."""
+    """The order in which events leave the window of a statement."""
     if plan.joins or not plan.sources or plan.sources[0].relation is not None:
         return Removal.ANY
     context = Context(now_ms=0, zone=plan.options.zone_info(), rule_id="", start_ms=0)

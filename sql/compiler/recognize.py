@@ -61,9 +61,9 @@ class RecognizeText:
             self._reads_variables(variable.condition) for variable in plan.variables
         )
         self.is_first_only = not is_held and not plan.all_matches and plan.skip == "past last row"
-        """Whether the first reading that is complete ends all others."""
+        """True if the first reading that is complete ends all others."""
         self.covers = is_one_path
-        """Whether of readings of an attempt that can go on alike the preferred is enough."""
+        """True if of readings of an attempt that can go on alike the preferred is enough."""
         self.is_by_attempt = is_one_path and not is_held and not self.is_first_only
         self.names = Names()
         self.names.reserve(frozenset((*_LOCALS, *self.places, *self.lists.values(), *self.previous.values())))
@@ -80,7 +80,7 @@ class RecognizeText:
         self.code = Generated(source, self.names.bound)
 
     def _reads_variables(self, condition: Bound | None) -> bool:
-        """Whether a condition reads the rows taken before."""
+        """True if a condition reads the rows taken before."""
         return any(read.source in range(len(self.places)) for read in _reads(condition))
 
     def _loop(self, source: SourceWriter, rows: dict[int, str], sure: str = "") -> LoopWriter:

@@ -36,7 +36,7 @@ LOCALS = frozenset((
 
 
 def is_rowwise(plan: Plan) -> bool:
-    """Whether each event gives its own row or none, whatever came before it but for analytic functions."""
+    """True if each event gives its own row or none, whatever came before it but for analytic functions."""
     if plan.mode != "delta" or len(plan.sources) != 1 or plan.context is not None:
         return False
     source = plan.sources[0]
@@ -50,7 +50,7 @@ def is_rowwise(plan: Plan) -> bool:
 
 
 def _reads_clock(plan: Plan) -> bool:
-    """Whether a function depends on the present instant: a loop over a batch in event time has none."""
+    """True if a function depends on the present instant: a loop over a batch in event time has none."""
     return any(
         isinstance(node, Apply) and node.function.context
         for part in _expressions(plan)
@@ -66,7 +66,7 @@ def _expressions(plan: Plan) -> Iterator[Bound]:
 
 
 def conditions(plan: Plan) -> list[Bound]:
-    """What an event has to fulfil, in order."""
+    """The conditions on an event, in order."""
     found = (plan.sources[0].filter, plan.where, plan.having)
     return [condition for condition in found if condition is not None]
 
@@ -98,7 +98,7 @@ class RowwiseText:
     # --- one rule -------------------------------------------------------------------------------------------
 
     def push(self, rule: str, fail: Callable[[Any, BaseException], None]) -> Generated:
-        """The rule's own loop; `fail` is told of events that cannot be evaluated."""
+        """The rule's own loop; `fail` is called for events that cannot be evaluated."""
         self.names.reserve(LOCALS)
         self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": rule, "fail": fail}
         plan, writer = self.plan, SourceWriter()
@@ -140,7 +140,7 @@ class RowwiseText:
     # --- many rules at once ---------------------------------------------------------------------------------
 
     def family(self) -> tuple[Any, Pour, bool] | None:
-        """What all rules that differ from this one in name and first condition alone have in common; a loop
+        """The part shared by all rules that differ from this one in name and first condition alone; a loop
         for them; whether every event comes out of it.
 
         The filter index decides the first condition. What fails is done again by the rule's
@@ -240,7 +240,7 @@ class RowwiseText:
 
 
 def is_plain_lag(call: AnalyticCall) -> bool:
-    """Whether the call is `lag(x)` or `lag(x, n)` with a literal n."""
+    """True if the call is `lag(x)` or `lag(x, n)` with a literal n."""
     if call.name != "lag" or len(call.args) > 2:
         return False
     back = call.args[1] if len(call.args) > 1 else Const(1)

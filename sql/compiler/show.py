@@ -45,20 +45,20 @@ class Show:
         """Where rows are made at the output's instants alone: of the content, or of the
         groups touched since."""
         self.collects = self.defers is None and (plan.output is not None or _forces_updates(plan))
-        """Whether updates are handed on one by one: to an output limit, or to be posted
+        """True if updates are handed on one by one: to an output limit, or to be posted
         even when they are empty."""
         self.makes_outs = self.collects or self.defers is not None
-        """Whether rows carry the key of their group."""
+        """True if rows carry the key of their group."""
         self.has_old = plan.selector != "istream" or self.collects
         self.is_ordered = bool(plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset)
         self.is_direct = not self.makes_outs and not self.is_ordered
-        """Whether rows become an emission as they are."""
+        """True if rows become an emission as they are."""
         self.is_noted = bool(plan.hits)
 
     # --- one row --------------------------------------------------------------------------------------------
 
     def write_function(self, source: SourceWriter, slots: dict[object, Code], reads_beside: bool) -> None:
-        """`show`: one row of an event and its group; errors of old rows have been told when they were new."""
+        """`show`: one row of an event and its group; errors of old rows were reported when they were new."""
         plan = self.plan
         with source.block("def show(q, x, g, rows, is_new):"):
             source.line("e = x.row")
@@ -90,7 +90,7 @@ class Show:
         write_row(loop, plan, "rows.append(Out(", f", {key}, {order}))")
 
     def note(self, source: SourceWriter, clause: str, time: str) -> None:
-        """Count that a clause was met, where the statement asks for it."""
+        """Count that a clause was met, if the statement reads the count."""
         if any(call.clause == clause for call in self.plan.hits):
             source.line(f"q.hits.by_clause[{clause!r}].note({time})")
 
@@ -166,6 +166,6 @@ class Show:
 
 
 def _forces_updates(plan: Plan) -> bool:
-    """Whether a window posts at empty boundaries."""
+    """True if a window posts at empty boundaries."""
     flags = [window.arguments.get("flags") or () for source in plan.sources for window in source.windows]
     return any("FORCE_UPDATE" in words or "START_EAGER" in words for words in flags)

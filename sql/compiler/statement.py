@@ -88,7 +88,7 @@ class StatementText:
         may_defer = is_driven and (self.window is not None or not self.has_window)
         self.show = Show(plan, self.make_loop, may_defer=may_defer, is_asked=is_asked, in_cells=in_cells)
         self.has_value = is_asked and may_defer
-        """Whether the text has a function `value`, and makes no rows."""
+        """True if the text has a function `value`, and makes no rows."""
         place = driver_of(plan)
         self.driven = DrivenText(self, place) if is_driven and place is not None else None
         """The loop of a join that one stream drives."""
@@ -97,7 +97,7 @@ class StatementText:
         self.earlier = Earlier(self)
         self.enter = EnterText(self)
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
-        """Whether rows need values that only the instance can find: earlier events."""
+        """True if rows need values that only the instance can find: earlier events."""
         self.code = self._compile()
 
     def make_loop(
@@ -118,7 +118,7 @@ class StatementText:
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
-        """How expressions read what operators keep, where the event is `x`, its row
+        """The code by which expressions read operators' values, where the event is `x`, its row
         `e` and its group `owner`.
 
         `is_later`: other events may have come since.
@@ -142,7 +142,7 @@ class StatementText:
 
     @property
     def has_change(self) -> bool:
-        """Whether updates come from operators that are called, or from lots of several rows."""
+        """True if updates come from operators that are called, or from lots of several rows."""
         if self.passing is not None:
             return False
         if self.plan.mode == "lots" or self.driven is not None or self.plan.into_table is not None:
@@ -152,7 +152,7 @@ class StatementText:
 
     @property
     def needs_show(self) -> bool:
-        """Whether rows are made by a function of their own."""
+        """True if rows are made by a function of their own."""
         return self.passing is None and (self.has_change or not self.enter.is_single or self.enter.notes_left)
 
     def _compile(self) -> Generated:
@@ -205,7 +205,7 @@ class StatementText:
 
     @cached_property
     def where_reads_beside(self) -> bool:
-        """Whether WHERE reads earlier events, so that it is evaluated when the window has changed."""
+        """True if WHERE reads earlier events, so that it is evaluated when the window has changed."""
         where = self.plan.where
         return where is not None and any(isinstance(n, Slot) and n.kind == "prev" for n in where.walk())
 
@@ -288,7 +288,7 @@ class StatementText:
 
 
 def drives(plan: Plan) -> bool:
-    """Whether arriving events go through a compiled loop, into which a single window may be written.
+    """True if arriving events go through a compiled loop, into which a single window may be written.
 
     They do not where a step changes several things before rows are made, or where filters read relations, so
     that they are evaluated before any statement acts.
@@ -308,7 +308,7 @@ def drives(plan: Plan) -> bool:
 
 
 def waits_for_filters(source: SourcePlan) -> bool:
-    """Whether the filter of a stream reads relations, or rows of subqueries: it is evaluated when the event
+    """True if the filter of a stream reads relations, or rows of subqueries: it is evaluated when the event
     arrives, before any statement acts on it."""
     if source.filter is None or source.relation is not None:
         return False
@@ -318,7 +318,7 @@ def waits_for_filters(source: SourcePlan) -> bool:
 
 
 def takes_times(plan: Plan) -> bool:
-    """Whether the loop takes each event with its own instant: in event time, where all
+    """True if the loop takes each event with its own instant: in event time, where all
     events are of one stream."""
     if plan.timestamp is None or plan.subqueries or plan.relations:
         return False

@@ -1,4 +1,4 @@
-"""How rules start and stop: alone, or in the partitions of a context."""
+"""Starting and stopping rules: alone, or in the partitions of a context."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Deployment:
         self.timers.schedule(host.name)
 
     def _declare_relations(self, name: str, plan: Plan, host: ContextHost) -> None:
-        """What the statement declares in each partition, as the statements after it see it."""
+        """Declare the statement's relations and variables in each partition for later statements."""
         acts = plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
             self.catalog.relations[acts.name] = host.spread(name, acts)

@@ -1,4 +1,4 @@
-"""How events reach queries, and what queries give out: the boundary of each rule, the step
+"""The way of events to queries, and of their emissions: the boundary of each rule, the step
 loop behind all of them."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Change = Callable[[Any], Any]
 
 
 class Dispatch:
-    """Feeds the queries of a roster. The step loop asks it for the consumers of what a step has changed."""
+    """Feeds the queries of a roster, and names the consumers of each step's changes to the step loop."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -47,7 +47,7 @@ class Dispatch:
     # --- before the queries ---------------------------------------------------------------------------------
 
     def change_before(self, stream: str, priority: int, change: Change) -> None:
-        """Change the events of a stream before anybody sees them; the change of the
+        """Change the events of a stream before any query reads them; the change of the
         highest priority comes last."""
         changes = self.before.setdefault(stream, [])
         changes.append((priority, change))
@@ -86,7 +86,7 @@ class Dispatch:
                     self.roster.queries[name].arriving(stream, row, now_ms)
 
     def order_matters(self, stream: str) -> bool:
-        """Whether the stream's rules can see each other's effects, so that each event must be
+        """True if the stream's rules can see each other's effects, so that each event must be
         done before the next."""
         found = self.roster.ordered.get(stream)
         if found is None:
@@ -138,7 +138,7 @@ class Dispatch:
     def bounded(
         self, name: str, rows: Sequence[Any], now_ms: int, act: Callable[[], list[Emission]]
     ) -> list[Emission]:
-        """What a rule gives out when it takes events."""
+        """The emissions of a rule that takes events."""
         try:
             out = act()
         except Exception as error:  # noqa: BLE001 - the rule boundary
@@ -166,7 +166,7 @@ class Dispatch:
         return self.roster.readers_of(relation)
 
     def place(self, name: str) -> tuple[int, int]:
-        """Where a statement stands in the order in which statements run."""
+        """The place of a statement in the order in which statements run."""
         return self.roster.place(name)
 
     def plan_of(self, name: str) -> Plan | None:
@@ -174,7 +174,7 @@ class Dispatch:
         return self.roster.plan_of(name)
 
     def give_changes(self, consumer: Consumer, changes: dict[str, Delta], now_ms: int) -> list[Emission]:
-        """What named windows have changed, for one of their consumers."""
+        """The changes of named windows for one of their consumers."""
         name, partition = consumer
         query = self.roster.queries.get(name)
         if query is None:
@@ -210,7 +210,7 @@ class Dispatch:
         return self.steps.collect(emissions) if self.roster.moves_rows else emissions
 
     def join_posts(self, out: list[Emission]) -> None:
-        """What a statement gives out in several partitions in one step is one post."""
+        """Merge the emissions of a statement in several partitions in one step into one post."""
         if self.catalog.contexts and len(out) > 1:
             members = {name for name, query in self.roster.queries.items() if isinstance(query, Member)}
             out[:] = joined(out, members)

@@ -55,7 +55,7 @@ class Engine:
 
     @property
     def common(self) -> tuple[object, ...]:
-        """What serves all rules, and is no rule's own when memory is told."""
+        """Shared objects, which no rule's memory figure includes."""
         return self, self.catalog, self.dispatch, self.deployment, self.roster, self.timers, self.steps
 
     @property
@@ -75,12 +75,12 @@ class Engine:
 
     @property
     def before(self) -> dict[str, list[tuple[int, Change]]]:
-        """What changes the events of a stream before anybody sees them."""
+        """The functions that change the events of a stream before any query reads them."""
         return self.dispatch.before
 
     @property
     def defects(self) -> int:
-        """How many exceptions rules have raised that none should."""
+        """The number of exceptions from rules that are defects."""
         return self.dispatch.defects
 
     def on_defect(self, hear: Callable[[str, Exception], None]) -> None:
@@ -119,7 +119,7 @@ class Engine:
         self.deployment.remove(name)
 
     def change_before(self, stream: str, priority: int, change: Change) -> None:
-        """Change the events of a stream before anybody sees them; the change of the
+        """Change the events of a stream before any query reads them; the change of the
         highest priority comes last."""
         self.dispatch.change_before(stream, priority, change)
 
@@ -174,7 +174,7 @@ class Engine:
         return out
 
     def _takes_instants(self, query: SampledQuery, stream: str) -> bool:
-        """Whether a rule takes the events of a stream with their instants, and nothing
+        """True if a rule takes the events of a stream with their instants, and nothing
         changes these before."""
         if not query.takes_times or query.plan.insert is not None:
             return False
@@ -241,7 +241,7 @@ class Engine:
     # --- variables and relations ----------------------------------------------------------------------------
 
     def set_variable(self, name: str, value: Any) -> None:
-        """Give a variable a new value; rules that depend on it are told."""
+        """Set a variable; rules that depend on it are updated."""
         self.catalog.assign(name, value)
         self.catalog.end_step()
 
@@ -312,7 +312,7 @@ class Engine:
         return self.roster.shares_with(name)
 
     def counters(self, name: str) -> dict[str, int]:
-        """What a rule has counted."""
+        """The counters of a rule."""
         self.roster.reconcile()
         return self.queries[name].counters()
 
@@ -331,13 +331,13 @@ class Engine:
 
 
 def _hears_clock(query: EventTime) -> bool:
-    """Whether a rule in event time asks the clock, or feeds other rules."""
+    """True if a rule in event time asks the clock, or feeds other rules."""
     if query.plan.insert is not None or query.plan.context is not None:
         return True
     return query.plan.options.idle_timeout_ms is not None or query.plan.options.max_future_ms is not None
 
 
 def _how_late(query: Running, late_ms: int) -> CatchUp:
-    """What a rule wants of a timer that is late: in event time no window is, whatever the clock says."""
+    """The handling of a late timer: that of the rule; in event time no window is late, whatever the clock says."""
     missed = late_ms > OVERDUE_MS and query.plan.timestamp is None
     return query.plan.options.catch_up if missed else "step"

@@ -33,7 +33,7 @@ class Range(Record):
     high_inside: bool = False
 
     def holds(self, value: Any) -> bool:
-        """Whether a value of the same kind is inside."""
+        """True if a value of the same kind is inside."""
         above = self.low is None or (value >= self.low if self.low_inside else value > self.low)
         below = self.high is None or (value <= self.high if self.high_inside else value < self.high)
         return above and below
@@ -66,7 +66,7 @@ def first_condition(plan: Plan) -> Bound | None:
 
 
 def indexable(condition: Bound | None) -> Indexable | None:
-    """What of a condition can be indexed: the first part of a conjunction, if it compares a column with
+    """The part of a condition that can be indexed: the first part of a conjunction, if it compares a column with
     constants."""
     while isinstance(condition, Op) and condition.name == "and":
         condition = condition.args[0]

@@ -1,5 +1,5 @@
-"""Whether statements that hear the same events can see each other's effects, so that each event must be done
-before the next: by relations, by variables, by rows they insert.
+"""Effects between statements that take the same events: by relations, by variables, by rows they insert. Where there
+are any, each event is completed before the next.
 
 Where none can, a batch of events is given to one statement after the other, which costs less.
 """
@@ -15,7 +15,7 @@ from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
 
 def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
-    """Whether an effect of one of these statements reaches another of them, or any other statement at all."""
+    """True if an effect of one of these statements reaches another of them, or any other statement at all."""
     plans = list(plans)
     written: set[str] = set()
     for place, plan in enumerate(plans):
@@ -46,7 +46,7 @@ def writes(plan: Plan) -> set[str]:
 
 
 def _assigns(plan: Plan) -> bool:
-    """Whether a statement assigns variables, or splits a stream."""
+    """True if a statement assigns variables, or splits a stream."""
     if isinstance(plan.acts, SetPlan | SplitPlan):
         return True
     output = plan.output

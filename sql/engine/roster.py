@@ -1,4 +1,4 @@
-"""Who runs: the queries of an engine, the streams each reads, and the order in which they see events."""
+"""The running queries of an engine, the streams each reads, and the order in which they take events."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Roster:
             insort(names, name, key=self.place)
 
     def place(self, name: str) -> tuple[int, int]:
-        """Where a statement stands in the order in which statements run: by priority, then by deployment."""
+        """The place of a statement in the order in which statements run: by priority, then by deployment."""
         return -self.queries[name].plan.priority, self.order[name]
 
     def plan_of(self, name: str) -> Plan | None:
@@ -98,7 +98,7 @@ class Roster:
 
     @property
     def moves_rows(self) -> bool:
-        """Whether some query inserts its results into a stream."""
+        """True if some query inserts its results into a stream."""
         if self._moves_rows is None:
             self._moves_rows = any(query.plan.insert is not None for query in self.queries.values())
         return self._moves_rows
@@ -118,7 +118,7 @@ class Roster:
             index.reconcile()
 
     def forget_indexes(self) -> None:
-        """What follows from the queries is found anew."""
+        """Derive again what follows from the queries."""
         self.reconcile()
         self.indexes.clear()
         self.ordered.clear()

@@ -90,7 +90,7 @@ def _stream(catalog: Catalog, name: str, span: Span, text: str) -> Stream:
 
 
 def _change_of(at: Deployment, statement: ast.UpdateStream) -> Any:
-    """What `update istream` makes of an event; with @Drop, NULL of those that match."""
+    """The result of `update istream` for an event; with @Drop, NULL for those that match."""
     stream = _stream(at.catalog, statement.stream, statement.span, at.text)
     scope = [SourceScope(statement.alias or stream.name, stream.name, stream.columns)]
     for item in statement.assignments:
@@ -131,7 +131,7 @@ def _free_name(engine: Engine) -> str:
 def _deploy(
     engine: Engine, name: str, statement: ast.Statement, now_ms: int, options: RuleOptions, text: str
 ) -> bool:
-    """Whether something was started under the name."""
+    """True if something was started under the name."""
     at = Deployment(engine, name, now_ms, options, text)
     if is_bound(statement):
         plan = bind_statement(statement, engine.catalog, options, text)
@@ -147,7 +147,7 @@ def _deploy(
 
 
 class Deployment(Record):
-    """Where and when a statement is started, and under which name."""
+    """The place, the time and the name under which a statement is started."""
 
     engine: Engine
     name: str

@@ -53,7 +53,7 @@ class SharedGroups:
         self.calls = calls
         self.now_ms = members[0].now_ms
         self.is_uniform = all(query.plan.aggregates == calls for query in members)
-        """Whether all rules have the same aggregates, so that they cannot disagree about an event."""
+        """True if all rules have the same aggregates, so that they cannot disagree about an event."""
         self.core = self._core()
         self.core.unpack(state, EventStore())
         self.events = 0
@@ -172,7 +172,7 @@ class SharedGroups:
         return smaller, [query for query in self.take_leavers() if query.member.shared is None]
 
     def state_of(self, query: SampledQuery) -> Any:
-        """What a member would hold had it run alone."""
+        """The state a member would have if it ran alone."""
         frame, columns = columns_of(self.core.pack(), len(self.calls))
         return filled(frame, [columns[place] for place in query.member.places])
 
@@ -181,7 +181,7 @@ class SharedGroups:
 
 
 class Unit:
-    """What some rules hold: the groups, and beside them the values of each aggregate."""
+    """The state of some rules: the groups, and beside them the values of each aggregate."""
 
     def __init__(self, members: list[SampledQuery], calls: Calls, state: Any) -> None:
         self.members = members

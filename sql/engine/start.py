@@ -1,4 +1,4 @@
-"""What runs a plan: a rule without a window, a statement, or a sampled rule; in event time behind a stage."""
+"""Start the query of a plan: a rule without a window, a statement, or a sampled rule; in event time behind a stage."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def program_of(
     shape: Shape = "dict",
     partition: Sequence[Any] | None = None,
 ) -> Program:
-    """What is made once for all instances of a statement or stream query; `partition`
+    """The program that all instances of a statement or stream query share; `partition`
     is that of the first."""
     return Program(plan, catalog, shape, now_ms, name, partition or ())
 

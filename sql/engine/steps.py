@@ -38,7 +38,7 @@ partition, by the id of that."""
 
 
 class Host(Protocol):
-    """What the step loop asks of the engine."""
+    """The part of the engine that the step loop uses."""
 
     catalog: Catalog
 
@@ -83,7 +83,7 @@ class Steps(Loop):
     def unseen(
         self, statement: str, relation: str, partition: int | None = None
     ) -> tuple[list[Event], list[Event]] | None:
-        """The changes of a named window that a statement has not been told of yet."""
+        """The changes of a named window that a statement has not taken yet."""
         if not (self.pending or self.round or self.later[1]):
             return None
         found = [
@@ -122,7 +122,7 @@ class Steps(Loop):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left to do in this step."""
+        """True if nothing is left to do in this step."""
         return not (self.pending or self.front or self.back)
 
     def finish(self, posted: list[Emission], now_ms: int) -> list[Emission]:
@@ -227,7 +227,7 @@ def moved(plan: Plan, emission: Emission) -> Sequence[Any]:
 
 
 def reads_on_arrival(plan: Plan) -> bool:
-    """Whether filters of a statement read relations, or rows of subqueries."""
+    """True if filters of a statement read relations, or rows of subqueries."""
     return any(waits_for_filters(source) for source in plan.sources)
 
 

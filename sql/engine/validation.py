@@ -50,7 +50,7 @@ class Validators:
         """Streams whose rows who feeds them has checked."""
 
     def is_due(self, name: str) -> bool:
-        """Whether rows of a stream are to be checked here."""
+        """True if rows of a stream are to be checked here."""
         stream = self._catalog.streams.get(name)
         return stream is not None and (
             stream.is_strict or (stream.validation == "intake" and name not in self.trusted)

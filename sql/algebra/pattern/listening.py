@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sql.algebra.pattern.base import Binding
 
 Test = Callable[[Any, "Binding"], bool]
-"""True if an event fits a condition, with the tags of a listener."""
+"""Tests of an event against a condition, with the tags of a listener."""
 
 
 class Listening(ABC):

@@ -48,17 +48,17 @@ class PatternTags:
         return tuple(found)
 
     def note_tags(self, reads: list[set[str] | None]) -> None:
-        """What the statement reads of the tags, in their order."""
+        """Note what the statement reads of the tags, in their order."""
         for tag, columns in zip(self.by_name.values(), reads, strict=False):
             self.note(tag.stream, columns)
 
     def note_whole(self) -> None:
-        """Whole events of every tag are read."""
+        """Note that whole events of every tag are read."""
         for tag in self.by_name.values():
             self.note(tag.stream, None if tag.columns is None else set(tag.columns))
 
     def note(self, stream: str, reads: set[str] | None) -> None:
-        """So much more is read of a stream."""
+        """Note further reads of a stream."""
         known = self.reads.get(stream, set())
         self.reads[stream] = None if reads is None or known is None else known | reads
 

@@ -60,7 +60,7 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
 def _report(
     problems: Problems, entry: GroupWindowEntry, plan: GroupWindowPlan, window: ast.GroupWindow
 ) -> None:
-    """What the window itself says of its parameters."""
+    """The window's own checks of its parameters."""
     for finding in entry.check(plan):
         tell = problems.warn if finding.is_warning else problems.error
         span = window.args[entry.names.index(finding.parameter)].span

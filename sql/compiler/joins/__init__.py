@@ -1,1 +1,1 @@
-"""The text of joins: `driven` by one stream beside relations, and `passing`, of which nobody keeps the rows."""
+"""The text of joins: `driven` by one stream beside relations, and `passing`, whose rows are not kept."""

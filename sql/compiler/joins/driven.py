@@ -47,7 +47,7 @@ def driver_of(plan: Plan) -> int | None:
 
 
 def makes_rows(plan: Plan) -> bool:
-    """Whether each joined row is a row of the output as it stands."""
+    """True if each joined row is a row of the output as it stands."""
     if plan.row_kind != "plain" or plan.selector == "rstream" or plan.into_table is not None:
         return False
     changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
@@ -55,7 +55,7 @@ def makes_rows(plan: Plan) -> bool:
 
 
 def _passes(event: Event) -> bool:
-    """Stands for the filter of a relation: the text asks only whether there is one."""
+    """Stands for the filter of a relation: the text only depends on its presence."""
     return True
 
 

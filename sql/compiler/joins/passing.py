@@ -1,4 +1,4 @@
-"""The text of a join whose joined rows nobody keeps: each is a row of the output as it stands, and none is
+"""The text of a join whose joined rows are not kept: each is a row of the output as it stands, and none is
 taken back.
 
     push_0(q, rows, now)                   events of one stream: each enters its windows, then the join changes
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def passes_rows(plan: Plan) -> bool:
-    """Whether the joined rows of a statement need not be kept: none is ever taken back, and those that are
+    """True if the joined rows of a statement need not be kept: none is ever taken back, and those that are
     there can be found anew."""
     reads_beside = plan.analytics or plan.prevs or plan.hits
     if not plan.joins or plan.mode != "delta" or reads_beside:
@@ -59,7 +59,7 @@ def passes_rows(plan: Plan) -> bool:
 
 
 def _stands_in_loop(source: SourcePlan) -> bool:
-    """Whether events enter the windows one by one, or none: what posts in batches is called."""
+    """True if events enter the windows one by one, or none: what posts in batches is called."""
     if source.pattern is not None or source.recognize is not None or source.lot is not None:
         return False
     if source.retained_rows is not None or source.keeps_last:
@@ -69,7 +69,7 @@ def _stands_in_loop(source: SourcePlan) -> bool:
 
 
 def _reads_rows_alone(condition: Bound) -> bool:
-    """Whether a condition on rows that are there always holds or never does."""
+    """True if a condition on rows that are there always holds or never does."""
     return not any(
         isinstance(node, Slot | TableRead) or (isinstance(node, Apply) and node.function.context)
         for node in condition.walk()
@@ -77,7 +77,7 @@ def _reads_rows_alone(condition: Bound) -> bool:
 
 
 def is_looked_into(plan: Plan, source: SourcePlan) -> bool:
-    """Whether the rows of a relation are only looked up: nothing that happens to them makes rows."""
+    """True if the rows of a relation are only looked up: nothing that happens to them makes rows."""
     is_driven = any(other.unidirectional for other in plan.sources)
     return source.relation == "table" or (
         source.relation is not None and is_driven and not source.unidirectional
@@ -202,7 +202,7 @@ class PassingText:
         source.line("")
 
     def _uncovers(self, place: int) -> bool:
-        """Whether rows of a side show anew beside NULL where their last partner has gone."""
+        """True if rows of a side show anew beside NULL where their last partner has gone."""
         return self.is_outer and self.keeps[place] and len(self.kept) == 2
 
     def _write_bare(self, source: SourceWriter, place: int) -> None:
@@ -288,5 +288,5 @@ class PassingText:
 
 
 def _passes(event: Any) -> bool:
-    """Stands for the filter of a relation: the text asks only whether there is one."""
+    """Stands for the filter of a relation: the text only depends on its presence."""
     return True

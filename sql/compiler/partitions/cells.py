@@ -13,7 +13,7 @@ from sql.plan.logical import Plan
 
 
 def fits_cells(plan: Plan) -> bool:
-    """Whether a statement keeps nothing of a partition but its groups and the state of
+    """True if a statement keeps nothing of a partition but its groups and the state of
     a simple output limit."""
     source = plan.sources[0] if len(plan.sources) == 1 else None
     if source is None or plan.mode != "delta":

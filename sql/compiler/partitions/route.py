@@ -84,7 +84,7 @@ def _hears(point: EndPlan | NowPlan | None, stream: str, kind: type) -> bool:
 
 
 def _asks_each(end: EndPlan | None) -> bool:
-    """Whether an end must be tried with each partition."""
+    """True if an end must be tried with each partition."""
     if not isinstance(end, EventPointPlan) or end.correlation is not None or end.filter is None:
         return False
     return any(isinstance(node, Slot) and node.kind == "context" for node in end.filter.walk())

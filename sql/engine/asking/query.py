@@ -88,11 +88,11 @@ class Asking:
         return earliest((self.query.next_deadline(), self.room.until_ms()))
 
     def flush(self, now_ms: int) -> list[Emission]:
-        """The bounded source has ended: nobody answers any more."""
+        """The bounded source has ended: no further answer comes."""
         return [*self._release(now_ms, waiting_max=0), *self.query.flush(now_ms)]
 
     def _is_wanted(self, row: dict[str, Any], now_ms: int) -> bool:
-        """Whether WHERE may let the event through, as far as it reads the event alone. What fails here is told
+        """True if WHERE may let the event through, as far as it reads the event alone. What fails here is told
         by the rule."""
         try:
             return all(passes(Event(row, now_ms, 0)) for passes in self._passes)

@@ -1,4 +1,4 @@
-"""Where events wait for answers, in the order of their arrival."""
+"""The queue of events that wait for answers, in the order of their arrival."""
 
 from __future__ import annotations
 

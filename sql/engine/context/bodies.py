@@ -1,4 +1,4 @@
-"""What runs of one statement in one partition: an instance of its own, or a cell of the
+"""The running part of one statement in one partition: an instance of its own, or a cell of the
 statement that serves all."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Body(ABC):
     @property
     @abstractmethod
     def instance(self) -> Any:
-        """What runs, with the state of the partition: a statement, or a declaration of a relation."""
+        """An instance with the state of the partition: of a statement, or of a declared relation."""
 
     @property
     def catalog(self) -> Catalog:
@@ -137,7 +137,7 @@ class CellStatement(Statement):
         self.shows_one = (
             show.defers is not None and output is not None and output.mode == "last" and not show.is_ordered
         )
-        """Whether an output is the present row, as it is."""
+        """True if an output is the present row, as it is."""
         self.new_group: Callable[[Any], Any] = self.code["Group"]
         self.show_row: Callable[..., None] = program.text.reader["show"]
 
@@ -202,7 +202,7 @@ class CellStatement(Statement):
         cell.member.host.schedule(cell)
 
     def reached(self, cell: Cell, now_ms: int) -> None:
-        """As many events have come as the output limit counts."""
+        """Emit: as many events have come as the output limit counts."""
         if self.shows_one:
             self.out += self.report(cell, now_ms)
             cell.counted = 0

@@ -69,7 +69,7 @@ class ContextHost(Hosted):
         together."""
         self.announced: int | None = None
         self.is_passing = False
-        """Whether it goes with the last statement: it was not declared by one that stays."""
+        """True if it goes with the last statement: it was not declared by one that stays."""
 
     # --- statements -----------------------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class ContextHost(Hosted):
             return None
 
     def give(self, body: Body, stream: str, row: Any, now_ms: int) -> list[Emission]:
-        """An event for one instance; what it gives out."""
+        """Pass an event to one instance; the emissions."""
         out = body.push(stream, (row,), now_ms)
         if out:
             self._count(body, out)
@@ -235,7 +235,7 @@ class ContextHost(Hosted):
         return out
 
     def feed_body(self, body: Body, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        """Changes of relations for one instance; what it gives out."""
+        """Pass changes of relations to one instance; the emissions."""
         out = body.instance.feed(changes, now_ms)
         if out:
             self._count(body, out)
@@ -298,7 +298,7 @@ class ContextHost(Hosted):
             self.out += emissions
 
     def _count(self, body: Body, emissions: list[Emission]) -> None:
-        """Count what an instance gives out; rows for a relation of its partition are queued for it.
+        """Count the emissions of an instance; rows for a relation of its partition are queued for it.
 
         In a context of overlapping partitions they belong to all of these.
         """
@@ -314,7 +314,7 @@ class ContextHost(Hosted):
                 loop.forward(member.inner.insert.stream, moved(member.inner, emission), member.name)
 
     def taken(self) -> list[Emission]:
-        """What has been given out since the last call."""
+        """The emissions since the last call."""
         out, self.out = self.out, []
         return out
 

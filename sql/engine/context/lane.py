@@ -49,7 +49,7 @@ class Lane:
         self.runs = {member: run for member, run in self.all_runs.items() if stream in member.streams}
         """Those of the statements that hear the stream."""
         self.ends_wait = all(member.fits_cells for member in self.all_runs)
-        """Whether the end of a partition waits with the events."""
+        """True if the end of a partition waits with the events."""
         self.names = [member.name for member in host.members.values()]
         """Those that may give out something when partitions end, whatever they hear."""
         self.level: Level | None = None
@@ -76,7 +76,7 @@ class Lane:
 
     @property
     def waits(self) -> list[tuple[Callable[[Any], None], Callable[[Any], None]]]:
-        """How an event is made to wait for each statement: its body, its row."""
+        """The form in which an event waits for each statement: its body, its row."""
         return [(run.bodies.append, run.rows.append) for run in self.runs.values()]
 
     @property
@@ -200,7 +200,7 @@ class Lane:
             self.flush()
 
     def _flush_before(self) -> None:
-        """Give out what came before the present event; what it gives out itself begins here."""
+        """Emit the results of earlier events; those of the present event begin here."""
         later = []
         for run in self.all_runs.values():
             if run not in self.touched:

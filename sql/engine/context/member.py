@@ -28,7 +28,7 @@ class Member(Hosted):
     def __init__(self, name: str, plan: Plan, host: ContextHost, order: int) -> None:
         target = None if plan.insert is None else host.catalog.streams.get(plan.insert.stream)
         self.fills_own = target is not None and target.context == host.context.name
-        """Whether its rows enter a relation of their partition."""
+        """True if its rows enter a relation of their partition."""
         # What the engine asks of a plan; filters are the instances' business.
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
                                     insert=None if self.fills_own else plan.insert,
@@ -45,7 +45,7 @@ class Member(Hosted):
         self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
         self.fits_cells = fits_cells(plan) and not any(other.declares for other in host.members.values())
         self.tells_ends = plan.output is not None
-        """Whether a cell has to know that its partition ends."""
+        """True if a cell has to know that its partition ends."""
         self.outranks = plan.priority > host.context.priority
         self.index = index_of(plan, host.functions)
         self.watches_variables = _watches_variables(plan)
@@ -68,7 +68,7 @@ class Member(Hosted):
         return [item for body in tuple(self.bodies()) for item in self.host.feed_body(body, changes, now_ms)]
 
     def feed_in(self, partition: int, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        """Relations of one partition have changed; nobody is told where it has ended."""
+        """Take changes of one partition's relations; those of an ended partition are dropped."""
         found = self.host.life.live.get(partition)
         bodies = [] if found is None else [body for body in found.bodies if body.member is self]
         return [item for body in bodies for item in self.host.feed_body(body, changes, now_ms)]

@@ -1,4 +1,4 @@
-"""How a statement begins in a partition: the one place where instances and cells are made."""
+"""Start a statement in a partition: the one place that makes instances and cells."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def loop_of(
 
 
 class PartitionLoop(Loop):
-    """What statements of one partition ask of the step loop: rows stay in the partition's relations."""
+    """The step loop of one partition's statements: rows stay in the partition's relations."""
 
     def __init__(
         self, steps: Steps, relations: dict[str, Any], partition: int, within: Container[str]

@@ -64,7 +64,7 @@ class SpreadRelation:
 
     @property
     def refused(self) -> int:
-        """How many rows the bounds of the live partitions have refused."""
+        """The number of rows refused by the bounds of the live partitions."""
         return sum(part.bounded.refused for part in self.parts(EVERY))
 
     def content(self) -> Iterable[Event]:

@@ -91,7 +91,7 @@ class EventTime:
             self.stage = self.stage.copied_to(self, self.query.now_ms)
 
     def take_inbox(self) -> list[Emission]:
-        """What was found for this rule since the last call."""
+        """The emissions for this rule since the last call."""
         out, self.inbox = self.inbox, []
         return out
 
@@ -197,7 +197,7 @@ class EventTime:
 
 
 def is_stateless(plan: Plan) -> bool:
-    """Whether order and time cannot matter: such rules do not wait for the watermark."""
+    """True if order and time cannot matter: such rules do not wait for the watermark."""
     return plan.mode == "delta" and plan.context is None and not (
         plan.hits or any(spread.kind in ("changes", "requests") for spread in plan.spreads)
         or plan.aggregates or plan.analytics or plan.prevs or plan.joins or plan.subqueries or plan.output

@@ -33,7 +33,7 @@ class Behind(Protocol):
     """The rules a stage works for."""
 
     takes_batches: bool
-    """Whether events with their time stamps may be given many at a time."""
+    """True if events with their time stamps may be given many at a time."""
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events in order of their time stamps; what is due before each is done before it."""
@@ -77,7 +77,7 @@ class Stage:
         self.zone = zone
         self.behind = behind
         self.waits = waits
-        """Whether order and lateness matter to the rules."""
+        """True if order and lateness matter to the rules."""
         self.options = plan.options
         self.column = plan.timestamp or ""
         self.tables = {source.stream for source in plan.sources if source.retained_rows is not None}
@@ -248,7 +248,7 @@ class Stage:
         return other
 
     def is_like(self, other: Stage) -> bool:
-        """Whether this stage and another, of the same settings, will do the same with all that comes."""
+        """True if this stage and another, of the same settings, will do the same with all that comes."""
         if (
             self.watermark != other.watermark
             or self.highest != other.highest
@@ -265,7 +265,7 @@ class Stage:
         )
 
     def snapshot(self) -> list[Any]:
-        """What waits and what was seen, as plain data."""
+        """The waiting events and the watermark, as plain data."""
         from sql.algebra.state import pack_row
 
         heap = [

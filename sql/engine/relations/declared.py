@@ -53,7 +53,7 @@ class WindowStatement(Statement):
 
     @property
     def relation(self) -> NamedWindow:
-        """What is declared."""
+        """The declaration."""
         return self.window
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
@@ -116,7 +116,7 @@ class WindowStatement(Statement):
 
 
 def signature(columns: Sequence[str]) -> list[str]:
-    """What of a declaration decides whether rows of a snapshot fit."""
+    """The part of a declaration that decides whether rows of a snapshot fit."""
     return list(columns)
 
 
@@ -138,7 +138,7 @@ class TableStatement(Statement):
 
     @property
     def relation(self) -> Table:
-        """What is declared."""
+        """The declaration."""
         return self.table
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ Forward = Callable[[str, Row], None]
 
 @dataclass(slots=True)
 class Answer:
-    """What a question gave: its rows, and what the rules put out because of a change."""
+    """The answer to a question: its rows, and the emissions of rules because of a change."""
 
     rows: list[Row]
     emissions: list[Emission] = field(default_factory=list)

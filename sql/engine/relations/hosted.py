@@ -70,7 +70,7 @@ class Hosted:
         return []
 
     def retained(self) -> int:
-        """How many events it holds."""
+        """The number of events held."""
         return 0
 
     def snapshot(self) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class IntoTable:
             return NO_KEY
 
     def _folded(self, event: Event, key: Any) -> bool:
-        """Whether the event could be counted."""
+        """True if the event could be counted."""
         columns = self.into.columns
         try:
             values = self.aggregates.values_of(event)
@@ -176,5 +176,5 @@ class IntoTable:
 
 
 def _values_before(statement: Statement, event: Event) -> list[Any]:
-    """What WHERE reads beside the event: values of prev calls, where the aggregates' would stand."""
+    """The values WHERE reads beside the event: those of prev calls, in place of the aggregates'."""
     return statement.beside(event, True) if statement.prevs is not None else []

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 def select_statement(
     name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
 ) -> Statement:
-    """What runs an on … select: the loop of a join where each event gives rows of its
+    """The runner of an on … select: the loop of a join where each event gives rows of its
     own and takes none away."""
     acts, asked = plan.acts, replace(plan, acts=None)
     assert isinstance(acts, ChoicePlan)

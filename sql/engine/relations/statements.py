@@ -32,13 +32,13 @@ class Statement(Hosted):
         return []
 
     def counters(self) -> dict[str, int]:
-        """What happened so far."""
+        """The statement's counters."""
         return dict(self.counts)
 
     def shown(
         self, rows: list[dict[str, Any]], removed: Sequence[dict[str, Any]], now_ms: int
     ) -> list[Emission]:
-        """What the statement posts: nothing where nothing changed."""
+        """The statement's post: nothing if nothing changed."""
         if not rows and not removed:
             return []
         self.counts["rows_out"] += len(rows)
@@ -124,7 +124,7 @@ class Triggered(Statement):
         self.told.append(Emission(self.name, self.context.now_ms, "error", [dict(as_dict(row))], (), why))
 
     def taken(self) -> list[Emission]:
-        """What subqueries could not evaluate since the last call."""
+        """The evaluation errors of subqueries since the last call."""
         told, self.told = self.told, []
         return told
 
@@ -176,7 +176,7 @@ class Triggered(Statement):
         return self._acted(matches, found, now_ms)
 
     def _acted(self, matches: Matches, found: Iterable[Any], now_ms: int) -> list[Emission]:
-        """Act on matches, one after the other; what the pattern could not evaluate is told behind them."""
+        """Act on matches, one after the other; the pattern's evaluation errors follow."""
         rows = list(found)
         out: list[Emission] = []
         try:

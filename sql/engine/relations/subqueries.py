@@ -107,7 +107,7 @@ class Correlated:
         raise error
 
     def takes(self, stream: str) -> Take | None:
-        """What takes the events of a stream, if it reads any."""
+        """The function that takes the events of a stream; None if it reads none."""
         return partial(self.push, stream) if stream in self.plan.reads else None
 
     def push(self, stream: str, row: Any, now_ms: int) -> None:
@@ -202,7 +202,7 @@ class Alone:
             self.choice = Choice(part.plan, catalog, self.query, trigger=False)
 
     def takes(self, stream: str) -> Take | None:
-        """What takes the events of a stream, if it keeps any."""
+        """The function that takes the events of a stream; None if it keeps none."""
         if stream not in self.query.plan.streams or self.choice is not None:
             return None
         return partial(self._push, stream) if self.value is None else self._counted()
@@ -211,7 +211,7 @@ class Alone:
         self._note(self.query.push(stream, [row], now_ms))
 
     def _counted(self) -> Take:
-        """What counts an event in the aggregates, and does nothing else."""
+        """The function that counts an event in the aggregates, and does nothing else."""
         query, push = self.query, self.query.code["push"]
 
         def take(row: Any, now_ms: int) -> None:
@@ -259,7 +259,7 @@ class Alone:
         return all(unseen(statement, relation.name) is None for relation in self.relations)
 
     def _may_differ(self) -> bool:
-        """Whether the rows may be others although no relation has changed."""
+        """True if the rows may be others although no relation has changed."""
         return bool(self.plan.subqueries or self.query.catalog.variables) or not self._is_current()
 
     def snapshot(self) -> Any:
@@ -271,7 +271,7 @@ class Alone:
 
 
 def _shows_each(plan: Plan) -> bool:
-    """Whether each change of the content gives one row, which depends on nothing but the content."""
+    """True if each change of the content gives one row, which depends on nothing but the content."""
     is_whole = (
         plan.row_kind == "aggregate" and plan.having is None and plan.output is None and plan.limit is None
     )
@@ -279,12 +279,12 @@ def _shows_each(plan: Plan) -> bool:
 
 
 def _reads_columns(plan: Plan) -> bool:
-    """Whether the row of a statement shows more than aggregates."""
+    """True if the row of a statement shows more than aggregates."""
     return any(isinstance(node, Read | TableRead) for item in plan.items for node in item.value.walk())
 
 
 def _keeps_rows(part: SubqueryPlan) -> bool:
-    """Whether a subquery of its own answers with the rows its windows have posted, and not with
+    """True if a subquery of its own answers with the rows its windows have posted, and not with
     aggregates."""
     return part.plan.row_kind != "aggregate" and not any(source.relation for source in part.plan.sources)
 
@@ -344,7 +344,7 @@ class Subqueries:
         return None if row is None else next(iter(row.values()))
 
     def takes(self, stream: str) -> Sequence[Take]:
-        """What takes the events of a stream, each before the statement itself sees it."""
+        """The functions that take the events of a stream, each before the statement itself."""
         found = self.by_stream.get(stream)
         if found is None:
             takes = [query.takes(stream) for query in self.queries]

@@ -1,4 +1,4 @@
-"""What acts on relations: on … delete, update and merge, split streams."""
+"""Statements that act on relations: on … delete, update and merge, split streams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Insert:
         self.row = functions.row(plan.items, [None, None, None])
 
     def holds(self, probe: Event) -> bool:
-        """Whether its own WHERE lets it run."""
+        """True if its own WHERE lets it run."""
         return self.where is None or bool(self.where(probe))
 
 

@@ -49,7 +49,7 @@ class Search(NamedTuple):
 
     @property
     def has_begun(self) -> bool:
-        """Whether an event has been found."""
+        """True if an event has been found."""
         return any(self.tags)
 
 
@@ -58,7 +58,7 @@ class Matches:
 
     def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
                  warnings: Warnings, shape: Shape, now_ms: int, *, is_heard: bool) -> None:  # fmt: skip
-        """`is_heard`: somebody hears what is true at the start, as in a context partition."""
+        """`is_heard`: matches that are true at the start are used, as in a context partition."""
         assert source.pattern is not None
         self.source = source
         self.plan = source.pattern
@@ -102,15 +102,15 @@ class Matches:
 
     @property
     def has_failed(self) -> bool:
-        """Whether something could not be evaluated since `failures` was called."""
+        """True if something could not be evaluated since `failures` was called."""
         return self.pattern.has_failed
 
     def failures(self) -> list[DataError]:
-        """What could not be evaluated since the last call, with its place in the text."""
+        """The evaluation errors since the last call, with their places in the text."""
         return [self.functions.failure(error) for error in self.pattern.failures()]
 
     def searches(self) -> Iterator[Search]:
-        """What waits to be true, of searches that have begun and of the pattern itself."""
+        """The filters and timers that wait, of searches that have begun and of the pattern itself."""
         pattern = self.pattern
         if isinstance(pattern, Pairs):
             _, second = (step for step in self.plan.root.walk() if isinstance(step, FilterPlan))
@@ -137,7 +137,7 @@ class Matches:
 
 
 def is_plain(plan: Plan) -> bool:
-    """Whether the rows of a statement are the matches of one pattern, each by itself."""
+    """True if the rows of a statement are the matches of one pattern, each by itself."""
     source = plan.sources[0]
     if source.pattern is None or source.windows or source.matches_by_name or source.keeps_last or plan.joins:
         return False
@@ -145,7 +145,7 @@ def is_plain(plan: Plan) -> bool:
 
 
 def shows_each(plan: Plan) -> bool:
-    """Whether each row that a source gives is a row of the statement, whatever came before it."""
+    """True if each row that a source gives is a row of the statement, whatever came before it."""
     if plan.where or plan.having or plan.group_by:
         return False
     if plan.order_by or plan.distinct or plan.limit or plan.offset:

@@ -31,7 +31,7 @@ Pairs = list[tuple[Any, list[Any]]]
 
 @dataclass(slots=True)
 class Closing:
-    """What was in a window [start, end) when it closed: the groups with the aggregates of all."""
+    """The content of a window [start, end) when it closed: the groups with the aggregates of all."""
 
     start_ms: int
     end_ms: int
@@ -60,7 +60,7 @@ class Failure:
 
 
 class Told:
-    """From here on the errors of the closings before may be told."""
+    """A mark: from here on the errors of earlier closings may be reported."""
 
 
 TOLD = Told()
@@ -77,7 +77,7 @@ class SharedGroups(Protocol):
         """The rule goes on alone, with a copy of its groups."""
 
     def state_of(self, query: SampledQuery) -> Any:
-        """What the rule would hold had it worked alone."""
+        """The state the rule would have if it ran alone."""
 
 
 class Member:
@@ -123,7 +123,7 @@ class Member:
 
     @property
     def overlap_ms(self) -> int:
-        """How long before the end of a window the next one begins."""
+        """The time before the end of a window at which the next one starts."""
         window = self.query.core.window.plan
         return max(0, window.length_ms - (window.hop_ms or window.length_ms))
 
@@ -150,7 +150,7 @@ class Member:
         self.query.core.unpack(state, EventStore())
 
     def state(self) -> Any:
-        """What the rule holds, by itself or through the shared groups."""
+        """The state of the rule, its own or that of the shared groups."""
         return self.query.core.pack() if self.shared is None else self.shared.state_of(self.query)
 
     # --- together -------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Member:
         return self.core.next_deadline()
 
     def read_news(self, now_ms: int) -> list[Emission]:
-        """What the shared query has found for this rule up to now."""
+        """The shared query's results for this rule up to now."""
         query = self.query
         query.now_ms = query.context.now_ms = now_ms
         self.read_inbox(now_ms)

@@ -17,7 +17,7 @@ from sql.plan.logical import Plan
 
 
 class Once(RunningQuery):
-    """Gives out its row at the first advance of time, or at the end with `output … when terminated`."""
+    """Emits its row at the first advance of time, or at the end with `output … when terminated`."""
 
     steps_itself = takes_lots = takes_times = False
 

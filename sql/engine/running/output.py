@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """What one running statement gives out."""
+    """The output of one running statement."""
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
@@ -31,7 +31,7 @@ class Output:
         self.touched: dict[Any, Any] = {}
         """Groups that have changed since the last output, each with an event, where rows are made then."""
         self.waits = self.show.defers is not None and plan.output is not None
-        """Whether nothing has come since the start, from which the output limit counts."""
+        """True if nothing has come since the start, from which the output limit counts."""
         self.limit: OutputLimit | None = None
         if plan.output is not None:
             content, zone = statement.content, statement.context.zone
@@ -120,7 +120,7 @@ class Output:
             self.give(*rows, now_ms, is_ticked=is_ticked)
 
     def reached(self, now_ms: int) -> None:
-        """As many events have come as the output limit counts."""
+        """Emit: as many events have come as the output limit counts."""
         assert self.limit is not None
         for rows in self.limit.fire(now_ms):
             self.give(*rows, now_ms, is_ticked=self.limit.forces)
@@ -162,7 +162,7 @@ class Output:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a condition holds whose output is due at the next advance of time."""
+        """True if a condition holds whose output is due at the next advance of time."""
         return self.limit is not None and self.limit.condition.pending
 
     def next_deadline(self) -> int | None:

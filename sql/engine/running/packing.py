@@ -1,4 +1,4 @@
-"""What events contributed to aggregates, as plain data."""
+"""The contributions of events to aggregates, as plain data."""
 
 from __future__ import annotations
 

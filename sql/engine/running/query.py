@@ -1,4 +1,4 @@
-"""What every running query has: its name, counters, errors, the emissions of a step."""
+"""The base of running queries: name, counters, errors, the emissions of a step."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class RunningQuery:
         """A variable has a new value; what that causes is posted at the next advance of time."""
 
     def counters(self) -> dict[str, int]:
-        """What happened so far."""
+        """The counters."""
         return dict(self.counts)
 
     # --- errors ---------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class RunningQuery:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A look at the content, which changes nothing: what fails in it was told when it came."""
+        """Read the content, which changes nothing: its errors were reported when the events came."""
         told, counted = len(self.errors), self.counts["errors"]
         yield
         del self.errors[told:]

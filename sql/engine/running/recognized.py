@@ -91,7 +91,7 @@ class Recognized:
         return out
 
     def why(self, error: BaseException) -> DataError:
-        """What went wrong, with its place in the text of the rule."""
+        """The error, with its place in the text of the rule."""
         line = self.code.line_of(error)
         span = None if line is None else self.code.spans.get(line)
         return self.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
@@ -128,7 +128,7 @@ def is_alone(plan: Plan) -> bool:
 
 
 def failures_of(statement: Statement, found: Recognized) -> Fail:
-    """What adds an error event for each row that cannot be evaluated."""
+    """The function that adds an error event for each row that cannot be evaluated."""
 
     def fail(row: Any, error: BaseException) -> None:
         statement.errors.append(statement.error_of(row, str(found.why(error)), statement.now_ms))
@@ -137,7 +137,7 @@ def failures_of(statement: Statement, found: Recognized) -> Fail:
 
 
 def read_rows(statement: Statement, found: Recognized, rows: Sequence[Any], now_ms: int) -> None:
-    """Events for a match_recognize that is alone; what is not evaluated is told and changes nothing."""
+    """Take events for a match_recognize that is alone; an error is reported and changes nothing."""
     assert isinstance(found.recognizer, Recognizer)
     fail = failures_of(statement, found)
     is_each = shows_each(statement.plan)

@@ -64,7 +64,7 @@ class Spans:
 
 
 class Requests(Output):
-    """The output of a rule without a window whose rows wait for the end of the span they ask for."""
+    """The output of a rule without a window whose rows wait for the end of the span they request."""
 
     def __init__(self, statement: Statement) -> None:
         super().__init__(statement)

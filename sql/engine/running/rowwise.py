@@ -124,7 +124,7 @@ class Rowwise(RunningQuery):
         return []
 
     def counters(self) -> dict[str, int]:
-        """What happened so far."""
+        """The counters."""
         return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": 0}
 
     def held(self) -> Iterable[Event]:

@@ -97,7 +97,7 @@ class SampledQuery(RunningQuery):
         )
 
     def text_functions(self) -> FunctionSet:
-        """What is needed to write expressions into a text of its own."""
+        """The writer of expressions for a text of its own."""
         return FunctionSet(
             self.catalog,
             self.context,
@@ -224,7 +224,7 @@ class SampledQuery(RunningQuery):
         self.fail(row, error, at_ms, self.core.code)
 
     def fail(self, row: Any, error: BaseException, at_ms: int, code: Generated) -> None:
-        """What failed in a generated text is counted, and an emission of its own."""
+        """Count an error in generated text, and emit it."""
         self.counts["errors"] += 1
         failures = self.out if self.is_timed and not self.core.is_stepping else self.errors
         failures.append(self.failure(row, error, at_ms, code))
@@ -269,7 +269,7 @@ class SampledQuery(RunningQuery):
         return []
 
     def counters(self) -> dict[str, int]:
-        """What happened so far."""
+        """The counters."""
         return {
             **self.counts,
             "division_by_zero": self.warnings.division_by_zero,

@@ -103,7 +103,7 @@ class Sources:
 
     @property
     def starts_anew(self) -> bool:
-        """Whether aggregates begin anew with each change: what each event of a
+        """True if aggregates begin anew with each change: what each event of a
         unidirectional stream finds."""
         return isinstance(self.joined, Joined) and bool(self.joined.drivers)
 
@@ -135,7 +135,7 @@ class Sources:
             return None
 
     def enter(self, stream: str, row: Any, now_ms: int) -> Iterator[Change]:
-        """What an event changes, in order; matches last, so that a match meets the event in the windows
+        """The changes by an event, in order; matches last, so that a match meets the event in the windows
         beside it."""
         if self.arrived is None:
             self.arriving(stream, row, now_ms)
@@ -150,7 +150,7 @@ class Sources:
             yield from self._matched(index, self._completed(index, stream, row, now_ms), now_ms)
 
     def _admitted(self, index: int, event: Event, now_ms: int) -> list[Delta]:
-        """What the windows of a source post of an event."""
+        """The posts of a source's windows for an event."""
         statement = self.statement
         try:
             if self.plan.sources[index].windows:
@@ -223,7 +223,7 @@ class Sources:
                 yield change
 
     def _recognized(self, index: int, delta: Delta) -> Delta:
-        """What a change of the window completes, where the source has match_recognize."""
+        """The matches that a change of the window completes, if the source has match_recognize."""
         found = self.recognized.get(index)
         return (
             delta
@@ -270,7 +270,7 @@ class Sources:
         return iter((delta,) if delta.inserted else ())
 
     def _due_posts(self, index: int, now_ms: int) -> Posts:
-        """What a window that is due posts; of a join all that are, since they change before the join does."""
+        """The posts of a window that is due; in a join of all that are, since they change before the join does."""
         if self.joined is None:
             return {index: self.windows[index].advance(now_ms)}
         posts: Posts = {}
@@ -292,14 +292,14 @@ class Sources:
                 self.late.setdefault(place, []).extend(deltas)
 
     def late_changes(self) -> Iterator[Change]:
-        """What changed variables have changed since the last call."""
+        """The changes caused by changed variables since the last call."""
         late, self.late = self.late, {}
         return self.changes(late)
 
     # --- state ----------------------------------------------------------------------------------------------
 
     def machines(self) -> list[Matches | Recognized]:
-        """What finds matches, of patterns over events and over rows."""
+        """The finders of matches, of patterns over events and over rows."""
         return [*self.matches.values(), *self.recognized.values()]
 
     def content(self) -> Iterable[Event]:
@@ -321,7 +321,7 @@ class Sources:
                 yield from (*delta.inserted, *delta.removed)
 
     def snapshot(self) -> dict[str, Any]:
-        """What the sources keep, as plain data."""
+        """The state of the sources, as plain data."""
         return {
             "windows": [window.snapshot() for window in self.windows],
             "joined": None if self.joined is None else self.joined.snapshot(),
@@ -365,4 +365,4 @@ def merged(deltas: Sequence[Delta]) -> Delta:
 
 
 def _unheard(row: Any, error: BaseException) -> None:
-    """What fails while a content is shown has been told when it came."""
+    """Ignore errors while a content is shown: they were reported when the events came."""

@@ -78,7 +78,7 @@ def restore(statement: Statement, snapshot: dict[str, Any]) -> EventStore:
 
 
 def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: EventStore) -> None:
-    """What a statement remembers beside windows and groups."""
+    """The state of a statement beside windows and groups."""
     find = store.find
     if statement.analytic is not None:
         statement.analytic.restore(snapshot["analytic"])

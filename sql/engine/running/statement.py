@@ -42,7 +42,7 @@ class Statement(RunningQuery):
     steps_itself = False
     takes_lots = False
     takes_times = False
-    """Whether events may be given with their own instants, many at a time."""
+    """True if events may be given with their own instants, many at a time."""
 
     def __init__(
         self,
@@ -264,7 +264,7 @@ class Statement(RunningQuery):
         self.errors.append(self.error_of(row, why, self.now_ms))
 
     def why(self, error: BaseException) -> str:
-        """What went wrong, with its place in the text of the statement."""
+        """The error, with its place in the text of the statement."""
         line = self.code.line_of(error)
         span = None if line is None else self.code.spans.get(line)
         known = self.program.functions.failure(error)
@@ -341,7 +341,7 @@ class Statement(RunningQuery):
         return self.content.read()
 
     def counters(self) -> dict[str, int]:
-        """What happened so far."""
+        """The counters."""
         warnings = self.program.warnings
         counts = {**self.counts, "division_by_zero": warnings.division_by_zero, "retained": self.retained()}
         if warnings.several_rows:
@@ -354,7 +354,7 @@ class Statement(RunningQuery):
     # --- state ----------------------------------------------------------------------------------------------
 
     def beside_windows(self) -> Iterable[Event]:
-        """What the state refers to beside the windows: mostly events that are in them as well."""
+        """The events the state refers to beside the windows: mostly those that are in them as well."""
         yield from self.sources.held()
         if self.prior is not None:
             yield from self.prior.recent
@@ -373,7 +373,7 @@ class Statement(RunningQuery):
         yield from self.beside_windows()
 
     def retained(self) -> int:
-        """How many events the statement holds."""
+        """The number of events the statement holds."""
         beside = {event.seq for event in self.beside_windows()}
         count = 0
         for window in self.windows:
@@ -402,6 +402,6 @@ def looking(
     *,
     is_asked: bool = False,
 ) -> Statement:
-    """A statement that only looks into named windows. `is_asked`: nobody takes its rows, only its value."""
+    """A statement that only reads named windows. `is_asked`: only its value is used, not its rows."""
     program = Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked)
     return Statement(name, program, now_ms, partition=partition)

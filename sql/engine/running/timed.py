@@ -34,7 +34,7 @@ class TimedStatement(Statement):
         return self.take()
 
     def _run_end(self, times: Sequence[int], first: int) -> int:
-        """Where the run of events ends that nothing falls due among: windows without timers take all."""
+        """The end of the run of events before the next deadline: windows without timers take all."""
         if self.output.limit is None and all(isinstance(w, Pass) or not w.has_timers for w in self.windows):
             return len(times)
         return first + 1
