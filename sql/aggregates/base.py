@@ -1,8 +1,8 @@
 """The contract of aggregates: one definition each, whatever strategy runs it.
 
-An `Aggregate` is the definition: names, parameters, types. Its `make(removal)` gives the state machine the
-planner asked for. `Removal` says how values will leave, so that each aggregate can pick the cheapest correct
-structure:
+An `Aggregate` is the definition: names, parameters, types. Its `make(removal)` builds the state machine that
+the planner needs. `Removal` is the order in which values will leave, so that each aggregate can pick the
+cheapest correct structure:
 
     NEVER    values only come (tumbling panes, running totals): grow-only
     FIFO     values leave in the order they came (length, time, sliding): running sums, monotonic queues
@@ -29,7 +29,7 @@ from sql.types import Type
 
 
 class Removal(enum.Enum):
-    """How values leave the relation an aggregate covers."""
+    """The order in which values leave the relation that an aggregate covers."""
 
     NEVER = "never"
     FIFO = "fifo"
@@ -37,7 +37,7 @@ class Removal(enum.Enum):
 
 
 class Event(Protocol):
-    """What an accumulator may know about an event: its place in the stream, its instant, its columns."""
+    """The part of an event that accumulators may read: its place in the stream, its instant, its columns."""
 
     @property
     def seq(self) -> int: ...
@@ -48,7 +48,7 @@ class Event(Protocol):
 
 
 NO_EVENT: Any = None
-"""Stands for the event where an aggregate does not look at it."""
+"""The event passed to an aggregate that does not read it."""
 
 
 class Accumulator(ABC):
@@ -58,20 +58,19 @@ class Accumulator(ABC):
 
     @abstractmethod
     def add(self, value: Any, event: Event) -> None:
-        """A value enters. Raises DataError for a value of a wrong type, leaving the state as it was."""
+        """Add a value. Raises DataError for a value of a wrong type; the state is then unchanged."""
 
     def check(self, value: Any) -> None:  # most aggregates take any value
-        """Raise the DataError that `add` would raise: several aggregates take an event in
-        together or not at all."""
+        """Raise the DataError that `add` would raise: several aggregates take an event together or not at
+        all."""
 
     def add_many(self, values: list[Any]) -> None:
-        """Add ints and floats (nothing else) of which no event need be known. Called where
-        `of_numbers` is defined."""
+        """Add ints and floats (nothing else) without their events. Called if `of_numbers` is defined."""
         for value in values:
             self.add(value, NO_EVENT)
 
     def remove(self, value: Any, event: Event) -> None:
-        """A value leaves; it was added before."""
+        """Remove a value that was added before."""
         raise AssertionError(f"{type(self).__name__} was not built for removal")
 
     @abstractmethod
@@ -79,16 +78,15 @@ class Accumulator(ABC):
         """The current value; None is NULL."""
 
     def merge(self, other: Accumulator) -> None:
-        """Take in the state of another accumulator of the same kind over later events (panes, cloud
-        partials)."""
+        """Add the state of another accumulator of the same kind over later events (panes, cloud partials)."""
         raise AssertionError(f"{type(self).__name__} cannot merge")
 
     def unmerge(self, other: Accumulator) -> None:
-        """Take out what was merged in before; for `invertible` definitions."""
+        """Remove the state of an accumulator that was merged before; for `invertible` definitions."""
         raise AssertionError(f"{type(self).__name__} cannot unmerge")
 
     def held(self) -> Iterable[Event]:
-        """The events the state refers to; whoever stores a snapshot stores these with it."""
+        """The events the state refers to; a snapshot is stored together with them."""
         return ()
 
     @abstractmethod
@@ -104,14 +102,14 @@ class Aggregate(Record):
     """The definition of an aggregate function.
 
     make        builds an accumulator for a way of leaving; constant parameters are passed after it.
-    ever        keeps what has left (firstever, countever …): `remove` is never called.
+    ever        keeps values that have left (firstever, countever …): `remove` is never called.
     needs_event the accumulator keeps events (minby, sorted, deduplicate): its result is an event or a list of events.
     whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
-    of_numbers  the result over a list of ints and floats, or None where the accumulator has to find it: what the fast
-                path uses (`bulk`). Only for aggregates that take any number, whatever the order, and merge.
+    of_numbers  the result over a list of ints and floats, or None to use the accumulator; for the fast
+                path (`bulk`). Only for aggregates that take any number, whatever the order, and merge.
     inline      the same as statements of a generated loop, for numbers that come and go (`sql.aggregates.inline`).
-    invertible  its accumulators can take out what was merged in (`unmerge`): panes need no second stack.
-    constants   how many trailing parameters are constants, given to `make` and not to `add`.
+    invertible  its accumulators can remove what was merged (`unmerge`): panes need no second stack.
+    constants   the number of trailing constant parameters, passed to `make` and not to `add`.
     examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
     """
 
@@ -141,7 +139,7 @@ _aggregates: dict[str, Aggregate] = {}
 
 
 def register(aggregate: Aggregate) -> Aggregate:
-    """Make an aggregate known under its name and aliases."""
+    """Register an aggregate under its name and aliases."""
     for word in (aggregate.name, *aggregate.aliases):
         assert word not in _aggregates, f"aggregate {word} is registered twice"
         _aggregates[word] = aggregate

@@ -1,6 +1,6 @@
 """The statistics of derived-value windows: uni, linest, correl, weighted_avg.
 
-They take values in and out and name their properties; they are no SQL functions. What is undefined is NaN,
+They add and remove values and name their properties; they are no SQL functions. An undefined property is NaN,
 not NULL. Values and pairs with a NULL in them do not count. Sums are exact: nothing cancels, and an empty
 window is empty.
 """
@@ -27,12 +27,12 @@ class Univariate:
         self.moments = Moments()
 
     def add(self, value: Any) -> None:
-        """A value enters; DataError for what is no number."""
+        """Add a value; DataError if it is no number."""
         if value is not None:
             self.moments.take(value, 1, "uni")
 
     def remove(self, value: Any) -> None:
-        """A value leaves."""
+        """Remove a value."""
         if value is not None:
             self.moments.take(value, -1, "uni")
 
@@ -69,18 +69,18 @@ class Regression:
         self.products = Power()
 
     def add(self, value: Any) -> None:
-        """A pair (x, y) enters; DataError for what is no number."""
+        """Add a pair (x, y); DataError if one is no number."""
         self._take(value, 1)
 
     def remove(self, value: Any) -> None:
-        """A pair leaves."""
+        """Remove a pair."""
         self._take(value, -1)
 
     def _take(self, value: Any, by: int) -> None:
         x, y = value
         if x is None or y is None:
             return
-        # Both are looked at before anything changes: an error leaves the state as it was.
+        # Both are checked before anything changes: an error leaves the state as it was.
         x_finite, y_finite = number(x, self.name), number(y, self.name)
         self.x.take(x, by, self.name)
         self.y.take(y, by, self.name)
@@ -110,7 +110,7 @@ class Regression:
         return to_float(product << square_shift, square << product_shift) if square else NAN
 
     def intercept(self) -> float:
-        """Where the line meets x = 0."""
+        """The y at x = 0."""
         return self.y.mean() - self.slope() * self.x.mean()
 
     def correlation(self) -> float:
@@ -186,11 +186,11 @@ class WeightedMean:
         self.sums = WeightedAverage()
 
     def add(self, value: Any) -> None:
-        """A pair (x, w) enters; DataError for what is no number."""
+        """Add a pair (x, w); DataError if one is no number."""
         self.sums.add(value, _NOWHERE)
 
     def remove(self, value: Any) -> None:
-        """A pair leaves."""
+        """Remove a pair."""
         self.sums.remove(value, _NOWHERE)
 
     def properties(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Aggregates over many numbers at once, with the C built-ins: what the fast path folds
-its pending values with.
+"""Aggregates over many numbers at once, with the C built-ins; the fast path folds its pending values with
+them.
 
-The values are lists of ints and floats: no NULL, no boolean, no text. Every function gives exactly what the
-accumulator of the same name gives after adding the values one by one; where a built-in cannot promise that
-(NaN, infinities, whole numbers too large for a float), the accumulator does the work.
+The values are lists of ints and floats: no NULL, no boolean, no text. Every function returns exactly the
+result of the accumulator of the same name after adding the values one by one; if a built-in cannot promise
+that (NaN, infinities, whole numbers too large for a float), the accumulator does the work.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ EXACT_MAX = 2**53
 
 
 def expansion(values: Numbers) -> tuple[float, ...] | None:
-    """Floats whose exact sum is that of `values`, each what rounding the sum of those before left over.
+    """Floats whose exact sum is that of `values`: the rounded sum, then the remainder of each rounding.
 
-    `fsum` rounds the exact sum once. What it rounded away is the exact sum of the values less that result,
-    and so on until nothing is left, usually after one or two steps. None where floats cannot say it, or only
-    by very many of them.
+    `fsum` rounds the exact sum once. Its remainder is the exact sum of the values less that result, and so on
+    until it is 0, usually after one or two steps. None if floats cannot represent the sum, or only by very
+    many of them.
 
     >>> expansion([0.1, 0.2, 0.3])
     (0.6, 2.7755575615628914e-17)
@@ -65,7 +65,7 @@ def mean(values: Numbers) -> float | None:
 
 
 def has_nan(values: Numbers) -> bool:
-    """Whether NaN is among the values, or may be: a NaN makes the plain sum NaN, and so do opposite
+    """True if NaN is among the values, or may be: a NaN makes the plain sum NaN, and so do opposite
     infinities."""
     try:
         plain = sum(values)

@@ -31,7 +31,7 @@ def criteria(value: Any) -> Criteria:
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
-    """The criteria of an event one by one."""
+    """The criteria of an event as a tuple."""
     return value if value.__class__ is tuple else (value,)
 
 
@@ -57,7 +57,7 @@ Entry = tuple[Criteria, Event, Any]
 
 
 class KeptEvent(Accumulator):
-    """The best event so far; nothing leaves."""
+    """The best event so far; for values that never leave."""
 
     __slots__ = ("best", "largest")
 
@@ -94,7 +94,7 @@ class KeptEvent(Accumulator):
 
 
 class QueuedEvents(Accumulator):
-    """Events leave in the order they came: only those that no later one beats are kept, best first."""
+    """The best event, for a FIFO: only events that no later one beats are kept, best first."""
 
     __slots__ = ("largest", "queue")
 
@@ -169,7 +169,7 @@ class Sorted(Accumulator):
 
 
 class SortedBest(Sorted):
-    """The first event by (criteria, arrival) where events leave in any order."""
+    """The first event by (criteria, arrival) if events leave in any order."""
 
     __slots__ = ("largest",)
 
@@ -186,7 +186,7 @@ class SortedBest(Sorted):
             self.entries.remove(self._entry(value, event))
 
     def _entry(self, value: Any, event: Event) -> tuple[Any, ...]:
-        # The largest, too, stands first, before later ones with the same criteria.
+        # The largest is also the earliest of those with the same criteria.
         key = criteria(value)
         return (Descending(key) if self.largest else key, event.seq, event, _parts(value))
 

@@ -1,4 +1,4 @@
-"""firstever, lastever, countever and leaving: what is remembered of events that have left.
+"""firstever, lastever, countever and leaving: results that include events that have left.
 
 minever and maxever stand beside min and max, minbyever and maxbyever beside minby and maxby.
 """
@@ -16,7 +16,7 @@ from sql.types import Type
 
 
 class Leaving(Accumulator):
-    """Whether anything has left yet."""
+    """True once a value has left."""
 
     __slots__ = ("left",)
 

@@ -1,9 +1,9 @@
 """Exact sums of floats and integers together.
 
 Every finite float is a whole number over a power of two, so a sum of floats is one Python integer and one
-exponent. It has no rounding, hence no drift, no cancellation and no order: what is added and removed is gone
-without trace, panes merge to what one pass would give, and an empty sum is 0. Rounding happens once, when a
-result is asked for.
+exponent. It has no rounding, hence no drift, no cancellation and no order: a value that is added and removed
+leaves no trace, merged panes equal one pass, and an empty sum is 0. Rounding happens once, when a result is
+computed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def to_float(numerator: int, denominator: int = 1) -> float:
 
 
 def root(numerator: int, denominator: int) -> float:
-    """The square root of a quotient >= 0, also where the quotient itself is no float any more."""
+    """The square root of a quotient >= 0, also if the quotient itself is beyond the floats."""
     squared = to_float(numerator, denominator)
     if 1e-290 < squared < 1e290 or numerator == 0:
         return math.sqrt(squared)
@@ -42,7 +42,7 @@ def root(numerator: int, denominator: int) -> float:
 
 
 def number(value: Any, name: str) -> bool:
-    """Whether the value is a finite number; False for NaN and infinities; anything else raises DataError."""
+    """True if the value is a finite number; False for NaN and infinities; anything else raises DataError."""
     if value.__class__ is float:
         return math.isfinite(value)
     if value.__class__ is int:
@@ -51,13 +51,13 @@ def number(value: Any, name: str) -> bool:
 
 
 def check_number(value: Any, name: str) -> None:
-    """Raise the DataError of an aggregate of numbers for what is neither a number nor NULL."""
+    """Raise the DataError of an aggregate of numbers unless the value is a number or NULL."""
     if value.__class__ is not float and value.__class__ is not int and value is not None:
         raise DataError(f"{name} takes numbers, not {describe(value)}")
 
 
 class Nonfinite:
-    """How many NaN, +infinity and -infinity are among the values: they count only while they are there."""
+    """The numbers of NaN, +infinity and -infinity among the present values."""
 
     __slots__ = ("minus", "nan", "plus")
 
@@ -76,7 +76,7 @@ class Nonfinite:
             self.minus += by
 
     def merge(self, other: Nonfinite, by: int = 1) -> None:
-        """Take in (`by` 1) or take out (`by` -1) the counts of another."""
+        """Add (`by` 1) or remove (`by` -1) the counts of another."""
         self.nan += by * other.nan
         self.plus += by * other.plus
         self.minus += by * other.minus
@@ -85,7 +85,7 @@ class Nonfinite:
         return bool(self.nan or self.plus or self.minus)
 
     def total(self) -> float:
-        """What a sum is while at least one of these is in it."""
+        """The value of a sum while at least one of these is in it."""
         if self.nan or (self.plus and self.minus):
             return NAN
         return INFINITY if self.plus else -INFINITY
@@ -105,7 +105,7 @@ class Power:
         self.shift = shift
 
     def add(self, numerator: int, shift: int) -> None:
-        """Add `numerator / 2**shift`; a negative numerator takes away."""
+        """Add `numerator / 2**shift`; a negative numerator subtracts."""
         up = self.shift - shift
         if up < 0:
             self.numerator <<= -up

@@ -1,5 +1,5 @@
-"""min and max. What they keep depends on how values leave: the best one, a monotonic queue, or
-all of them in order."""
+"""min and max. Their state depends on the order in which values leave: the best one, a monotonic queue, or
+all values in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sql.types import Type, describe, ordered
 
 
 class Extreme(Accumulator):
-    """What all of them share: which values are admitted, and that NaN stands above every number.
+    """The common part of all: the check of values, and the order of NaN, which is above every number.
 
     Numbers and text can be ordered, but not with each other: a value of the other kind is an error as long as
     one of the first kind counts.
@@ -29,13 +29,13 @@ class Extreme(Accumulator):
 
     def __init__(self) -> None:
         self.count = 0
-        """How many values but NaN count."""
+        """The number of present values other than NULL and NaN."""
         self.nan = 0
         self.kind: type | None = None
         """The class of the values; float also for integers."""
 
     def _admit(self, value: Any) -> bool:
-        """Count the value; True if it is for the structure, False for NULL and NaN."""
+        """Count a value; True if the structure must keep it, False for NULL and NaN."""
         kind = value.__class__
         if kind is int:
             kind = float
@@ -61,7 +61,7 @@ class Extreme(Accumulator):
             raise DataError(f"min and max take numbers or text, not {describe(value)}")
 
     def _dismiss(self, value: Any) -> bool:
-        """Count a value out; True if it is in the structure."""
+        """Count a value that leaves; True if it is in the structure."""
         if value is None:
             return False
         if value != value:
@@ -84,7 +84,7 @@ class Extreme(Accumulator):
 
 
 class Kept(Extreme):
-    """The best value so far; nothing leaves."""
+    """The best value so far; for values that never leave."""
 
     __slots__ = ("best", "largest")
 
@@ -128,7 +128,7 @@ class Kept(Extreme):
 
 
 class Queued(Extreme):
-    """Values leave in the order they came: only those that no later one beats are kept, best first."""
+    """The extreme, for a FIFO: only values that no later one beats are kept, best first."""
 
     __slots__ = ("largest", "queue")
 
@@ -177,7 +177,7 @@ class Queued(Extreme):
 
 
 class Ranked(Extreme):
-    """Values leave in any order: all are kept, sorted."""
+    """The extreme, for values that leave in any order: all are kept, sorted."""
 
     __slots__ = ("largest", "values")
 

@@ -1,9 +1,9 @@
-"""Aggregates as statements of a generated loop: what the accumulators do where values come and go.
+"""Aggregates as statements of a generated loop: inline versions of the accumulators for values that leave.
 
 Only for plain numbers: ints and floats that are a whole multiple of a unit, 2**-52 at first, 2**-100 at the
 finest (71.53 is one, NaN and 1e-200 are not). Then a running sum is one Python integer, `total`, exact and
-free of drift like the accumulator's. Whatever else comes is left to the accumulators. Each text may use the
-names of `INLINE_NAMES`; property tests hold it to the accumulator of its name.
+free of drift like the accumulator's. All other values are left to the accumulators. Each text may use the
+names of `INLINE_NAMES`; property tests compare it with the accumulator of its name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 SHIFTS = (52, 100)
-"""The unit is 2**-shift. With the first, sums have few digits and floats become integers by a shorter way."""
+"""The unit is 2**-shift. With the first, sums have few digits and floats convert to integers faster."""
 
 INLINE_NAMES = {
     "value": "the value that enters, a plain number",
@@ -29,11 +29,11 @@ INLINE_NAMES = {
 
 
 QUEUES = ("low", "high")
-"""Which of the names kept are queues; the others are numbers."""
+"""The names that are queues; the other names of the state are numbers."""
 
 
 class Inline(NamedTuple):
-    """Statements that keep an aggregate, and its result; `state` are the names it keeps, of those in
+    """Statements that maintain an aggregate, and its result; `state` are the names it uses, of those in
     `INLINE_NAMES`.
 
     An entry of `add` and `remove` is a whole statement, of one line or more.
@@ -46,17 +46,17 @@ class Inline(NamedTuple):
 
     @property
     def is_scaled(self) -> bool:
-        """Whether it keeps the exact sum."""
+        """True if the state contains the exact sum."""
         return "total" in self.state
 
     @property
     def reads_left(self) -> bool:
-        """Whether the value that leaves has to be known as it was."""
+        """True if `remove` reads the original value that leaves."""
         return any("{left}" in statement for statement in self.remove)
 
     @property
     def is_in_order(self) -> bool:
-        """Whether it holds only where the oldest value leaves first."""
+        """True if the statements are valid only where the oldest value leaves first."""
         return any(name in QUEUES for name in self.state)
 
 
@@ -86,5 +86,5 @@ MAX = _queue("high", "<")
 
 
 def lines(statements: Iterable[str]) -> list[str]:
-    """The lines of the statements of several aggregates, what they share only once."""
+    """The lines of the statements of several aggregates; shared statements appear once."""
     return [line for statement in dict.fromkeys(statements) for line in statement.split("\n")]

@@ -1,5 +1,5 @@
-"""Variance and standard deviation from exact sums of x and x²: nothing cancels and
-everything can be taken back.
+"""Variance and standard deviation from exact sums of x and x²: nothing cancels, and every value can be
+removed.
 
 `stddev` is the sample's, as in EPL. eKuiper calls the population's `stddev` and the sample's `stddevs`: in
 rules with an eKuiper window the binder takes `stddev_pop` for that name. `var` is the population's: only
@@ -19,19 +19,19 @@ from sql.types import Type
 
 
 class Moments:
-    """Count, sum and sum of squares of numbers, exactly. NaN and infinities are counted apart."""
+    """The exact count, sum and sum of squares of numbers. NaN and infinities are counted apart."""
 
     __slots__ = ("count", "nonfinite", "squares", "sum")
 
     def __init__(self) -> None:
         self.count = 0
-        """All values, also those that are not finite."""
+        """The number of all values, also those that are not finite."""
         self.nonfinite = Nonfinite()
         self.sum = Power()
         self.squares = Power()
 
     def take(self, value: float, by: int, name: str) -> None:
-        """Add (`by` 1) or remove (`by` -1) a value; DataError for what is no number."""
+        """Add (`by` 1) or remove (`by` -1) a value; DataError if it is no number."""
         finite = number(value, name)
         self.count += by
         if not finite:
@@ -67,7 +67,7 @@ class Moments:
         return square, self.count * (self.count - sample) << shift
 
     def spreads(self) -> tuple[float, float, float]:
-        """The sample's variance and standard deviation and the population's standard deviation; NaN where
+        """The sample's variance and standard deviation and the population's standard deviation; NaN if
         undefined."""
         if not self.count or self.nonfinite:
             return NAN, NAN, NAN
@@ -85,7 +85,7 @@ class Moments:
         return self.count * self.squares.at(shift) - squared, shift
 
     def merge(self, other: Moments) -> None:
-        """Take in the values of another."""
+        """Add the values of another."""
         self.count += other.count
         self.nonfinite.merge(other.nonfinite)
         self.sum.merge(other.sum)

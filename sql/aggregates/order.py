@@ -21,7 +21,7 @@ from sql.types import Type, describe
 
 
 class Head(Accumulator):
-    """The value at an index from the first, when nothing leaves: only the first few are kept."""
+    """The value at an index from the first, if values never leave: only the first few are kept."""
 
     __slots__ = ("default", "index", "values")
 
@@ -49,8 +49,7 @@ class Head(Accumulator):
 
 
 class Tail(Accumulator):
-    """The value at an index from the last, when values leave in order or not at all: only
-    the last few are kept."""
+    """The value at an index from the last, if values leave in order or never: only the last few are kept."""
 
     __slots__ = ("count", "default", "index", "values")
 
@@ -86,7 +85,7 @@ class Tail(Accumulator):
 
 
 class Ordered(Accumulator):
-    """What keeps all values in order of arrival; subclasses say what comes of them."""
+    """The base of aggregates that keep all values in order of arrival; subclasses compute the result."""
 
     __slots__ = ("values",)
 
@@ -135,7 +134,7 @@ class Collect(Ordered):
 
 
 def _columns(value: Any) -> dict[str, Any]:
-    """An object, or a whole row of any shape, as columns; DataError for what is neither."""
+    """An object, or a whole row of any shape, as columns; DataError for other values."""
     if is_row(value):
         return as_dict(value)
     raise DataError(f"merge_agg takes objects, not {describe(value)}")
@@ -166,7 +165,7 @@ class MergeObjects(Ordered):
 
 
 class MergedObject(Accumulator):
-    """The same when nothing leaves: one object is enough."""
+    """All objects merged into one, if values never leave: one object is enough."""
 
     __slots__ = ("merged",)
 
@@ -214,8 +213,8 @@ def make_last(removal: Removal, index: Any = 0, default: Any = None) -> Accumula
 
 
 def make_lot_nth(removal: Removal, index: Any, default: Any = None) -> Accumulator:
-    """The accumulator of nth(x, index) in stream queries; `default` is the result where
-    there is no such item."""
+    """The accumulator of nth(x, index) in stream queries; `default` is the result if there is no such
+    item."""
     if index.__class__ is not int:
         raise ValueError(f"the index of nth() is a whole number, not {index!r}")
     return make_first(removal, index, default) if index >= 0 else make_last(removal, -1 - index, default)

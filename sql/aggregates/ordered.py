@@ -1,4 +1,4 @@
-"""A sorted list that may hold equal values, for what leaves in any order: O(√n) moves per change, no tree."""
+"""A sorted list that may hold equal values, with removal in any order: O(√n) moves per change, no tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OrderedMultiset:
         self._blocks = [ordered[at : at + BLOCK_MAX // 2] for at in range(0, self.count, BLOCK_MAX // 2)]
         self._highest = [block[-1] for block in self._blocks]
         self._derived: list[Any] = [None] * len(self._blocks)
-        """Per block whatever a subclass computed from it; None again as soon as the block changes."""
+        """The results that a subclass computed per block; None again as soon as the block changes."""
 
     def __len__(self) -> int:
         return self.count
@@ -31,7 +31,7 @@ class OrderedMultiset:
             yield from block
 
     def add(self, value: Any) -> None:
-        """Put a value in its place."""
+        """Insert a value in its place."""
         self.count += 1
         if not self._blocks:
             self._blocks.append([value])
@@ -50,7 +50,7 @@ class OrderedMultiset:
             self._derived.insert(index, None)
 
     def remove(self, value: Any) -> Any:
-        """Take out one value equal to `value` and return it; KeyError when there is none."""
+        """Remove one value equal to `value` and return it; KeyError if there is none."""
         index = bisect_left(self._highest, value)
         block = self._blocks[index] if index < len(self._blocks) else []
         place = bisect_left(block, value)
@@ -76,9 +76,9 @@ class OrderedMultiset:
         raise AssertionError("the count is the sum of the blocks' lengths")
 
     def lowest(self) -> Any:
-        """The first value; IndexError when there is none."""
+        """The first value; IndexError if there is none."""
         return self._blocks[0][0]
 
     def highest(self) -> Any:
-        """The last value; IndexError when there is none."""
+        """The last value; IndexError if there is none."""
         return self._highest[-1]

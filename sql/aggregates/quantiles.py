@@ -1,4 +1,4 @@
-"""median, percentiles and the mean absolute deviation: what needs the values in order."""
+"""median, percentiles and the mean absolute deviation: aggregates that need the values in order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Ordered(Accumulator):
 
 
 class Quantile(Ordered):
-    """A place in the order of the numbers; NULLs and NaN have none and are left out."""
+    """The value at a place in the order of the numbers; NULLs and NaN are left out."""
 
     __slots__ = ("fraction",)
 
@@ -62,7 +62,7 @@ class Quantile(Ordered):
             self.values.remove(value)
 
     def result(self) -> Any:
-        """Interpolated between the two values around the place."""
+        """The interpolation between the two values around the place."""
         count = self.values.count
         if not count:
             return None
@@ -99,7 +99,7 @@ class NearestRank(Quantile):
 def _fraction(value: Any, name: str) -> Fraction:
     if value.__class__ not in (int, float) or not 0 <= value <= 1:
         raise ValueError(f"{name}() takes a constant from 0 to 1, not {value!r}")
-    # By its text: 0.1 means a tenth exactly, so that the tenth of 30 values is the third.
+    # From its text: 0.1 means a tenth exactly, so that the tenth of 30 values is the third.
     return Fraction(str(value))
 
 
@@ -119,7 +119,7 @@ def _between(low: float, high: float, part: Fraction) -> float:
 
 
 class Summed(OrderedMultiset):
-    """Finite numbers in order that know the exact sum of all, and of those up to a bound."""
+    """Finite numbers in order, with the exact sums of all and of those up to a bound."""
 
     __slots__ = ("total",)
 
@@ -140,8 +140,8 @@ class Summed(OrderedMultiset):
         return found
 
     def up_to(self, bound: Fraction) -> tuple[int, Power]:
-        """How many values are <= `bound`, and their sum: a block's sum is computed anew
-        only after it changed."""
+        """The number of values <= `bound`, and their sum: a block's sum is computed anew only after it
+        changed."""
         count, total = 0, Power()
         for index, block in enumerate(self._blocks):
             if block[-1] > bound:

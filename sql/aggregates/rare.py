@@ -1,8 +1,9 @@
-"""Values that the inline statements of an aggregate do not take: they are kept beside, in an accumulator.
+"""Values that the inline statements of an aggregate cannot handle: an accumulator beside keeps them.
 
 Inline sums count in units of 2**-64 and inline extremes compare numbers. A float finer than the unit, NaN, an
-infinity, or text for min and max is rare: generated code carries it as a tuple of one and hands it to the
-functions below. Which way a value goes depends on the value alone, so it leaves the same way as it came.
+infinity, or text for min and max is rare: generated code carries it as a tuple of one and passes it to the
+functions below. The value alone decides whether it is rare, so it is removed by the same functions that added
+it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Rare = tuple[Any]
 """A rare value."""
 
 UNIT_SHIFT = 64
-"""Inline sums count in units of 2**-UNIT_SHIFT."""
+"""The exponent of the unit of inline sums, 2**-UNIT_SHIFT."""
 
 
 def sum_entered(rest: Sum | None, value: Rare) -> Sum:
@@ -57,7 +58,7 @@ def _together(whole: Any, rest: Sum, total: int, floats: int, count: int) -> Any
 
 
 def check_extreme(queues: tuple[deque[Any], ...], rest: Accumulator | None, value: Any) -> None:
-    """Raise the DataError of a value that cannot be ordered among those that are there."""
+    """Raise the DataError of a value that cannot be ordered among the present ones."""
     if rest is not None:
         rest.check(value[0] if value.__class__ is tuple else value)
     elif value.__class__ is tuple:

@@ -17,10 +17,10 @@ from sql.types import Type, describe
 
 
 class ArrivalRate(Accumulator):
-    """Arrivals in the last so many seconds, per second, seen at the newest arrival; NULL
-    until one has left the span.
+    """The arrivals per second in a span that ends at the newest arrival; NULL until an arrival has left the
+    span.
 
-    It keeps the arrival times of the span itself, whatever window the statement has.
+    It keeps the arrival times of the span itself, independent of the statement's window.
     """
 
     __slots__ = ("left", "span_ms", "times_ms")

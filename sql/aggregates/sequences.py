@@ -1,4 +1,4 @@
-"""Values in the order they came: the structure under first, last, collect and their relatives."""
+"""Values in the order they came: the data structure of first, last, collect and their relatives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Arrivals(Protocol):
 
 
 class Queue:
-    """Values leave in the order they came, or not at all."""
+    """A queue for values that leave in the order they came, or never."""
 
     __slots__ = ("values",)
 
@@ -38,11 +38,11 @@ class Queue:
         return iter(self.values)
 
     def add(self, value: Any, event: Event) -> None:
-        """Put a value at the end."""
+        """Append a value."""
         self.values.append(value)
 
     def remove(self, value: Any, event: Event) -> None:
-        """Take the oldest value out."""
+        """Remove the oldest value."""
         self.values.popleft()
 
     def at(self, index: int) -> Any:
@@ -50,7 +50,7 @@ class Queue:
         return self.values[index]
 
     def extend(self, other: Queue) -> None:
-        """Put the values of another at the end."""
+        """Append the values of another."""
         self.values.extend(other.values)
 
     def snapshot(self) -> Any:
@@ -61,13 +61,13 @@ class Queue:
 
 
 class Scattered:
-    """Values leave in any order: they are marked as gone, and swept out at the ends, or once they prevail."""
+    """A list for removal in any order: gone values are marked, dropped at the ends or once they prevail."""
 
     __slots__ = ("entries", "places")
 
     def __init__(self) -> None:
         self.entries: deque[list[Any]] = deque()
-        """[value, still there], in order of arrival; the first and the last are always there."""
+        """[value, present], in order of arrival; the first and the last are always present."""
         self.places: dict[int, list[Any]] = {}
         """An event's seq -> its entry."""
 
@@ -78,13 +78,13 @@ class Scattered:
         return (value for value, there in self.entries if there)
 
     def add(self, value: Any, event: Event) -> None:
-        """Put a value at the end."""
+        """Append a value."""
         entry = [value, True]
         self.entries.append(entry)
         self.places[event.seq] = entry
 
     def remove(self, value: Any, event: Event) -> None:
-        """Take out the value that came with this event."""
+        """Remove the value that came with this event."""
         entry = self.places.pop(event.seq)
         entry[0], entry[1] = None, False
         entries = self.entries
@@ -108,7 +108,7 @@ class Scattered:
         raise AssertionError("as many entries are there as there are places")
 
     def extend(self, other: Scattered) -> None:
-        """Put the values of another at the end."""
+        """Append the values of another."""
         self.entries.extend(other.entries)
         self.places.update(other.places)
 
@@ -121,5 +121,5 @@ class Scattered:
 
 
 def arrivals(removal: Removal) -> Arrivals:
-    """The structure for a way of leaving."""
+    """The data structure for a way of leaving."""
     return Scattered() if removal is Removal.ANY else Queue()

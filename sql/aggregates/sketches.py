@@ -1,8 +1,8 @@
-"""Sketches: what distinct counts, percentiles and top values of many gateways merge from.
+"""Sketches, from which distinct counts, percentiles and top values of many gateways merge.
 
 The results are bytes in the formats of Apache DataSketches, which Spark's functions of the same names read.
-The state holds the values themselves, each with its number, so that values leave as well as they come, and
-equal values give equal bytes in whatever order: a sketch is made when the result is asked for.
+The state holds the values themselves, each with its number, so that values can leave, and equal values give
+equal bytes in any order: a sketch is made when the result is computed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from sql.types import Type, describe
 INT64 = range(-(2**63), 2**63)
 
 THETA_LG_K = 12
-"""A theta sketch keeps 2^12 hashes: it is exact up to so many values, beyond within 1.6 %
-(one standard error)."""
+"""A theta sketch keeps 2^12 hashes: it is exact up to that number of values, beyond it within 1.6 % (one
+standard error)."""
 KLL_K = 200
 """A KLL sketch of one window is exact up to 200 values; ranks of more are within 1 %, merged within 1.65 %."""
 TOP_LG_SIZE = 10
 TOP_ITEMS_MAX = (1 << TOP_LG_SIZE) * 3 // 4
-"""A sketch of top values holds so many; beyond, the rarest leave."""
+"""The most values in a sketch of top values; beyond, the rarest are dropped."""
 
 
 class Counted(Accumulator):
-    """Values and how often each is there; the result is a sketch of them, NULL over nothing."""
+    """Values with their numbers; the result is a sketch of them, NULL over nothing."""
 
     __slots__ = ("counts", "name", "sketch", "spelling")
 
@@ -101,12 +101,12 @@ class Ranked(Ordered):
 
 
 def _is_there(value: Any) -> bool:
-    """Whether a value is neither NULL nor NaN."""
+    """True if a value is neither NULL nor NaN."""
     return value is not None and bool(value == value)
 
 
 def _real(value: Any) -> float | None:
-    """A finite number as a float; None of NULL and NaN."""
+    """A finite number as a float; None for NULL and NaN."""
     check_number(value, "kll_sketch")
     if not _is_there(value):
         return None
@@ -120,7 +120,7 @@ def _real(value: Any) -> float | None:
 
 
 def _identity(value: Any, name: str) -> int | float | str:
-    """A value as it is hashed: equal numbers are one, whatever their type."""
+    """A value in the form that is hashed: equal numbers are one, whatever their type."""
     kind = value.__class__
     if kind is float and value.is_integer() and int(value) in INT64:
         return int(value)
@@ -135,7 +135,7 @@ def _item(value: Any, name: str) -> str:
     return str(_identity(value, name))
 
 
-# --- the bytes ----------------------------------------------------------------------------------------------
+# --- encoding -----------------------------------------------------------------------------------------------
 
 
 def theta(counts: dict[Any, int]) -> bytes:
@@ -152,7 +152,8 @@ def theta(counts: dict[Any, int]) -> bytes:
 def kll(values: Sequence[float]) -> bytes:
     """A KLL sketch (of doubles) of numbers in order, at least one.
 
-    Where there are more than `KLL_K`, each value of a level stands for 2^level neighbours: the one in their middle.
+    If there are more than `KLL_K`, each value of a level stands for 2^level neighbours: the one in their
+    middle.
     """
     count = len(values)
     if count == 1:
@@ -181,14 +182,14 @@ _KLL_SORTED, _KLL_SINGLE = 2, 4
 
 
 def _kll_capacity(levels: int) -> int:
-    """Items of a sketch with so many levels: the highest has k, each lower one two thirds, at least m."""
+    """The most items of a sketch of so many levels: k in the highest, two thirds in the next, at least m."""
     depths = range(levels)
     return sum(max(_KLL_M, ((2 * KLL_K << depth) // 3**depth + 1) // 2) for depth in depths)
 
 
 def top(counts: dict[Any, int]) -> bytes:
-    """A sketch of frequent items (text) of the values: the most frequent `TOP_ITEMS_MAX`; what counts less
-    than the first that is left out leaves, with the error noted."""
+    """A sketch of frequent items (text) of the values: the most frequent `TOP_ITEMS_MAX`; items with lower
+    counts than the first one left out are dropped, and the error is recorded."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     offset = ranked[TOP_ITEMS_MAX][1] if len(ranked) > TOP_ITEMS_MAX else 0
     kept = [(item.encode(), count - offset) for item, count in ranked[:TOP_ITEMS_MAX] if count > offset]

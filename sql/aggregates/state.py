@@ -18,14 +18,14 @@ _MARKS: dict[str, Callable[[str], Any]] = {
 
 
 def is_row(value: Any) -> bool:
-    """Whether a value is an object or a whole row, which may be a struct."""
+    """True if a value is an object or a whole row, which may be a struct."""
     return isinstance(value, dict) or hasattr(value, "__columns__") or hasattr(value, "__slots__")
 
 
 def encode(value: Any) -> Any:
-    """The value as plain data. What JSON cannot say becomes `{"$": kind, "of": text}`: NaN, infinities, large
-    integers (as hexadecimal text, which knows no limit of digits), bytes, tuples and objects that have a `$`
-    themselves. A whole row of another shape comes back as a dict.
+    """The value as plain data. A value that JSON cannot represent becomes `{"$": kind, "of": text}`: NaN,
+    infinities, large integers (as hexadecimal text, which knows no limit of digits), bytes, tuples and
+    objects that have a `$` themselves. A whole row of another shape comes back as a dict.
     """
     kind = value.__class__
     if kind is float:
@@ -50,7 +50,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(data: Any) -> Any:
-    """The value that `encode` made `data` of."""
+    """The value that `encode` was called with."""
     if data.__class__ is list:
         return [decode(item) for item in data]
     if data.__class__ is not dict:

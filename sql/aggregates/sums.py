@@ -15,7 +15,7 @@ from sql.types import Type
 
 
 class Count(Accumulator):
-    """How many values that are not NULL."""
+    """The number of values that are not NULL."""
 
     __slots__ = ("count",)
 
@@ -66,7 +66,7 @@ class LotCount(Count):
 
 
 class Sum(Accumulator):
-    """The exact sum: an integer while only integers are in it, else the float nearest to the true sum.
+    """The exact sum: an integer while it contains only integers, else the float nearest to the true sum.
 
     `numerator / 2**(bits - 1)` is the finite part, so that `bits` is the length of the denominator.
     """
@@ -114,7 +114,7 @@ class Sum(Accumulator):
         else:
             self.numerator -= value << (self.bits - 1)
         if not self.count:
-            # Empty: forget how fine the finest number was, which costs digits.
+            # Empty: reset the precision of the finest number, which costs digits.
             self.bits = 1
 
     def _add_rare(self, value: float, by: int) -> None:
@@ -144,7 +144,7 @@ class Sum(Accumulator):
         return self.total() if self.count else None
 
     def total(self) -> int | float:
-        """The sum, 0 when nothing is in it."""
+        """The sum, 0 over nothing."""
         if self.nonfinite:
             return self.nonfinite.total()
         if self.floats:
@@ -218,10 +218,10 @@ class LotSum(Sum):
 
 
 class WeightedAverage(Accumulator):
-    """The sum of x·w divided by the sum of w; NaN where the weights sum to 0, NULL over nothing.
+    """The sum of x·w divided by the sum of w; NaN if the weights sum to 0, NULL over nothing.
 
-    A pair with a NULL in it does not count. A pair with NaN or an infinity makes the
-    result NaN while it is there.
+    A pair with a NULL in it does not count. A pair with NaN or an infinity makes the result NaN while it is
+    present.
     """
 
     __slots__ = ("count", "nonfinite", "products", "weights")
@@ -248,7 +248,7 @@ class WeightedAverage(Accumulator):
         x, weight = value
         if x is None or weight is None:
             return
-        # Both are looked at before anything changes: an error leaves the state as it was.
+        # Both are checked before anything changes: an error leaves the state as it was.
         finite = [number(x, "a weighted average"), number(weight, "a weighted average")]
         self.count += by
         if not all(finite):
@@ -262,7 +262,7 @@ class WeightedAverage(Accumulator):
         return self.average() if self.count else None
 
     def average(self) -> float:
-        """The weighted average, NaN when it is undefined."""
+        """The weighted average, NaN if it is undefined."""
         if self.nonfinite or not self.weights.numerator:
             return float("nan")
         shift = max(self.products.shift, self.weights.shift)

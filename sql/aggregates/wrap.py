@@ -12,7 +12,7 @@ from sql.types import key_of
 
 
 class Place(Record):
-    """What is left of an event whose value still counts: its place in the stream."""
+    """An event without columns, for a value that still counts after its event has left."""
 
     seq: int
     time_ms: int
@@ -20,7 +20,7 @@ class Place(Record):
 
 
 class Distinct(Accumulator):
-    """Passes each distinct value on once: when it first comes, and again when its last occurrence leaves."""
+    """Pass distinct values on once: add a value at its first occurrence, remove it with the last."""
 
     __slots__ = ("counts", "inner")
 
@@ -76,23 +76,23 @@ class Distinct(Accumulator):
         self.counts = {}
         for count, data, seq, time_ms in state[1]:
             value = decode(data)
-            # The first event with this value may have left: only its place is needed to
-            # take the value out again.
+            # The first event with this value may have left: its place is enough to
+            # remove the value.
             self.counts[key_of(value)] = [count, value, Place(seq, time_ms)]
 
 
 def distinct(definition: Aggregate, removal: Removal, *constants: Any) -> Accumulator:
     """The accumulator of `aggregate(DISTINCT x)`.
 
-    A value leaves with its last occurrence, which is not the order in which values first came: what is inside
-    sees removals in any order.
+    A value leaves with its last occurrence, which is not the order in which values first came: the inner
+    accumulator needs removals in any order.
     """
     inside = removal if removal is Removal.NEVER else Removal.ANY
     return Distinct(definition.make(inside, *constants))
 
 
 class Filtered(Accumulator):
-    """Takes (value, condition) and passes the value on where the condition is true."""
+    """Take (value, condition) and pass the value on if the condition is true."""
 
     __slots__ = ("inner",)
 
@@ -129,7 +129,7 @@ class Filtered(Accumulator):
 
 
 class NotNull(Filtered):
-    """Passes values on that are not NULL, for accumulators that would keep a NULL."""
+    """Pass values on unless NULL, for accumulators that would keep a NULL."""
 
     __slots__ = ()
 
