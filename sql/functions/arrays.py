@@ -1,7 +1,7 @@
-"""Arrays: positions count from 0, from the end when negative. Arguments are never
-changed, results are new arrays.
+"""Arrays: positions count from 0, or from the end if negative. Arguments are never changed, results are new
+arrays.
 
-Elements are the same when they would be the same group key: 1 and 1.0 are, 1 and '1' and TRUE are not.
+Elements are equal if they are the same group key: 1 and 1.0 are, 1 and '1' and TRUE are not.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def array_create(*values: Any) -> list[Any] | None:
     examples=(("cardinality(array_create(1, 2))", 2), ("cardinality('abc')", 0), ("cardinality(NULL)", 0)),
 )
 def cardinality(value: Any) -> int:
-    """The number of elements; 0 for what is not an array."""
+    """The number of elements; 0 if the value is not an array."""
     return len(value) if isinstance(value, (list, tuple)) else 0
 
 
@@ -75,7 +75,7 @@ def array_cardinality(array: Array | None) -> int:
     ),
 )
 def element_at(collection: Any, index: Any) -> Any:
-    """The element of an array at an index, or of an object at a key; NULL where there is none."""
+    """The element of an array at an index, or of an object at a key; NULL if there is none."""
     if isinstance(collection, dict) and isinstance(index, str):
         return collection.get(index)
     if isinstance(collection, (list, tuple)) and index.__class__ is int:
@@ -98,7 +98,7 @@ def element_at(collection: Any, index: Any) -> Any:
     ),
 )
 def array_position(array: Array | None, value: Any) -> int:
-    """Where the value first is in the array, -1 if nowhere or the array is NULL."""
+    """The position of the first element equal to the value, -1 if there is none or the array is NULL."""
     key = key_of(value)
     return next((index for index, item in enumerate(array or ()) if key_of(item) == key), -1)
 
@@ -112,7 +112,7 @@ def array_position(array: Array | None, value: Any) -> int:
     examples=(("array_last_position(array_create('a', 'b', 'a'), 'a')", 2),),
 )
 def array_last_position(array: Array | None, value: Any) -> int:
-    """Where the value last is in the array, -1 if nowhere or the array is NULL."""
+    """The position of the last element equal to the value, -1 if there is none or the array is NULL."""
     key, array = key_of(value), array or ()
     return next((index for index in range(len(array) - 1, -1, -1) if key_of(array[index]) == key), -1)
 
@@ -126,7 +126,7 @@ def array_last_position(array: Array | None, value: Any) -> int:
     examples=(("array_contains(array_create(1, 2), 2)", True), ("array_contains(NULL, 2)", False)),
 )
 def array_contains(array: Array | None, value: Any) -> bool:
-    """Whether the value is an element; false for a NULL array."""
+    """True if the value is an element; false for a NULL array."""
     key = key_of(value)
     return array is not None and any(key_of(item) == key for item in array)
 
@@ -140,7 +140,7 @@ def array_contains(array: Array | None, value: Any) -> bool:
     examples=(("array_contains_any(array_create(1, 2), array_create(2, 3))", True),),
 )
 def array_contains_any(array: Array | None, other: Array | None) -> bool:
-    """Whether the arrays have an element in common; false if either is NULL."""
+    """True if the arrays have an element in common; false if either is NULL."""
     return array is not None and other is not None and not _keys(array).isdisjoint(map(key_of, other))
 
 
@@ -315,8 +315,8 @@ def array_flatten(array: Array) -> list[Any]:
           examples=(("array_join(array_create('a', 1), '-')", "a-1"),
                     ("array_join(parse_json('[1, null]'), ',', '?')", "1,?")))  # fmt: skip
 def array_join(array: Array, separator: str, null_text: str | None = None) -> str:
-    """The elements as one text with the separator between; NULLs are left out unless a
-    text is given for them."""
+    """The elements as one text with the separator between; NULLs are left out unless a text for them is an
+    argument."""
     texts = (null_text if item is None else as_text(item) for item in array)
     return separator.join(text for text in texts if text is not None)
 
@@ -341,7 +341,7 @@ def _of_one_argument(name: str) -> Function:
     ),
 )
 def array_map(context: Context, name: str, array: Array) -> list[Any]:
-    """The results of a built-in function of one argument, given by name, for each element."""
+    """The results of a built-in function of one argument, named by a text, for each element."""
     found = _of_one_argument(name)
     leading = (context,) if found.context else ()
     skips = found.nulls == "propagate"

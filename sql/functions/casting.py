@@ -1,5 +1,4 @@
-"""Conversion between types: what `cast(x, "type")` and `CAST(x AS type)` mean. What is
-impossible is an error."""
+"""Conversion between types: `cast(x, "type")` and `CAST(x AS type)`. An impossible conversion is an error."""
 
 from __future__ import annotations
 
@@ -85,7 +84,7 @@ def _to_bytes(value: Any) -> bytes:
 
 
 def from_base64(text: str) -> bytes:
-    """The bytes of a base64 text; a `DataError` for what is not base64."""
+    """The bytes of a base64 text; raises `DataError` if it is not base64."""
     from base64 import b64decode
 
     try:
@@ -105,7 +104,7 @@ _CONVERSIONS: dict[Type, Callable[[Any], Any]] = {
 
 
 def known_type(name: str) -> Type:
-    """The type called so; a `DataError` for an unknown one."""
+    """The type of this name; raises `DataError` for an unknown one."""
     found = type_named(name)
     if found is None:
         hint = (
@@ -134,6 +133,6 @@ def cast(context: Context, value: Any, type_name: str) -> Any:
     """The value as another type: bigint, float, string, boolean, datetime, bytea, or EPL's long, int, double.
 
     A float becomes a bigint by cutting its decimals; a datetime is epoch milliseconds; bytea is made from
-    base64 text. What is impossible is an error.
+    base64 text. An impossible conversion is an error.
     """
     return cast_value(value, known_type(type_name), context.zone)

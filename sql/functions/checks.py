@@ -1,7 +1,7 @@
 """Arguments at run time: the declared parameter types, checked in one place for every function.
 
-The binder refuses a wrong type it can see; on a stream without declared columns it sees none, so the same
-declaration is checked again against each value. Implementations may rely on it.
+The binder refuses wrong types that it knows; it knows none on a stream without declared columns, so the same
+declaration is checked against each value. Implementations may rely on it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _CLASSES: dict[Type, frozenset[type]] = {
 
 
 def checked(function: Function) -> Callable[..., Any]:
-    """The implementation behind a check of its arguments; the bare one where every parameter takes
-    anything."""
+    """The implementation behind a check of its arguments; the bare one if every parameter takes anything."""
     implementation = function.implementation
     also = {type(None)} if function.nulls == "pass" else set()
     classes = [_CLASSES[p.type] | also if p.type in _CLASSES else None for p in function.parameters]
@@ -48,7 +47,7 @@ def checked(function: Function) -> Callable[..., Any]:
 def _unary(
     function: Function, implementation: Callable[..., Any], allowed: frozenset[type]
 ) -> Callable[..., Any]:
-    """The common case of one argument, without a loop."""
+    """The check of one argument, the common case, without a loop."""
 
     def call(*arguments: Any) -> Any:
         if arguments and arguments[0].__class__ not in allowed:
@@ -86,7 +85,7 @@ def _general(
 
 
 def _fitted(function: Function, index: int, value: Any) -> Any:
-    """A value of a class that the parameter does not take, as its text where that is what it takes."""
+    """The text of a value whose class the parameter does not take, if `as_text` allows it; else an error."""
     if function.parameter(index).as_text and value.__class__ in (int, float, bool):
         return as_text(value)
     raise mismatch(function, index, value)
@@ -129,12 +128,12 @@ _REMEDIES = {
 
 
 def number_like_first(arguments: Sequence[Type]) -> Type:
-    """The numeric type of the first argument, NUMBER when it is not known."""
+    """The numeric type of the first argument, NUMBER if it is not known."""
     return arguments[0] if arguments and arguments[0].is_numeric else Type.NUMBER
 
 
 def number_of_all(arguments: Sequence[Type]) -> Type:
-    """INTEGER when all arguments are integers, FLOAT when one is a float, else NUMBER."""
+    """INTEGER if all arguments are integers, FLOAT if one is a float, else NUMBER."""
     if all(argument is Type.INTEGER for argument in arguments):
         return Type.INTEGER
     return Type.FLOAT if Type.FLOAT in arguments else Type.NUMBER

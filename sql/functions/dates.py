@@ -28,7 +28,7 @@ TIME = Parameter("time", Type.DATETIME)
 DIGITS = Parameter("digits", Type.INTEGER, optional=True)
 
 
-# --- the present --------------------------------------------------------------------------------------------
+# --- now ----------------------------------------------------------------------------------------------------
 
 
 @function(
@@ -41,7 +41,7 @@ DIGITS = Parameter("digits", Type.INTEGER, optional=True)
     examples=(("now()", "2024-01-02 03:04:05"), ("now(3)", "2024-01-02 03:04:05.678")),
 )
 def now_text(context: Context, digits: int = 0) -> str:
-    """The present as text `YYYY-MM-DD HH:mm:ss` in the rule's zone, with 0 to 6 fraction digits."""
+    """The current time as text `YYYY-MM-DD HH:mm:ss` in the rule's zone, with 0 to 6 fraction digits."""
     return as_text(now(context), digits)
 
 
@@ -76,7 +76,7 @@ def cur_time(context: Context, digits: int = 0) -> str:
     "tstamp", category="datetime", returns=Type.INTEGER, context=True, examples=(("tstamp()", 1704164645678),)
 )
 def tstamp(context: Context) -> int:
-    """The present in epoch milliseconds."""
+    """The current time in epoch milliseconds."""
     return context.now_ms
 
 
@@ -178,7 +178,7 @@ def date_calc(context: Context, value: Time, duration: str) -> str:
     ),
 )
 def date_diff(context: Context, start: Time, end: Time) -> int:
-    """The whole days from one time to another by the rule's calendar; negative when the second is earlier."""
+    """The whole days from one time to another by the rule's calendar; negative if the second is earlier."""
     first, last = (
         moment(value, context.zone).astimezone(context.zone).replace(tzinfo=None) for value in (start, end)
     )
@@ -265,6 +265,6 @@ def format_time(context: Context, value: Time, pattern: str) -> str:
 def convert_tz(context: Context, value: Time, zone: str = "UTC") -> str:
     """The time in another zone (an IANA name, `UTC` or `Local`), as RFC 3339 text that carries its offset.
 
-    UTC is `Z`; a fraction of a second stands there where there is one.
+    UTC is `Z`; the fraction of a second is included if there is one.
     """
     return rfc3339(moment(value, context.zone).astimezone(zone_named(zone, context.zone)))

@@ -10,7 +10,7 @@ from sql.types import Type, as_text, describe
 
 
 def octets(value: Any, caller: str) -> bytes:
-    """The bytes of a text (UTF-8) or of bytes; a `DataError` for anything else.
+    """The bytes of a text (UTF-8) or of bytes; raises `DataError` for anything else.
 
     >>> octets("ü", "md5")
     b'\\xc3\\xbc'
@@ -25,12 +25,12 @@ def octets(value: Any, caller: str) -> bytes:
 
 
 def not_a_number(value: Any) -> None:
-    """A `DataError` for a constant that is neither text nor bytes."""
+    """Raise `DataError` for a constant that is neither text nor bytes."""
     octets(value, "a function of text")
 
 
 def _hashed(value: Any, caller: str) -> bytes:
-    """As `octets`; a number or a boolean of the data counts as its text."""
+    """The bytes as from `octets`; a number or a boolean of the data counts as its text."""
     return octets(as_text(value) if value.__class__ in (int, float, bool) else value, caller)
 
 

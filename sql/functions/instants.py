@@ -1,8 +1,8 @@
 """Instants: epoch milliseconds inside the engine, text with a zone outside.
 
-A moment is an aware `datetime`, used only between reading an argument and writing a result. A text that says
-its offset keeps it, so that `format_time(convert_tz(t, 'Asia/Tokyo'), 'HH')` is an hour in Tokyo; numbers and
-other texts are read in the rule's zone. A local time that a clock change repeats means the first of the two
+A moment is an aware `datetime`, used only between reading an argument and writing a result. A text with an
+offset keeps it, so that `format_time(convert_tz(t, 'Asia/Tokyo'), 'HH')` is an hour in Tokyo; numbers and
+other texts are read in the rule's zone. A local time that a clock change repeats is the first of the two
 instants.
 """
 
@@ -21,7 +21,7 @@ MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augus
           "November", "December")  # fmt: skip
 
 Time = int | float | str
-"""What a datetime parameter takes: epoch milliseconds, or text."""
+"""The values that a datetime parameter takes: epoch milliseconds, or text."""
 
 
 def moment(value: Time, zone: tzinfo) -> datetime:
@@ -63,7 +63,7 @@ def instant_ms(value: Time, zone: tzinfo) -> int:
 
 
 def now(context: Context) -> datetime:
-    """The query's present in the rule's zone."""
+    """The time of the query in the rule's zone."""
     return moment(context.now_ms, context.zone)
 
 
@@ -84,8 +84,8 @@ def zone_named(name: str, local: tzinfo) -> tzinfo:
 
 
 def as_text(found: datetime, digits: int | None = None) -> str:
-    """`YYYY-MM-DD HH:mm:ss` with so many fraction digits (0 to 6); by default
-    milliseconds where there are any.
+    """`YYYY-MM-DD HH:mm:ss` with `digits` fraction digits (0 to 6); by default milliseconds if they are not
+    0.
 
     >>> as_text(moment(1678, UTC)), as_text(moment(1678, UTC), 1), as_text(moment(2000, UTC))
     ('1970-01-01 00:00:01.678', '1970-01-01 00:00:01.6', '1970-01-01 00:00:02')
@@ -99,7 +99,7 @@ def as_text(found: datetime, digits: int | None = None) -> str:
 
 
 def rfc3339(found: datetime) -> str:
-    """An RFC 3339 text with the shortest fraction, as JSON of eKuiper has it.
+    """An RFC 3339 text with the shortest fraction, like eKuiper's JSON.
 
     >>> rfc3339(moment(1500, UTC)), rfc3339(moment("2024-01-02T03:04:05+05:30", UTC))
     ('1970-01-01T00:00:01.5Z', '2024-01-02T03:04:05+05:30')

@@ -48,8 +48,7 @@ def to_json(value: Any) -> str:
     examples=(("parse_json('{\"a\": [1, 2.5]}')", {"a": [1, 2.5]}), ("parse_json('null')", None)),
 )
 def parse_json(text: str) -> Any:
-    """The value of a JSON text. Text that is not JSON is an error; of a key given
-    twice the last one counts."""
+    """The value of a JSON text. Text that is not JSON is an error; of a duplicate key the last one counts."""
     import json
 
     try:
@@ -101,7 +100,7 @@ def _children(value: Any) -> Any:
     ),
 )
 def json_path_exists(value: Any, path: str | None) -> bool:
-    """Whether the path leads to something, be it null; false if the value or the path is NULL."""
+    """True if the path leads to a value, also to null; false if the value or the path is NULL."""
     return value is not None and path is not None and any(True for _ in _find(value, path))
 
 
@@ -116,12 +115,12 @@ def json_path_exists(value: Any, path: str | None) -> bool:
     ),
 )
 def json_path_query(value: Any, path: str) -> Any:
-    """The value that a path leads to, NULL if there is none; what a path to several
-    places leads to as an array.
+    """The value that a path leads to, NULL if there is none; an array of all values for a path to several
+    places.
 
     JSON text is read as its value. `$` is the value itself, `.key` or `["key"]` a member, `[i]` an element
-    (from the end when negative). To several places lead `[a:b]`, a slice, `[*]` or `.*`, all members or
-    elements, `..key` at any depth, and `[? @.x > 1 && @.y == "a"]`, those that fit.
+    (from the end when negative). Paths to several places have `[a:b]`, a slice, `[*]` or `.*`, all members or
+    elements, `..key` at any depth, or `[? @.x > 1 && @.y == "a"]`, the elements that satisfy the condition.
     """
     found = list(_find(value, path))
     return found if _compiled(path).is_open else next(iter(found), None)

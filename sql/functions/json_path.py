@@ -1,9 +1,8 @@
 """A small JSON path: `$`, `.key`, `["key"]`, `[i]`, `[a:b]`, `[*]`, `.*`, `..key`, `[?
 @.x > 1 && @.y == "a"]`.
 
-A path compiles to a tuple of steps; each step turns one value into the values it leads to. What does not fit
-(a key of an array, a comparison of text with a number) leads nowhere instead of failing: a path asks, it does
-not demand.
+A path compiles to a tuple of steps; each step maps one value to the values it leads to. A step that does not
+fit (a key of an array, a comparison of text with a number) leads nowhere and is no error: a path is a search.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sql.types import key_of, type_of
 Step = Callable[[Any], Iterable[Any]]
 Condition = Callable[[Any], bool]
 Operand = Callable[[Any], tuple[Any, ...]]
-"""Gives the values it stands for, given the current element: none where a path leads nowhere."""
+"""The values of an operand, given the current element: none if a path leads nowhere."""
 
 
 class Path(Record):
@@ -29,15 +28,15 @@ class Path(Record):
 
     steps: tuple[Step, ...]
     is_open: bool = False
-    """Whether it may lead to several places: it holds a slice, `*`, `..` or a condition."""
+    """True if the path may lead to several places: it contains a slice, `*`, `..` or a condition."""
 
     def find(self, value: Any) -> Iterator[Any]:
-        """Everything the path leads to from `value`, in order."""
+        """All values that the path leads to from `value`, in order."""
         return _follow(value, self.steps)
 
 
 def compile_path(text: str) -> Path:
-    """Compile a path; a `DataError` names the position of what cannot be read.
+    """Compile a path; raises `DataError` with the position of an error.
 
     >>> list(compile_path("$.a[1]").find({"a": [1, 2]}))
     [2]
@@ -105,13 +104,13 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 
 
 class _Reader:
-    """A position in the path text that moves over what matches."""
+    """A reader of the path text, with its position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.is_open = False
-        """Whether the path being read may lead to several places so far."""
+        """True if the part of the path read so far may lead to several places."""
         self.depth = 0
 
     def take(self, pattern: str) -> str | None:

@@ -1,5 +1,4 @@
-"""The bounds on what a function may produce or take in: no event can make the gateway
-run out of memory or time.
+"""The bounds of arguments and results of functions: no event can make the gateway run out of memory or time.
 
 Each is reported with its name when an event meets it; such an event is an error event, the rule goes on.
 """
@@ -9,33 +8,33 @@ from __future__ import annotations
 from sql.errors import DataError
 
 ELEMENTS_MAX = 100_000
-"""Most elements of an array that `repeat` and `sequence` make."""
+"""The most elements of an array that `repeat` and `sequence` make."""
 
 TEXT_CHARACTERS_MAX = 1_000_000
-"""Longest text that `lpad`, `rpad`, `replace` and `regexp_replace` make."""
+"""The longest text that `lpad`, `rpad`, `replace` and `regexp_replace` make."""
 
 INTEGER_BITS_MAX = 1024
-"""Largest integer `power` makes: about 308 decimal digits, the range of a float."""
+"""The longest integer that `power` makes, in bits: about 308 decimal digits, the range of a float."""
 
 DECIMALS_MAX = 30
-"""Most decimals of `format`, `round` and `trunc`."""
+"""The most decimals of `format`, `round` and `trunc`."""
 
 JSON_DEPTH_MAX = 100
-"""Deepest nesting `parse_json` and `to_json` take."""
+"""The deepest nesting that `parse_json` and `to_json` take."""
 
 DECOMPRESSED_BYTES_MAX = 16 * 1024 * 1024
-"""Largest result of `decompress`: a small message must not unpack into all of the memory."""
+"""The largest result of `decompress`, in bytes: a small message must not unpack into all of the memory."""
 
 REGEX_STEPS_MAX = 100_000_000
-"""Most backtracking steps a pattern may need on a text, estimated from above, when google-re2 is not
+"""The most backtracking steps that a pattern may need on a text, estimated from above, if google-re2 is not
 installed."""
 
 CACHED_PATTERNS = 512
-"""Regular expressions, JSON paths and time patterns kept compiled, each kind apart."""
+"""The number of regular expressions, JSON paths and time patterns kept compiled, each kind apart."""
 
 
 def within(size: int, bound: int, name: str) -> int:
-    """`size`, or a `DataError` naming the bound it exceeds.
+    """`size`; raises `DataError` with the name of the bound that it exceeds.
 
     >>> within(3, 10, "ELEMENTS_MAX")
     3

@@ -20,7 +20,7 @@ PATTERN = Parameter("pattern", Type.STRING, check=compile_regex)
     examples=(("regexp_matches('pump-17', '[0-9]+$')", True), ("regexp_matches('pump', '^[0-9]')", False)),
 )
 def regexp_matches(text: str | None, pattern: str | None) -> bool:
-    """Whether the pattern matches somewhere in the text; false if either is NULL."""
+    """True if the pattern matches somewhere in the text; false if either is NULL."""
     return text is not None and pattern is not None and compile_regex(pattern).first(text) is not None
 
 
@@ -49,5 +49,5 @@ def regexp_replace(text: str, pattern: str, by: str) -> str:
     examples=(("regexp_substr('pump-17 on', '[0-9]+')", "17"), ("regexp_substr('pump', '[0-9]+')", "")),
 )
 def regexp_substr(text: str, pattern: str) -> str:
-    """The first match in the text; the empty text without one."""
+    """The first match in the text; the empty text if there is none."""
     return compile_regex(pattern).first(text) or ""

@@ -1,4 +1,4 @@
-"""Numbers: arithmetic, rounding, trigonometry, bits, bases. What lies outside a function's domain is NULL."""
+"""Numbers: arithmetic, rounding, trigonometry, bits, bases. A result outside the domain is NULL."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _real("sqrt", math.sqrt, "The square root; NULL for a negative number.", ("sqrt(
     examples=(("round(cot(radians(45)), 6)", 1.0),),
 )
 def cot(x: float) -> float:
-    """The cotangent of an angle in radians. An error where it is infinite."""
+    """The cotangent of an angle in radians. An error if it is infinite."""
     tangent = math.tan(x)
     if tangent == 0:
         raise DataError(f"cot() is infinite at {describe(x)}")
@@ -132,7 +132,7 @@ def sign(x: float) -> int:
     examples=(("mod(7, 3)", 1), ("mod(-7, 3)", -1), ("mod(7.5, 2)", 1.5), ("mod(1, 0)", None)),
 )
 def mod(x: float, y: float) -> float | None:
-    """The remainder of x / y with the sign of x; an integer for two integers, NULL when y is 0."""
+    """The remainder of x / y with the sign of x; an integer for two integers, NULL if y is 0."""
     if y == 0:
         return None
     if isinstance(x, int) and isinstance(y, int):
@@ -219,8 +219,8 @@ def floor(x: float) -> float:
     ),
 )
 def round_half_away(x: float, decimals: int = 0) -> float:
-    """x to so many decimals, half away from zero, as a float. Decimals are those of the
-    number as it is written."""
+    """x rounded to a number of decimals, half away from zero, as a float. Decimals are those of the shortest
+    decimal text."""
     if decimals:
         return _to_decimals(x, decimals, "ROUND_HALF_UP")
     size = abs(x)
@@ -236,7 +236,7 @@ def round_half_away(x: float, decimals: int = 0) -> float:
     examples=(("trunc(1.99)", 1.0), ("trunc(-1.28, 1)", -1.2), ("trunc(0.29, 2)", 0.29)),
 )
 def trunc(x: float, decimals: int = 0) -> float:
-    """x cut, not rounded, to so many decimals, as a float."""
+    """x cut, not rounded, to a number of decimals, as a float."""
     return _to_decimals(x, decimals, "ROUND_DOWN") if decimals else float(math.trunc(x))
 
 
@@ -300,7 +300,7 @@ def bitxor(a: int, b: int) -> int:
     "bitnot", category="math", returns=Type.INTEGER, parameters=(A_BITS,), examples=(("bitnot(6)", -7),)
 )
 def bitnot(a: int) -> int:
-    """All bits turned over (two's complement): -a - 1."""
+    """All bits inverted (two's complement): -a - 1."""
     return ~a
 
 
@@ -323,7 +323,7 @@ def conv(x: Any, from_base: int, to_base: int) -> str | None:
     """A whole number, as text or number, written in another base with capital letters; NULL for a base
     outside 2 to 36.
 
-    Of a text the leading digits count, and text without any is 0. With a negative `to_base` the result
+    The leading digits of a text count, and text without any is 0. With a negative `to_base` the result
     carries a sign; without, a negative number is shown as its 64-bit pattern.
     """
     base = abs(from_base)
@@ -339,7 +339,7 @@ def conv(x: Any, from_base: int, to_base: int) -> str | None:
 
 
 def _leading_number(text: str, base: int) -> int:
-    """The number that the digits at the beginning of a text are, after a sign; 0 without digits."""
+    """The number that a text begins with, after a sign; 0 without digits."""
     sign, unsigned = (text[:1], text[1:]) if text[:1] in ("+", "-") else ("", text)
     known = _DIGITS[:base]
     end = next((index for index, digit in enumerate(unsigned) if digit.upper() not in known), len(unsigned))

@@ -8,7 +8,7 @@ from sql.functions.registry import Parameter, function
 from sql.types import Type, describe
 
 Separators = tuple[str, str]
-"""What stands between thousands, and before the decimals."""
+"""The separator of thousands, and the decimal separator."""
 
 COMMA: Separators = (",", ".")
 POINT: Separators = (".", ",")
@@ -34,16 +34,16 @@ SEPARATORS = {
     for separators, locales in table.items()
     for locale in locales.split()
 }
-"""By locale; a region that is not named writes as its language does."""
+"""By locale; a region that is not listed uses the separators of its language."""
 
 _ARABIC_DIGITS = {ord("0") + digit: chr(0x0660 + digit) for digit in range(10)}
 _DIGITS = {"ar_IN": _ARABIC_DIGITS}
-"""Locales that write other digits than 0 to 9."""
+"""The digits of locales that write other digits than 0 to 9."""
 
 
 def known_locale(name: str) -> str:
-    """The locale as `SEPARATORS` names it: `de_AT`, or the language alone; a
-    `DataError` for an unknown one."""
+    """The locale as a key of `SEPARATORS`: `de_AT`, or the language alone; raises `DataError` for an unknown
+    one."""
     language, _, region = name.replace("-", "_").partition("_")
     regional = f"{language.lower()}_{region.upper()}"
     if regional in SEPARATORS:
@@ -55,7 +55,7 @@ def known_locale(name: str) -> str:
 
 
 def enough_decimals(decimals: int) -> None:
-    """A `DataError` for a number of decimals that cannot be."""
+    """Raise `DataError` for an impossible number of decimals."""
     if decimals < 0:
         raise DataError(f"format() takes decimals from 0, not {decimals}")
     within(decimals, DECIMALS_MAX, "DECIMALS_MAX")
@@ -68,10 +68,10 @@ def enough_decimals(decimals: int) -> None:
                     ("format(12332.2, 2, 'de_DE')", "12.332,20"),
                     ("format(12332.2, 2, 'de_CH')", "12\u2019332.20")))  # fmt: skip
 def format_number(x: float, decimals: int, locale: str | None = None) -> str:
-    """The number as text with so many decimals; with a locale such as `de_DE` its
-    thousands and decimal separators.
+    """The number as text with `decimals` decimals; with a locale such as `de_DE` its thousands and decimal
+    separators.
 
-    A number exactly between two is written as the even one: 0.5 as 0, 1.5 and 2.5 as 2.
+    A number exactly between two is rounded to the even one: 0.5 to 0, 1.5 and 2.5 to 2.
     """
     enough_decimals(decimals)
     from decimal import ROUND_HALF_EVEN, Context, Decimal

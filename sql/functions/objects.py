@@ -1,5 +1,4 @@
-"""Objects: keys keep the order in which they were put in. Arguments are never changed,
-results are new objects."""
+"""Objects: keys keep the order of insertion. Arguments are never changed, results are new objects."""
 
 from __future__ import annotations
 
@@ -130,7 +129,7 @@ def object_concat(*objects: Object | None) -> Object:
     ),
 )
 def erase(source: Object, *names: Any) -> Object:
-    """The object without these keys, given one by one or as an array."""
+    """The object without these keys: single texts, or one array of them."""
     unwanted = set(_names(names, "erase"))
     return {key: value for key, value in source.items() if key not in unwanted}
 
@@ -146,7 +145,7 @@ def erase(source: Object, *names: Any) -> Object:
     ),
 )
 def object_pick(source: Object, *names: Any) -> Object:
-    """The object with only these keys, given one by one or as an array; `a.b` picks `b` inside `a`."""
+    """The object with only these keys: single texts, or one array of them; `a.b` picks `b` inside `a`."""
     picked: Object = {}
     for name in _names(names, "object_pick"):
         if name in source:
@@ -157,13 +156,13 @@ def object_pick(source: Object, *names: Any) -> Object:
 
 
 def _pick_inside(source: Any, path: list[str], picked: Object) -> None:
-    """Copy the value at `path` into `picked`; nothing happens where the path leads nowhere."""
+    """Copy the value at `path` into `picked`; do nothing if the path leads nowhere."""
     for step in path[:-1]:
         source = source.get(step) if isinstance(source, dict) else None
     if not isinstance(source, dict) or path[-1] not in source:
         return
     for step in path[:-1]:
-        # A copy: what was picked whole before must not change in the event it came from.
+        # A copy: a value picked whole before must not change in the event it came from.
         picked[step] = dict(picked.get(step, {}))
         picked = picked[step]
     picked[path[-1]] = source[path[-1]]
@@ -201,7 +200,7 @@ def _key(name: Any, caller: str) -> str:
 
 
 def _names(names: tuple[Any, ...], caller: str) -> list[str]:
-    """The keys meant by `'a', 'b'` or by one array of them."""
+    """The keys as a list, from `'a', 'b'` or from one array of them."""
     if len(names) == 1 and isinstance(names[0], (list, tuple)):
         names = tuple(names[0])
     return [_key(name, caller) for name in names]

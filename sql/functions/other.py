@@ -1,4 +1,4 @@
-"""Choosing between values, and what a rule may know about itself."""
+"""Choice between values, and properties of the rule itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MORE = Parameter("more", variadic=True)
     examples=(("isnull(NULL)", True), ("isnull(0)", False)),
 )
 def isnull(x: Any) -> bool:
-    """Whether the value is NULL; the same as `x IS NULL`."""
+    """True if the value is NULL; the same as `x IS NULL`."""
     return x is None
 
 
@@ -124,7 +124,7 @@ def rule_id(context: Context) -> str:
     examples=(("rule_start()", 1704164640000),),
 )
 def rule_start(context: Context) -> int:
-    """When the rule was started, in epoch milliseconds."""
+    """The instant at which the rule was started, in epoch milliseconds."""
     return context.start_ms
 
 

@@ -1,5 +1,4 @@
-"""Functions a rule from elsewhere may use and penstock does not offer, each with the
-reason and the remedy."""
+"""Functions of other engines that penstock does not offer, each with the reason and the remedy."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Regular expressions in RE2 syntax, in a time that a pattern from a rule file cannot make explode.
+"""Regular expressions in RE2 syntax, in bounded time for any pattern of a rule file.
 
 With google-re2 (the `re2` extra) matching is linear in the text. Without it Python's backtracking engine
-runs, and each pattern is first measured: how many ways there are, at most, to match it against a text of n
+runs, and each pattern is first measured: the number of ways, at most, to match it against a text of n
 characters. Patterns whose number of ways is exponential (`(a+)+`, `(a|a)*`) are refused, and so are texts on
-which a pattern could take more than REGEX_STEPS_MAX steps. What RE2 cannot do (look-around, back-references)
-is refused by both, so that a rule does not depend on what is installed.
+which a pattern could take more than REGEX_STEPS_MAX steps. Constructs that RE2 lacks (look-around,
+back-references) are refused by both, so that a rule does not depend on what is installed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Ways(Record):
     bits: float = 0.0
 
     def fits(self, characters: int) -> bool:
-        """Whether a text of this length stays within REGEX_STEPS_MAX."""
+        """True if a text of this length stays within REGEX_STEPS_MAX."""
         return self.degree * log2(characters + 2) + self.bits <= log2(REGEX_STEPS_MAX)
 
 
@@ -92,7 +92,7 @@ class Regex(Record):
 
 @lru_cache(CACHED_PATTERNS)
 def compile_regex(source: str) -> Regex:
-    """Compile a pattern, cached; a `DataError` says what is wrong with it."""
+    """Compile a pattern, cached; raises `DataError` with the reason if it is invalid."""
     return _with_re2(source) or _with_backtracking(source)
 
 
@@ -130,7 +130,7 @@ def _with_backtracking(source: str) -> Regex:
 
 
 def _in_python_syntax(source: str) -> str:
-    """RE2's `$` and `\\z` match only at the very end of the text, which Python calls `\\Z`."""
+    """The pattern in Python's syntax: `$` and `\\z` of RE2 match only at the end of the text, like `\\Z`."""
     if re.match(r"\(\?[a-zA-Z]*m", source):
         return source
     inside_class = False
@@ -165,7 +165,7 @@ def _item_ways(op: str, argument: Any, source: str) -> Ways:
 
 
 def _branch_ways(branches: list[Any], source: str) -> Ways:
-    """One way only where the first characters tell the branches apart, else the sum."""
+    """The ways of the worst branch if the first characters distinguish the branches, else their sum."""
     inner = [_ways(branch, source) for branch in branches]
     degree = max(ways.degree for ways in inner)
     starts = {

@@ -1,5 +1,5 @@
-"""The scalar functions: one definition each, from which arity, types, NULL rule, manual page
-and example test derive.
+"""The scalar functions: one definition each, from which arity, types, NULL rule, manual page and example test
+are derived.
 
 To add a function write it in the file of its category:
 
@@ -10,8 +10,8 @@ To add a function write it in the file of its category:
         \"\"\"The text with n spaces put before it.\"\"\"
 
 Implementations get plain Python values (None, bool, int, float, str, bytes, list, dict, `datetime` never) of
-the declared parameter types (`checks` sees to it) and return such values. A wrong value raises `DataError`;
-TypeError, ValueError, OverflowError, ZeroDivisionError are taken for one.
+the declared parameter types (`checks` ensures it) and return such values. A wrong value raises `DataError`;
+TypeError, ValueError, OverflowError, ZeroDivisionError count as one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Parameter(Record):
     """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
 
     as_text     takes a number or a boolean of the data by its text, as eKuiper does; a literal is refused
-    constant    asks for a literal, so that it can be checked before the rule runs
-    check       raises `DataError` for a value it cannot be; where the argument is a literal, before the rule runs
+    constant    requires a literal, so that it can be checked before the rule runs
+    check       raises `DataError` for an invalid value; before the rule runs, if the argument is a literal
     """
 
     name: str
@@ -78,7 +78,7 @@ class Function(Record):
         return least, most
 
     def parameter(self, index: int) -> Parameter:
-        """The parameter that takes the argument at `index`; the last one when it is variadic."""
+        """The parameter that takes the argument at `index`; the last one if it is variadic."""
         if self.in_pairs:
             return self.parameters[index % 2]
         return self.parameters[min(index, len(self.parameters) - 1)]
@@ -89,8 +89,8 @@ class Function(Record):
 
 
 class Context:
-    """What a function may know beside its arguments. The runtime owns it; time is the
-    query's, never the wall's."""
+    """The inputs of a function beside its arguments. The runtime owns it; time is the query's, not the
+    system's."""
 
     __slots__ = ("now_ms", "partition", "properties", "random", "rule_id", "start_ms", "zone")
 
@@ -132,7 +132,7 @@ def function(name: str, **definition: Any) -> Callable[[Implementation], Impleme
 
 
 def define(found: Function) -> None:
-    """Make a function known, its arguments checked."""
+    """Register a function behind a check of its arguments."""
     found = replace(found, implementation=checked(found))
     for word in (found.name, *found.aliases):
         assert word not in _functions, f"function {word} is registered twice"
@@ -140,7 +140,7 @@ def define(found: Function) -> None:
 
 
 def forget(name: str) -> None:
-    """Forget a function; compiled rules keep what they have of it."""
+    """Remove a function from the registry; compiled rules keep their reference to it."""
     found = _functions[name]
     for word in (name, *found.aliases):
         del _functions[word]

@@ -197,7 +197,7 @@ def _padding(text: str, n: int, fill: str | None) -> str:
     examples=(("startswith('pump-1', 'pump')", True), ("startswith(NULL, 'a')", False)),
 )
 def startswith(text: str | None, part: str | None) -> bool:
-    """Whether the text begins with the part; false if either is NULL."""
+    """True if the text begins with the part; false if either is NULL."""
     return text is not None and part is not None and text.startswith(part)
 
 
@@ -211,7 +211,7 @@ def startswith(text: str | None, part: str | None) -> bool:
     examples=(("endswith('pump-1', '-1')", True), ("endswith('a', NULL)", False)),
 )
 def endswith(text: str | None, part: str | None) -> bool:
-    """Whether the text ends with the part; false if either is NULL."""
+    """True if the text ends with the part; false if either is NULL."""
     return text is not None and part is not None and text.endswith(part)
 
 
@@ -225,7 +225,7 @@ def endswith(text: str | None, part: str | None) -> bool:
     examples=(("indexof('abc', 'c')", 2), ("indexof('abc', 'x')", -1)),
 )
 def indexof(text: str | None, part: str | None) -> int:
-    """Where the part is first found in the text, from 0; -1 if it is not there or either is NULL."""
+    """The position of the part's first occurrence in the text, from 0; -1 if none or either is NULL."""
     return -1 if text is None or part is None else text.find(part)
 
 
@@ -251,7 +251,7 @@ def _length(length: int) -> None:
     examples=(("substring('abcdef', 2)", "cdef"), ("substring('abcdef', 2, 3)", "cde")),
 )
 def substring(text: str, start: int, length: int | None = None) -> str:
-    """The characters from `start` (from 0), at most `length` of them. What lies past the end is left out."""
+    """The characters from `start` (from 0), at most `length` of them. Past the end there are none."""
     _start(start)
     if length is None:
         return text[start:]
@@ -280,8 +280,8 @@ def _constant_index(index: int) -> None:
 def split_value(text: str, separator: str, index: int) -> str:
     """The piece at `index` (from 0) of the text cut at the separator; an index from the data may be negative.
 
-    Then it counts from the end: -1 is the last piece. An index out of range is an error. An empty separator
-    cuts the text into its characters.
+    A negative index counts from the end: -1 is the last piece. An index out of range is an error. An empty
+    separator cuts the text into its characters.
     """
     pieces: Sequence[str] = text.split(separator) if separator else text
     if not -len(pieces) <= index < len(pieces):

@@ -9,8 +9,8 @@
     h    hour 1 to 12                      X    offset: +01, XX +0100, XXX +01:00
 
 Every other character stands for itself, `T` too. A backslash takes the next character as it is, single quotes
-take all between them, and two of them are one quote. A fraction brings its point along where none stands
-before it: `ssSSS` and `ss.SSS` are the same.
+take all between them, and two of them are one quote. A fraction adds its point if none stands before it:
+`ssSSS` and `ss.SSS` are the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sql.functions.instants import DAYS, MONTHS
 from sql.functions.limits import CACHED_PATTERNS
 
 Field = tuple[str, int]
-"""A letter and how often it stands; a literal character is ('', its code point)."""
+"""A letter and the number of its repetitions; a literal character is ('', its code point)."""
 
 
 _TOKEN = re.compile(
@@ -35,7 +35,7 @@ _TOKEN = re.compile(
 
 @lru_cache(CACHED_PATTERNS)
 def fields_of(pattern: str) -> tuple[Field, ...]:
-    """The fields of a pattern; a `DataError` for a letter, or a number of them, without a meaning.
+    """The fields of a pattern; raises `DataError` for a letter, or a number of them, without a meaning.
 
     >>> fields_of("YYYY-M")
     (('Y', 4), ('', 45), ('M', 1))
@@ -58,7 +58,7 @@ def fields_of(pattern: str) -> tuple[Field, ...]:
 
 
 def _as_written(token: re.Match[str]) -> str:
-    """The characters that a part of a pattern stands for by themselves."""
+    """The literal characters of a part of a pattern."""
     if token["quoted"] is not None:
         return token["quoted"] or "'"
     return token["escaped"] or token[0]
@@ -68,7 +68,7 @@ _POINTS: tuple[list[Field], ...] = ([("", ord("."))], [("", ord(","))])
 _WIDTHS = {
     "Y": 4, "G": 1, "M": 4, "d": 2, "E": 4, "H": 2, "h": 2, "a": 2, "m": 2, "s": 2, "S": 9, "z": 4, "Z": 3, "X": 3,
 }  # fmt: skip
-"""The letters with a meaning, and how many of each may stand together."""
+"""The letters with a meaning, and the most repetitions of each."""
 
 
 def format_moment(found: datetime, pattern: str) -> str:
@@ -97,7 +97,7 @@ def _day_name(found: datetime, width: int) -> str:
 
 
 def _offset(found: datetime, width: int) -> str:
-    """`+01`, `+0100` or `+01:00` by width 1, 2, 3; minutes are shown at width 1 too where there are any."""
+    """`+01`, `+0100` or `+01:00` by width 1, 2, 3; minutes other than 0 are shown at width 1 too."""
     minutes = int((found.utcoffset() or timedelta()).total_seconds()) // 60
     sign, minutes = ("-", -minutes) if minutes < 0 else ("+", minutes)
     hours, rest = divmod(minutes, 60)
@@ -129,8 +129,7 @@ _WRITERS: dict[str, Callable[[datetime, int], str]] = {
 
 
 def parse_moment(text: str, pattern: str, zone: tzinfo) -> datetime:
-    """The moment that `text` means under the pattern; parts it does not say are those of
-    1970-01-01 00:00 in `zone`.
+    """The moment of `text` by the pattern; parts that it lacks are those of 1970-01-01 00:00 in `zone`.
 
     >>> parse_moment("02/01/24 3 PM", "dd/MM/YY h a", UTC).isoformat()
     '2024-01-02T15:00:00+00:00'
@@ -156,7 +155,7 @@ def parse_moment(text: str, pattern: str, zone: tzinfo) -> datetime:
 
 
 def check_readable(pattern: str) -> None:
-    """A `DataError` for a pattern that no text can be read by."""
+    """Raise `DataError` for a pattern that cannot parse any text."""
     _matcher(pattern)
 
 

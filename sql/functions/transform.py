@@ -64,7 +64,7 @@ def encode(value: Any, method: str) -> str:
     examples=(("decode('YWJj', 'base64')", b"abc"),),
 )
 def decode(text: str, method: str) -> bytes:
-    """The bytes of a base64 text; the method is 'base64'. cast(x, 'string') makes text of them."""
+    """The bytes of a base64 text; the method is 'base64'. cast(x, 'string') converts them to text."""
     _only_base64(method)
     return from_base64(text)
 
@@ -99,8 +99,8 @@ def compress(value: Any, method: str) -> bytes:
     examples=(("cast(decompress(decode('S0xKBgA=', 'base64'), 'flate'), 'string')", "abc"),),
 )
 def decompress(data: bytes, method: str) -> bytes:
-    """The bytes that `compress` was given, at most DECOMPRESSED_BYTES_MAX. Damaged or
-    cut data is an error."""
+    """The bytes that were compressed by `compress`, at most DECOMPRESSED_BYTES_MAX. Damaged or cut data is an
+    error."""
     if method.lower() == "zstd":
         return _decompress_zstd(data)
     import zlib
