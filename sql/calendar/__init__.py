@@ -1,2 +1,2 @@
-"""Time as people count it: periods with months, the grid windows are aligned to, crontabs.
-No clock is read here."""
+"""Calendar time: periods with months, the grid that windows are aligned to, crontabs. No clock is read
+here."""

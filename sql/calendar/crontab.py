@@ -1,5 +1,4 @@
-"""Crontabs as EPL writes them: (minute, hour, day of month, month, day of week[, second[,
-zone[, msec[, usec]]]]).
+"""Crontabs in EPL's form: (minute, hour, day of month, month, day of week[, second[, zone[, msec[, usec]]]]).
 
 A field is `*`, a number, a range `a:b`, a step `*/n` (the multiples of n), or a list `[1,15,20:25]`. Further
 in days of the month `last`, `lastweekday` and `15 weekday` (the weekday nearest to the 15th), in days of the
@@ -22,7 +21,7 @@ from sql.errors import DataError
 from sql.record import Record
 
 YEARS_MAX: Final = 30
-"""How far ahead a next time is looked for: what has none by then (30 February) never will."""
+"""The horizon of the search for a next time: a crontab without one by then (30 February) never has any."""
 
 _EPOCH_DAY = EPOCH.toordinal()
 _UNITS_MS = (3_600_000, 60_000, 1000, 1)
@@ -30,19 +29,18 @@ _SATURDAY = 6
 
 
 class Days(Record):
-    """A day field: the numbers it lists, or a rule that says which day of a month it
-    means; neither for `*`."""
+    """A day field: the numbers it lists, or a rule that selects one day of a month; neither for `*`."""
 
     numbers: frozenset[int] | None = None
     rule: Callable[[int, int], int | None] | None = None
 
     @property
     def any(self) -> bool:
-        """Whether the field is `*`."""
+        """True if the field is `*`."""
         return self.numbers is None and self.rule is None
 
     def match(self, number: int, day: date) -> bool:
-        """Whether a date matches; `number` is its number in this field's counting."""
+        """True if a date matches; `number` is its number in this field's counting."""
         if self.rule is not None:
             return self.rule(day.year, day.month) == day.day
         return self.numbers is not None and number in self.numbers
@@ -51,8 +49,8 @@ class Days(Record):
 class Crontab(Record):
     """A set of wall-clock times in a zone.
 
-    Where the clock jumps forward over such times, the jump stands for them, once. Where it is set back, times
-    of a crontab for every hour come in both passes, others only in the first.
+    If the clock jumps forward over such times, the jump counts as one of them. If it is set back, times of a
+    crontab for every hour come in both passes, others only in the first.
     """
 
     months: frozenset[int]
@@ -64,10 +62,9 @@ class Crontab(Record):
 
     @classmethod
     def parse(cls, fields: Sequence[str], zone: tzinfo) -> Crontab:
-        """The crontab of five to nine fields; `zone` holds unless the seventh field names another.
+        """The crontab of five to nine fields; `zone` applies unless the seventh field names another.
 
-        Raises ValueError for a field that cannot be read or is out of range, and for a
-        crontab that never comes.
+        Raises ValueError for a field that is invalid or out of range, and for a crontab without any time.
         """
         if not 5 <= len(fields) <= 9:
             raise ValueError(f"it has 5 to 9 fields, not {len(fields)}")
@@ -95,7 +92,7 @@ class Crontab(Record):
         return found
 
     def next_after(self, t_ms: int) -> int:
-        """The first of its times strictly after an instant; DataError when there is none within 30 years."""
+        """The first of its times strictly after an instant; DataError if there is none within 30 years."""
         horizon_ms = t_ms + YEARS_MAX * 366 * DAY_MS
         t_ms += 1
         while t_ms < horizon_ms:
@@ -167,7 +164,7 @@ class Crontab(Record):
                 break
         else:
             return _time(wanted)
-        # The wanted time is not there: raise the last part that can be raised; those after it
+        # The exact time is not listed: raise the last part that can be raised; those after it
         # start at their lowest.
         for raised in range(place, -1, -1):
             index = bisect_right(self.times[raised], wanted[raised])
@@ -185,7 +182,7 @@ def _time(parts: Sequence[int]) -> int:
 
 
 def _numbers(text: str, name: str, least: int, most: int) -> frozenset[int]:
-    """The numbers a field means."""
+    """The numbers of a field."""
     items = text[1:-1].split(",") if text.startswith("[") and text.endswith("]") else [text]
     return frozenset(number for item in items for number in _item(item.strip(), name, least, most))
 
@@ -265,7 +262,7 @@ def _nearest_weekday(year: int, month: int, day: int) -> int | None:
 
 
 def _zone(text: str, default: tzinfo) -> tzinfo:
-    """The zone a name means: `*` the default, `GMT+5:30` an offset, else a name of the time zone database."""
+    """The zone of a name: `*` the default, `GMT+5:30` an offset, else a name of the time zone database."""
     if text == "*":
         return default
     if match := re.fullmatch(r"(?:GMT|UTC)([+-])(\d{1,2})(?::?([0-5]\d))?", text):

@@ -1,5 +1,4 @@
-"""The grid that windows are aligned to: it depends on length and zone alone, never on
-when a rule was started."""
+"""The grid that windows are aligned to: it depends on length and zone alone, never on the start of a rule."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ class Grid:
     """Window boundaries of one length.
 
     * Whole days (24 hours are one): local midnights, every n-th counted from the epoch's. A midnight that is skipped
-      means the day's first real instant, one that occurs twice means the earlier.
+      counts as the day's first real instant, one that occurs twice as the earlier.
     * A length that divides a day: the local wall-clock times that are multiples of it from local midnight.
     * Any other length: its multiples since the epoch, UTC.
 
-    Where the clock jumps forward over boundaries, the jump itself stands for all of them. Where it is set
+    If the clock jumps forward over boundaries, the jump itself is the boundary for all of them. If it is set
     back, times are passed twice: lengths up to the repeated span (5 minutes, an hour) have their boundaries
     in both passes, so that no window grows; longer ones only in the first, so that none is cut off.
     Boundaries strictly increase in any case.
@@ -34,9 +33,9 @@ class Grid:
         plain = is_utc(zone)
         self._days = 0 if plain or length_ms % DAY_MS else length_ms // DAY_MS
         self._divides_day = not plain and not self._days and DAY_MS % length_ms == 0
-        # The stretch [start, end) around the last question: whole days between two boundaries; for parts of a
-        # day, one offset from UTC. `jump` is by how much the clock was moved at its start; it answers
-        # questions >= `from`.
+        # The stretch [start, end) around the last instant: whole days between two boundaries; for parts of a
+        # day, one offset from UTC. `jump` is the change of the clock at its start; it is valid
+        # for instants >= `from`.
         self._from = self._start = self._end = self._offset = self._jump = 0
 
     def floor(self, t_ms: int) -> int:
@@ -75,12 +74,12 @@ class Grid:
     # --- parts of a day ---
 
     def _first_boundary(self) -> int:
-        """From where in the stretch wall-clock multiples count: not in the second pass of a
-        span shorter than them."""
+        """The start of wall-clock multiples in the stretch: not in the second pass of a span shorter than
+        them."""
         return self._start - self._jump if -self.length_ms < self._jump < 0 else self._start
 
     def _starts_with_boundary(self) -> bool:
-        """Whether the stretch begins with a jump forward over a multiple of the length."""
+        """True if the stretch begins with a jump forward over a multiple of the length."""
         return self._jump > 0 and (self._start + self._offset) % self.length_ms <= self._jump
 
     def _stretch_around(self, t_ms: int) -> None:

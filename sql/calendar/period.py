@@ -27,8 +27,8 @@ UNITS = (*_MONTHS, *_MILLIS)
 
 
 LENGTH_MS_MAX = 1_200 * 31 * 86_400_000
-"""A hundred years, counted by the longest months; a longer time is a slip of the pen, and soon outside the
-calendar."""
+"""A hundred years, counted by the longest months; a longer time is taken for a typing error, and is soon
+outside the calendar."""
 
 
 class Period(Record):
@@ -44,7 +44,7 @@ class Period(Record):
 
     @classmethod
     def of(cls, amounts: Mapping[str, float | Decimal], *, zero_allowed: bool = False) -> Period:
-        """The period of so many of each unit (a name in `UNITS`), rounded to whole milliseconds.
+        """The period of an amount of each unit (a name in `UNITS`), rounded to whole milliseconds.
 
         Raises ValueError for an unknown unit, a negative or infinite amount, a fraction of a month or a year,
         and for less than 1 ms (0 passes where `zero_allowed`) or more than a hundred years in all.
@@ -71,7 +71,7 @@ class Period(Record):
 
     @property
     def is_calendar(self) -> bool:
-        """Whether the length depends on where in the calendar it begins."""
+        """True if the length depends on its start in the calendar."""
         return self.months != 0
 
     def add(self, t_ms: int, zone: tzinfo) -> int:
@@ -85,8 +85,8 @@ class Period(Record):
         return (_shift_months(t_ms, -self.months, zone) if self.months else t_ms) - self.millis
 
     def reaches(self, t_ms: int, zone: tzinfo) -> int:
-        """The first instant for which `subtract` gives `t_ms` or later: an event of 31 January is
-        a month old on 1 March, for no day of February is a month after it."""
+        """The first instant for which `subtract` is `t_ms` or later: an event of 31 January is a month old on
+        1 March, for no day of February is a month after it."""
         if not self.is_calendar:
             return t_ms + self.millis
         wanted = t_ms + self.millis
@@ -120,7 +120,7 @@ def _exact(unit: str, amount: float | Decimal) -> Fraction:
     if unit not in _MONTHS and unit not in _MILLIS:
         raise ValueError(f"unknown time unit {unit!r}; the units are {', '.join(UNITS)}")
     try:
-        # By the number's text: 0.1 seconds are exactly 100 ms, whatever the binary fraction says.
+        # From the number's text: 0.1 seconds are exactly 100 ms, whatever the binary fraction says.
         exact = Fraction(str(amount))
     except ValueError:
         raise ValueError(f"{amount!r} {unit}s is no length of time") from None
@@ -137,6 +137,6 @@ def _shift_months(t_ms: int, months: int, zone: tzinfo) -> int:
             f"{months} months from {wall} lies outside the years 1 to 9999, where no calendar is known"
         )
     day = min(wall.day, monthrange(year, month0 + 1)[1])
-    # `fold=0`: of a time that occurs twice the first is meant. The sub-millisecond part of a
+    # `fold=0`: the first of a time that occurs twice. The sub-millisecond part of a
     # wall time is always 0.
     return instant(wall.replace(year=year, month=month0 + 1, day=day, fold=0), zone)

@@ -1,4 +1,4 @@
-"""Schedules in ISO 8601, as `timer:schedule` takes them: a date, a period, both, and how often.
+"""Schedules in ISO 8601, of `timer:schedule`: a date, a period, both, and a number of repetitions.
 
 | text | instants |
 |---|---|
@@ -31,7 +31,7 @@ _DURATION = re.compile(
 
 
 class Schedule(Record):
-    """`repetitions` None: one instant; -1: for ever."""
+    """A schedule; `repetitions` None: one instant; -1: for ever."""
 
     repetitions: int | None = None
     date: datetime | int | None = None
@@ -53,8 +53,8 @@ class Schedule(Record):
         return self.period.times(number).add(origin_ms, zone)
 
     def _number_after(self, t_ms: int, origin_ms: int, zone: tzinfo) -> int:
-        """How many periods after the origin the first instant after `t_ms` lies; 0 where
-        the origin itself does."""
+        """The number of periods from the origin to the first instant after `t_ms`; 0 if that is the origin
+        itself."""
         assert self.period is not None
         if t_ms < origin_ms:
             return 0
@@ -67,7 +67,7 @@ class Schedule(Record):
 
 
 def parse_schedule(text: str) -> Schedule:
-    """The schedule of a text. Raises ValueError for what is none."""
+    """The schedule of a text. Raises ValueError if the text is none."""
     repetitions: int | None = None
     parts = text.strip().split("/")
     if re.fullmatch(r"R\d*", parts[0]):

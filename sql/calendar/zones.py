@@ -1,4 +1,4 @@
-"""Between instants (ms since the epoch, UTC) and the wall clock of a time zone."""
+"""Conversion between instants (ms since the epoch, UTC) and the wall clock of a time zone."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _UTC_KEYS = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu",
 
 
 def is_utc(zone: tzinfo) -> bool:
-    """Whether the zone is UTC by name, so that calendar questions are plain arithmetic."""
+    """True if the zone is UTC by name, so that calendar calculations are plain arithmetic."""
     return zone is UTC or getattr(zone, "key", None) in _UTC_KEYS
 
 
 def wall_clock(t_ms: int, zone: tzinfo) -> datetime:
-    """The naive wall-clock time at an instant; `fold` tells the second pass of a repeated hour."""
+    """The naive wall-clock time at an instant; `fold` is 1 in the second pass of a repeated hour."""
     try:
         return (_EPOCH_UTC + timedelta(milliseconds=t_ms)).astimezone(zone).replace(tzinfo=None)
     except OverflowError:
@@ -30,8 +30,8 @@ def wall_clock(t_ms: int, zone: tzinfo) -> datetime:
 def instant(wall: datetime, zone: tzinfo) -> int:
     """The instant (ms) of a naive wall-clock time.
 
-    A time that occurs twice means the pass its `fold` names. One that is skipped means as long after the jump
-    as it lies after the jump's beginning, which for the first skipped moment is the jump itself.
+    `fold` selects the pass of a time that occurs twice. A skipped time lies as long after the jump as after
+    the beginning of the skipped span, so the first skipped moment is the jump itself.
     """
     try:
         return (wall.replace(tzinfo=zone) - _EPOCH_UTC) // _MS
@@ -40,7 +40,7 @@ def instant(wall: datetime, zone: tzinfo) -> int:
 
 
 def offset_ms(t_ms: int, zone: tzinfo) -> int:
-    """How far the wall clock is ahead of UTC at an instant, in ms."""
+    """The time by which the wall clock is ahead of UTC at an instant, in ms."""
     try:
         offset = (_EPOCH_UTC + timedelta(milliseconds=t_ms)).astimezone(zone).utcoffset()
     except OverflowError:
@@ -52,8 +52,8 @@ def offset_ms(t_ms: int, zone: tzinfo) -> int:
 class Stretch(Record):
     """A stretch of time [start, end) in which the wall clock is `offset` ahead of UTC (all ms).
 
-    `jump` is by how much the clock was moved at `start`, 0 if it was not. The stretch reaches at least a day
-    back from the instants it was made for, [from, end), or to the last change.
+    `jump` is the change of the clock at `start`, 0 if there is none. The stretch reaches at least a day back
+    from the instants it was made for, [from, end), or to the last change.
     """
 
     from_ms: int
