@@ -1,4 +1,4 @@
-"""`python -m edge.docs` writes docs/reference/ and docs/cookbook/; `--check` fails when a page is stale.
+"""`python -m edge.docs` writes docs/reference/, docs/cookbook/ and docs/images/grammar/; `--check` fails if stale.
 
 Nothing is described twice: a window, function, aggregate, sink, option, command or problem code is documented
 where it is defined.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edge.config.commented import commented
-from edge.docs import cookbook
+from edge.docs import cookbook, diagrams
 from edge.docs.commands import cli, errors
 from edge.docs.files import gateway, lookups, options, rule_file, sinks, sources
 from edge.docs.language import aggregates, functions, windows
@@ -37,9 +37,10 @@ def pages() -> dict[str, str]:
         "cli.md": cli,
     }
     texts = {f"reference/{name}": re.sub(r"\n{3,}", "\n\n", make().rstrip()) for name, make in made.items()}
+    texts |= {f"reference/{name}": text.rstrip() for name, text in diagrams.pages().items()}
     texts |= {f"cookbook/{name}": text.rstrip() for name, text in cookbook.pages().items()}
     found = {name: HEADER + text + "\n" for name, text in texts.items()}
-    return found | {"gateway.yaml": commented()}
+    return found | diagrams.pictures() | {"gateway.yaml": commented()}
 
 
 def main(words: Sequence[str] | None = None) -> int:
