@@ -12,7 +12,7 @@ from sinks.dynamic import Target
 from sinks.settings import SinkSettings
 from sinks.template.reads import fields_read
 from sql import Plan
-from sql.errors import did_you_mean
+from sql.errors import closest, did_you_mean
 from sql.record import replace
 
 _ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
@@ -47,7 +47,9 @@ def _in_target(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProb
     for name in Target(text, settings.target_kind).columns:
         if name not in columns:
             yield _unknown(where, name, columns)
-    yield from _one_brace(where, text, columns)
+    for found in _ONE_BRACE.finditer(text):
+        if (meant := closest(found[1], columns)) is not None:
+            yield _as_it_stands(where, found[0], meant)
 
 
 def _in_template(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem]:
@@ -63,7 +65,9 @@ def _in_template(settings: SinkSettings, columns: set[str]) -> Iterator[ActionPr
             )
         elif read.of == "row" and read.name not in columns:
             yield replace(_unknown("dataTemplate", read.name, columns), severity="warning")
-    yield from _one_brace("dataTemplate", text, columns)
+    for found in _ONE_BRACE.finditer(text):
+        if found[1] in columns:
+            yield _as_it_stands("dataTemplate", found[0], found[1])
 
 
 def _chosen(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProblem]:
@@ -83,9 +87,5 @@ def _unknown(where: str, name: str, columns: set[str], *path: int) -> ActionProb
     )
 
 
-def _one_brace(where: str, text: str, columns: set[str]) -> Iterator[ActionProblem]:
-    for found in _ONE_BRACE.finditer(text):
-        if found[1] in columns:
-            yield ActionProblem(
-                f"{found[0]} is sent as it stands", (where,), f"write {{{{.{found[1]}}}}}", "warning"
-            )
+def _as_it_stands(where: str, written: str, meant: str) -> ActionProblem:
+    return ActionProblem(f"{written} is sent as it stands", (where,), f"write {{{{.{meant}}}}}", "warning")

@@ -123,9 +123,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     >>> did_you_mean("tmp", ["temp", "dev"])
     "did you mean 'temp'?"
     """
+    nearest = closest(name, known)
+    return None if nearest is None else f"did you mean '{nearest}'?"
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known word that is nearest to a name; None where none is near."""
     names = {str(word).lower(): str(word) for word in known}
     close = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return f"did you mean '{names[close[0]]}'?" if close else None
+    return names[close[0]] if close else None
 
 
 _PYTHON_NAMES = {

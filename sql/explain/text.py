@@ -19,6 +19,9 @@ from sql.plan.logical import Plan
 TICKS_MAX = 9
 COLUMNS_MAX = 84
 LABEL_MAX = 24
+WIDTH = 140
+"""Columns of a line, as long as one row fits."""
+
 ROWS_SHOWN = 6
 """Rows of one output that are spelt out."""
 
@@ -36,7 +39,7 @@ def draw_text(
 
 
 def render_text(timeline: Timeline) -> str:
-    """A record as text, at most about 120 columns wide."""
+    """A record as text, at most about 140 columns wide."""
     axis = Axis.over(timeline.start_ms, timeline.end_ms, TICKS_MAX)
     bounds = [timeline.bounds(sample, axis.label) for sample in timeline.samples]
     canvas = _Canvas(
@@ -116,7 +119,8 @@ class _Canvas:
         self._fill(cells, start, end, "=")
         cells[start] = "<" if sample.start_ms < self.axis_of.start_ms else brackets[0]
         cells[end] = brackets[1]
-        return self.row(label, "".join(cells), rows_text(sample.rows) or "no rows")
+        room = WIDTH - self.gutter - self.columns - 3
+        return self.row(label, "".join(cells), rows_text(sample.rows, room) or "no rows")
 
     def marks(self, instants: set[int]) -> str:
         cells = [" "] * (self.columns + 1)
@@ -126,14 +130,20 @@ class _Canvas:
 
     def post(self, post: Post, removes: bool) -> str:
         signs = (("-" if removes else "+", post.inserted), ("-", post.removed))
-        parts = [f"{sign} {rows_text(rows)}" for sign, rows in signs if rows]
+        room = (WIDTH - self.gutter) // max(1, sum(bool(rows) for _, rows in signs)) - 5
+        parts = [f"{sign} {rows_text(rows, room)}" for sign, rows in signs if rows]
         return f"{'at ' + self.axis_of.label(post.at_ms):<{self.gutter}}{'   '.join(parts) or 'no rows'}"
 
 
-def rows_text(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows in few words."""
-    shown = ", ".join(label_of(row, None) for row in rows[:ROWS_SHOWN])
-    return shown if len(rows) <= ROWS_SHOWN else f"{shown}, … {len(rows)} rows"
+def rows_text(rows: Sequence[dict[str, Any]], room: int = 1_000) -> str:
+    """Rows in few words: as many as fit into `room` characters, at most `ROWS_SHOWN`, one at least."""
+    labels = [label_of(row, None) for row in rows[:ROWS_SHOWN]]
+    while True:
+        shown = ", ".join(labels)
+        text = shown if len(rows) == len(labels) else f"{shown}, … {len(rows)} rows"
+        if len(text) <= room or len(labels) <= 1:
+            return text
+        labels.pop()
 
 
 def _short(text: str, length: int) -> str:

@@ -11,6 +11,7 @@ from edge.cli import main
 from sql import Catalog, Plan, parse, plan_rule
 from sql.explain import Timeline, draw_svg, draw_text, record
 from sql.explain.axis import Axis
+from sql.explain.svg import GLYPH
 from sql.syntax import CreateStream
 
 STREAMS = """
@@ -281,3 +282,31 @@ def test_the_command_says_what_is_missing(
     assert "--timeline" in capsys.readouterr().err
     assert main(["explain", "r.yaml", "--timeline", "d.jsonl"]) == 2
     assert "d.jsonl: there are no events to draw" in capsys.readouterr().err
+
+
+TWENTY = (
+    "SELECT machine, avg(temp) AS mean FROM m GROUP BY machine, TUMBLINGWINDOW(ss, 10)",
+    "SELECT machine, count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 10) OVER (PARTITION BY machine)",
+    "select irstream machine, avg(temp) as mean from m#time_batch(5 sec) group by machine",
+    "select machine, temp from m#unique(machine)",
+)
+
+
+@pytest.mark.parametrize("sql", TWENTY)
+def test_twenty_keys_fit(sql: str) -> None:
+    """Nothing lies outside the picture, every key is in it, and the text is not much wider than a terminal."""
+    catalog = Catalog()
+    catalog.define(parse("CREATE STREAM m (machine STRING, temp FLOAT)")[0])  # type: ignore[arg-type]
+    plan = plan_rule(sql, catalog)
+    names = [f"machine-in-hall-{number:02}-left" for number in range(20)]
+    events = [(at * 300, "m", {"machine": names[at % 20], "temp": 20.123456 + at}) for at in range(40)]
+    svg = draw_svg(plan, catalog, events)
+    root = ET.fromstring(svg)
+    width, height = (float(root.get("viewBox", "").split()[place]) for place in (2, 3))
+    for item in root.iter("{http://www.w3.org/2000/svg}text"):
+        long = len(item.text or "") * GLYPH
+        before = {"start": 0.0, "middle": long / 2, "end": long}[item.get("text-anchor", "")]
+        left = float(item.get("x", 0)) - before
+        assert left >= 0 and left + long <= width and float(item.get("y", 0)) <= height, item.text
+    assert all(name in svg for name in names)
+    assert max(map(len, draw_text(plan, catalog, events).splitlines())) <= 160

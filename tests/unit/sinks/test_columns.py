@@ -70,6 +70,9 @@ def test_single_braces_are_text_and_told() -> None:
     assert told('mqtt: {topic: "a/{machine}"}') == [
         ("warning", "mqtt: {machine} is sent as it stands", "write {{.machine}}")
     ]
+    assert told('mqtt: {topic: "a/{machin}"}') == [
+        ("warning", "mqtt: {machin} is sent as it stands", "write {{.machine}}")
+    ]
     assert told('mqtt: {topic: "a/{x}"}') == []
 
 
