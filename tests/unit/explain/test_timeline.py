@@ -298,7 +298,7 @@ def test_twenty_keys_fit(sql: str) -> None:
     catalog = Catalog()
     catalog.define(parse("CREATE STREAM m (machine STRING, temp FLOAT)")[0])  # type: ignore[arg-type]
     plan = plan_rule(sql, catalog)
-    names = [f"machine-in-hall-{number:02}-left" for number in range(20)]
+    names = [f"hall-1-pump-{number:02}" for number in range(20)]
     events = [(at * 300, "m", {"machine": names[at % 20], "temp": 20.123456 + at}) for at in range(40)]
     svg = draw_svg(plan, catalog, events)
     root = ET.fromstring(svg)
