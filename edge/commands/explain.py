@@ -4,6 +4,7 @@ picture of its windows."""
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from edge.commands.shared import recorded, rule_arguments
 
 if TYPE_CHECKING:
     from rules.compile import CompiledRule
+    from rules.drive import Arrival
     from sql import Catalog
 
 
@@ -19,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_rule(parser)
     parser.add_argument("--code", action="store_true", help="show the generated code, or why there is none")
     parser.add_argument(
-        "--timeline", metavar="DATA.jsonl", help="draw what enters and leaves the windows over time"
+        "--timeline",
+        metavar="DATA",
+        help="draw what enters and leaves the windows over time; data as for replay",
     )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="with --timeline: draw it into an SVG file")
     parser.add_argument(
@@ -59,13 +63,11 @@ def timeline(rule: CompiledRule, catalog: Catalog, arguments: argparse.Namespace
     """The picture of recorded events, as text or into a file."""
     from sql.explain import record, render_svg, render_text
 
-    stream = recorded.chosen_stream(rule.plan.streams, arguments.stream)
-    events = recorded.read_events(arguments.timeline, arguments.time_column, rule.plan.timestamp)
     start_ms = None
     if arguments.start is not None:
         text = arguments.start
         start_ms = recorded.instant_ms(int(text) if text.lstrip("-").isdecimal() else text, "--start")
-    arrivals = ((at_ms, stream, row) for at_ms, row in events)
+    arrivals = _arrivals(rule, catalog, arguments)
     try:
         drawn = record(rule.plan, catalog, arrivals, start_ms=start_ms, events_max=arguments.events)
     except ValueError as error:
@@ -76,3 +78,18 @@ def timeline(rule: CompiledRule, catalog: Catalog, arguments: argparse.Namespace
     else:
         print(render_text(drawn).rstrip())
     return 0
+
+
+def _arrivals(rule: CompiledRule, catalog: Catalog, arguments: argparse.Namespace) -> Iterable[Arrival]:
+    """The events of a file of any of the forms that `penstock replay` reads."""
+    from edge.clock import SystemClock
+    from edge.commands.shared.mixed import Mixed, is_mixed
+    from edge.commands.shared.progress import Progress
+
+    names, path = rule.plan.streams, arguments.timeline
+    if is_mixed([path], names, is_named=arguments.stream is not None):
+        streams = {name: catalog.streams[name] for name in names}
+        return Mixed([path], streams, arguments.time_column, Progress(None, SystemClock()))
+    stream = recorded.chosen_stream(names, arguments.stream)
+    events = recorded.read_events(path, arguments.time_column, rule.plan.timestamp)
+    return ((at_ms, stream, row) for at_ms, row in events)

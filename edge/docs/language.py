@@ -60,6 +60,24 @@ ANALYTIC_LEAD = (
 )
 
 
+METADATA = """
+## Metadata of a message
+
+| call | meaning |
+| --- | --- |
+| `meta(topic)` | the topic that the message came on |
+| `meta(qos)` | its quality of service, 0 or 1 |
+| `meta(messageid)` | the number of its packet; 0 for QoS 0 |
+| `meta(retained)` | TRUE where the broker had kept it |
+| `meta(m.topic)` | of stream `m`, in a join |
+| `meta(*)` | all of it, as an object |
+
+`mqtt(…)` is the same. Where there is no message, for rows of other rules, of files and of HTTP, it is NULL. Parts of the topic are
+columns where the stream declares them, `columns: {machine: topic(2)}`: [an example](../cookbook/payloads.md#machine-from-the-topic).
+In a test, `meta` of a step stands for it: `{send: {temp: 21}, meta: {topic: plant/7/temp}}`.
+"""
+
+
 def _signature(item: Any) -> str:
     out = []
     for parameter in item.parameters:
@@ -98,6 +116,7 @@ def functions() -> str:
     rows += [(f"{name}(…)", "makes rows or columns of a value; one per SELECT") for name in SPREADS]
     rows.append(("row_number()", "numbers the rows of one output; OVER(PARTITION BY … ORDER BY …)"))
     parts.append(table(("function", "meaning"), [(code(name), meaning) for name, meaning in rows]))
+    parts.append(METADATA)
     parts.append("\n## Refused\n")
     parts.append(table(("function", "why"), [(code(name), reason) for name, reason in REFUSED.items()]))
     return "\n".join(parts)
