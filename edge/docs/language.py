@@ -72,9 +72,10 @@ METADATA = """
 | `meta(m.topic)` | of stream `m`, in a join |
 | `meta(*)` | all of it, as an object |
 
-`mqtt(…)` is the same. Where there is no message, for rows of other rules, of files and of HTTP, it is NULL. Parts of the topic are
-columns where the stream declares them, `columns: {machine: topic(2)}`: [an example](../cookbook/payloads.md#machine-from-the-topic).
-In a test, `meta` of a step stands for it: `{send: {temp: 21}, meta: {topic: plant/7/temp}}`.
+`mqtt(…)` is the same. Where there is no message, for rows of other rules, of files and of HTTP, it is NULL. Parts of
+the topic are columns where the stream declares them, `columns: {machine: topic(2)}`, as in
+[this recipe](../cookbook/payloads.md#machine-from-the-topic). In a test, `meta` of a step stands for it:
+`{send: {temp: 21}, meta: {topic: plant/7/temp}}`.
 """
 
 

@@ -273,7 +273,7 @@ def test_the_command_draws_text_and_svg(
     recorded = '{"at": 1000, "stream": "demo", "topic": "t", "event": {"dev": "a", "v": 7}}\n'
     Path("d.jsonl").write_text(recorded, encoding="utf-8")
     assert main(["explain", "r.yaml", "--timeline", "d.jsonl"]) == 0
-    assert "\ndev=a v=7 " in capsys.readouterr().out, "what penstock record writes"
+    assert "at 1000   + 7\n" in capsys.readouterr().out, "what penstock record writes"
 
 
 def test_the_command_says_what_is_missing(
