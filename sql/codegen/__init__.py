@@ -1,1 +1,1 @@
-"""Writing Python: expressions over a row, the loads of columns, output rows, the lines of a module."""
+"""Generation of Python code: expressions over a row, loads of columns, output rows, lines of a module."""

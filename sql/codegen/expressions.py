@@ -1,11 +1,12 @@
-"""Bound expressions to Python source.
+"""Write bound expressions as Python source.
 
 One writer serves the engine (one small function per clause) and the fast path (one loop per rule): a `Reader`
-says how columns and slots are read in the place where the code will stand.
+writes the reads of columns and slots for the place of the code.
 
-Three-valued logic costs nothing where nobody can tell: `true(e)` and `false(e)` give Python conditions that
-hold exactly when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Types are not trusted: messages
-lie. Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code says so explicitly.
+Three-valued logic costs nothing where NULL and FALSE are equivalent: `true(e)` and `false(e)` give Python
+conditions that hold exactly when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Declared types
+are not trusted, because messages may differ. Where a wrong type would not raise by itself (`'a' * 2`, `'5' =
+5`) the code checks it explicitly.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
 
 
 class Code(Record):
-    """A Python expression. `sure`: the kind its value certainly has when not NULL; `atom`: free to repeat."""
+    """A Python expression. `sure`: the kind that its value has if not NULL; `atom`: cheap to repeat."""
 
     text: str
     nullable: bool = True
@@ -32,7 +33,7 @@ class Code(Record):
 
 
 class Reader(Protocol):
-    """How names are read where the code stands."""
+    """The text of reads of names, for the place of the code."""
 
     def read(self, source: int, column: str | None) -> Code: ...
     def slot(self, slot: Slot) -> Code: ...
@@ -87,8 +88,8 @@ class ExpressionWriter:
         return Code(f"{name}({', '.join(arguments)})", nullable, False, sure)
 
     def _operands(self, nodes: tuple[Bound, ...]) -> tuple[list[str], list[str], list[Code]]:
-        """For each operand a text to use it by; for those that may be NULL the text to
-        test against None, in order.
+        """For each operand the text that reads it; for those that may be NULL the text to test against None,
+        in order.
 
         An operand evaluated inside its test is stored in a temporary there.
         """
@@ -106,7 +107,7 @@ class ExpressionWriter:
         return tests, uses, codes
 
     def _strict(self, tests: list[str], text: str, *, sure: str | None, nullable: bool = False) -> Code:
-        """An operation that is NULL when an operand is."""
+        """An operation that is NULL if an operand is."""
         if not tests:
             return Code(f"({text})", nullable, False, sure)
         nulls = " or ".join(f"{test} is None" for test in tests)
@@ -199,7 +200,7 @@ class ExpressionWriter:
         return Code(f"{wrap}({self.text(node.args[0])})", nullable=False)
 
     def _table_read(self, node: TableRead) -> Code:
-        """A look into the table's rows by key."""
+        """A lookup of the table's row by key."""
         table = self.reader.relation(node.table)
         if node.keys is None:
             return Code(f"{self.names.bind(table, f't_{node.table}')}.keys()", nullable=False)
@@ -273,7 +274,7 @@ class ExpressionWriter:
             return _conjunction(tests, f"{x} {operator} {y}")
         general = f"{self.names.bind(equal, 'equal')}"
         if isinstance(right, Const) and right.value.__class__ in (str, int, float):
-            # One look at the class settles NULL, type and value for the values that are as expected.
+            # One test of the class decides NULL, type and value for values of the expected class.
             name, first = (a.text, a.text) if a.atom else self._named(a.text)
             if right.value.__class__ is str:
                 expected = f"{first}.__class__ is str"
@@ -315,7 +316,7 @@ class ExpressionWriter:
         true = self.true(node)
         if node.name == "isnull":
             return Code(f"({true})", False, False, BOOLEAN)
-        # Evaluated twice only where the first answer was no; the operations are pure.
+        # Evaluated twice only if the first condition failed; the operations are pure.
         return Code(f"(True if {true} else False if {self.false(node)} else None)", True, False, BOOLEAN)
 
     def _compared(self, node: Op) -> Code:

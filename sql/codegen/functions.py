@@ -30,13 +30,13 @@ from sql.rows import Shape, as_dict, as_dicts, attribute_name
 from sql.types import Type, key_of, order_key, order_key_down
 
 DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
-"""What a wrong value in an event may raise; everything else is a defect of ours."""
+"""The errors that a wrong value in an event may raise; any other error is a defect of the engine."""
 
 EventFunction = Callable[..., Any]
 
 
 class EngineReader:
-    """How the engine's functions read: through the event `e`, the values `a` and the window `w`."""
+    """The reads of the engine's functions: through the event `e`, the values `a` and the window `w`."""
 
     def __init__(self, names: Names, catalog: Catalog, context: Context, *, shape: Shape, joined: bool,
                  offsets: dict[str, int], hits: HitCounters, partition: Sequence[Any] | None = None,
@@ -83,7 +83,7 @@ class EngineReader:
             variable = self.names.bind(self.catalog.variables[slot.key], f"v_{identifier(slot.key)}")
             return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")
         if slot.kind == "context":
-            # In the definition of a context the partition comes with the call.
+            # In the definition of a context the partition is an argument of the call.
             partition = "a" if self.partition is None else self.names.bind(self.partition, "partition")
             depth, index = ("-1", None) if slot.key == "id" else slot.key
             return Code(f"{partition}[{depth}]" if index is None else f"{partition}[{depth}][{index}]")
@@ -97,8 +97,8 @@ class EngineReader:
 
 
 class PatternReader(EngineReader):
-    """How the functions of a pattern read: `e` is the row of the event that a filter tests,
-    `a` the tags' values."""
+    """The reads of a pattern's functions: `e` is the row of the event that a filter tests, `a` the tags'
+    values."""
 
     def read(self, source: int, column: str | None) -> Code:
         if source == OWN:
@@ -116,15 +116,15 @@ class PatternReader(EngineReader):
 
 @lru_cache(maxsize=8192)
 def _compiled(source: str) -> tuple[CodeType, str]:
-    """The code of a function's source; equal functions of many rules compile once. The name
-    finds the source again."""
+    """The code of a function's source; equal functions of many rules compile once. Tracebacks find the source
+    by the name."""
     name = f"<penstock {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     return compile(source, name, "exec"), name
 
 
 class FunctionSet:
-    """Makes the functions of one query at one place; finds the SQL position of what fails in them."""
+    """The functions of one query, compiled for one place; it maps errors to their SQL position."""
 
     def __init__(self, catalog: Catalog, context: Context, warnings: Warnings, *, shape: Shape = "dict",
                  joined: bool = False, offsets: dict[str, int] | None = None, text: str = "",
@@ -147,13 +147,13 @@ class FunctionSet:
         self.writer = ExpressionWriter(reader, self.names, warnings, context)
         self.catalog = catalog
         self.beside = {"subqueries": subqueries, "partition": context.partition}
-        """What functions of several lines may name."""
+        """The further names of functions of several lines."""
         self.spans: dict[str, Span] = {}
         self.lines: dict[tuple[str, int], Span] = {}
         self.generated: list[Generated] = []
         """The functions of several lines."""
         self.expressions: list[tuple[str, Span]] = []
-        """The expressions of the others, with their places in the SQL."""
+        """The expressions of the other functions, with their places in the SQL."""
 
     def define(self, text: str, span: Span) -> EventFunction:
         """The function that returns the Python expression `text`."""
@@ -165,8 +165,7 @@ class FunctionSet:
         return local["f"]
 
     def generate(self, source: SourceWriter, **names: Any) -> Generated:
-        """The functions of several lines; `names`: what they read beside the names of
-        the expressions in them."""
+        """The functions of several lines; `names`: their names beside those of the expressions in them."""
         found = Generated(source, {**self.names.bound, **self.beside, **names})
         self.lines |= {(found.file, line): span for line, span in found.spans.items()}
         self.generated.append(found)
@@ -177,11 +176,11 @@ class FunctionSet:
         return self.define(self.writer.text(node), node.span)
 
     def true(self, node: Bound) -> EventFunction:
-        """Whether an expression is TRUE."""
+        """True if an expression is TRUE."""
         return self.define(self.writer.true(node), node.span)
 
     def key(self, nodes: tuple[Bound, ...]) -> EventFunction:
-        """A hashable key of several expressions, equal exactly where SQL groups them together."""
+        """A hashable key of several expressions, equal exactly if SQL groups them together."""
         if not nodes:
             return self.define("()", Span(0, 0))
         name = self.names.bind(key_of, "key_of")
@@ -190,13 +189,13 @@ class FunctionSet:
         return self.define(text, nodes[0].span)
 
     def find(self, node: Bound) -> EventFunction:
-        """What a dict, given as `a`, has for the key of a value; None for NULL."""
+        """The entry of a dict, passed as `a`, for the key of a value; None for NULL."""
         key = self.names.temporary()
         text = self.wanted_key_text((node,), (False,))
         return self.define(f"None if ({key} := ({text})) is None else a.get({key})", node.span)
 
     def wanted_key(self, nodes: Sequence[Bound], nulls: Sequence[bool]) -> EventFunction:
-        """A key of several values, or None where one of them is NULL that, by `nulls`, can equal nothing."""
+        """A key of several values, or None if one of them is NULL that, by `nulls`, can equal nothing."""
         return self.define(self.wanted_key_text(nodes, nulls), nodes[0].span if nodes else Span(0, 0))
 
     def wanted_key_text(self, nodes: Sequence[Bound], nulls: Sequence[bool]) -> str:
@@ -217,8 +216,8 @@ class FunctionSet:
         return f"None if {' or '.join(tests)} else {whole}" if tests else whole
 
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
-        """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), where
-        NULLS FIRST does not say."""
+        """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), if NULLS FIRST is
+        absent."""
         up = self.names.bind(order_key, "order_key")
         down = self.names.bind(order_key_down, "order_key_down")
         parts = []
@@ -232,7 +231,7 @@ class FunctionSet:
         return self.define(f"({', '.join(parts)},)", criteria[0].value.span)
 
     def argument(self, definition: Aggregate, args: tuple[Bound, ...]) -> EventFunction:
-        """What an aggregate is fed with: TRUE for `f(*)`, the value, or a tuple of several."""
+        """The input of an aggregate: TRUE for `f(*)`, the value, or a tuple of several."""
         if not args:
             return self.define("True", Span(0, 0))
         text = argument_text(self.writer, definition, args)
@@ -286,7 +285,7 @@ class FunctionSet:
 
 
 def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[Bound, ...]) -> str:
-    """The text of what an aggregate is fed with: TRUE for `f(*)`, the value, or a tuple of several."""
+    """The text of an aggregate's input: TRUE for `f(*)`, the value, or a tuple of several."""
     if not args:
         return "True"
     texts = [writer.text(arg) for arg in args]
@@ -297,7 +296,7 @@ def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[B
 
 
 def spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
-    """A whole event or a struct as columns, for a display to take over: it may be the event itself."""
+    """A whole event or a struct as columns, for a dict display to copy: it may be the event itself."""
     if value is None:
         return {}
     row = as_dict(value) if not isinstance(value, dict) else value
@@ -307,7 +306,7 @@ def spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
 
 
 def constant_value(node: Bound | None, functions: FunctionSet) -> Any:
-    """The value of an expression that reads no event, now: variables have their present values."""
+    """The value of an expression that reads no event, with the current values of variables."""
     if node is None or isinstance(node, Const):
         return None if node is None else node.value
     return functions.value(node)(None)

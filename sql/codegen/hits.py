@@ -1,7 +1,8 @@
-"""Hit counters: how often a clause was met before, and when last (`last_hit_count`, `last_hit_time`).
+"""Hit counters: the number of times a clause was met before, and the last time (`last_hit_count`,
+`last_hit_time`).
 
-All counters of one clause count the same, so the state is one `Hits` per clause. Generated code reads it; who
-evaluates the clause notes the hit afterwards.
+All counters of one clause count the same, so the state is one `Hits` per clause. Generated code reads it; the
+evaluation of the clause records the hit afterwards.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ class Hits:
         self.time_ms = 0
 
     def note(self, time_ms: int) -> None:
-        """The clause was met at `time_ms`."""
+        """Record a hit of the clause at `time_ms`."""
         self.count += 1
         self.time_ms = time_ms
 
 
 class HitCounters:
-    """The hits of a query by clause; clauses that nobody asks about have none."""
+    """The hits of a query by clause; only clauses with a hit function have a counter."""
 
     def __init__(self, calls: Iterable[HitCall]) -> None:
         self.calls = tuple(calls)
         self.by_clause = {call.clause: Hits() for call in self.calls}
 
     def of(self, index: int) -> tuple[Hits, str]:
-        """Where the call at `index` of the plan reads: the hits, and which attribute of them."""
+        """The source of the call at `index` of the plan: the hits, and the attribute that it reads."""
         call = self.calls[index]
         return self.by_clause[call.clause], "count" if call.name.endswith("count") else "time_ms"
 

@@ -1,5 +1,4 @@
-"""Writing the statements of a loop: expressions with the loads of their columns and
-their places in the SQL."""
+"""Write the statements of a loop: expressions with the loads of their columns and their places in the SQL."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ WINDOW_SLOTS = {
     ("window", "trigger"): Code("w_trigger", False, True, NUMBER),
     ("event_time", None): Code("w_end", False, True, NUMBER),
 }
-"""How the rows of a sampled window read its bounds."""
+"""The reads of a window's bounds by its rows."""
 
 
 class LoopWriter:
-    """Writes the statements of one loop: expressions with their loads and spans."""
+    """The writer of the statements of one loop: expressions with their loads and spans."""
 
     def __init__(self, source: SourceWriter, reader: RowReader, expressions: ExpressionWriter) -> None:
         self.source = source
@@ -31,12 +30,12 @@ class LoopWriter:
         """The locals that hold the keys of nodes."""
 
     def inner(self) -> LoopWriter:
-        """The writer of a loop inside this one: what it loads is its own."""
+        """The writer of a loop inside this one, with loads of its own."""
         reader, own = self.reader.inner(), self.expressions
         return LoopWriter(self.source, reader, ExpressionWriter(reader, own.names, own.warnings, own.context))
 
     def test(self, conditions: Sequence[Bound], before: Sequence[str] = ()) -> None:
-        """Go on with the next row unless all conditions are TRUE; `before` that, some lines."""
+        """Skip to the next row unless all conditions are TRUE; `before` are lines to run before that."""
         for condition in conditions:
             with self.source.block(f"if not {_unwrapped(self.true(condition))}:", condition.span):
                 for line in before:
@@ -44,23 +43,23 @@ class LoopWriter:
                 self.source.line("continue")
 
     def true(self, condition: Bound) -> str:
-        """The text of whether a condition is TRUE, whose columns are loaded."""
+        """The text of a test that a condition is TRUE, with its columns loaded."""
         text = self.expressions.true(condition)
         self.reader.load(self.source)
         return text
 
     def skip_unless(self, condition: Bound | None, before: Sequence[str] = ()) -> None:
-        """Go on with the next event where the condition is not TRUE."""
+        """Skip to the next event unless the condition is TRUE."""
         self.test(() if condition is None else (condition,), before)
 
     def value(self, node: Bound) -> str:
-        """The text of a value whose columns are loaded."""
+        """The text of a value, with its columns loaded."""
         text = self.expressions.text(node)
         self.reader.load(self.source)
         return text
 
     def atom(self, node: Bound, name: str, span: Span | None = None) -> str:
-        """A name for a value: the column's own local, else `name`, assigned here."""
+        """The name of a value: the column's own local, else `name`, assigned here."""
         code = self.expressions.value(node)
         self.reader.load(self.source)
         if code.atom:
@@ -69,7 +68,7 @@ class LoopWriter:
         return name
 
     def key(self, nodes: Sequence[Bound], name: str) -> None:
-        """Assign the group key of the nodes' values: of one node its value's own, of several a tuple."""
+        """Assign the group key of the nodes' values: of one node the key of its value, of several a tuple."""
         known = self.keys.setdefault(tuple(nodes), name)
         if known != name:
             self.line(f"{name} = {known}")

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Names:
-    """The global names of a piece of generated code: helpers and constants that are no literals."""
+    """The global names of a piece of generated code: helpers, and constants without a literal form."""
 
     def __init__(self, *, literals: bool = True) -> None:
         """`literals` False: constants are globals, so that rules that differ in them
@@ -18,14 +18,14 @@ class Names:
         self.constants: dict[str, Any] = {}
         """The constants that are globals, in the order of the text."""
         self.bound: dict[str, Any] = {}
-        """The globals of the code: few, and no other keys than names, so that Python finds them at once."""
+        """The globals of the code: few, with text keys only, so that Python's lookup is fast."""
         self.reserved: frozenset[str] = frozenset()
-        """Names that the code around uses for itself: nothing is bound to them."""
+        """Names that the surrounding code uses: nothing is bound to them."""
         self._known: dict[int, str] = {}
         self._temporaries = 0
 
     def reserve(self, locals_: Iterable[str]) -> None:
-        """Nothing is bound to these names."""
+        """Reserve these names: nothing is bound to them."""
         self.reserved = self.reserved.union(locals_)
 
     def bind(self, value: Any, hint: str) -> str:
@@ -47,7 +47,7 @@ class Names:
         return f"t{self._temporaries}"
 
     def constant(self, value: Any) -> str:
-        """A literal where Python has one, else a bound name: user text never becomes code."""
+        """A literal if Python has one, else a bound name: user text never becomes code."""
         if not self.literals and value.__class__ in (str, int, float):
             name = f"k_{len(self.constants)}"
             self.constants[name] = self.bound[name] = value

@@ -1,4 +1,4 @@
-"""How compiled statements read columns and what operators keep."""
+"""The reads of compiled statements: columns, and values that operators keep."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sql.rows import Shape, attribute_name
 
 
 class RowReader:
-    """Reads columns of the row `e` through locals, each loaded once, before its first use.
+    """The reads of columns of the row `e` through locals, each loaded once, before its first use.
 
-    `slots` names the code of what operators keep. With `joined` a row is a tuple of the sources' rows, NULL
-    where a source has none; with `rows` the row of each source stands in a local of its own, NULL for those
-    `nullable`.
+    `slots` has the code of the values that operators keep. With `joined` a row is a tuple of the sources'
+    rows, NULL if a source has none; with `rows` the row of each source stands in a local of its own, NULL for
+    those `nullable`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class RowReader:
         self.loaded: set[tuple[int, str]] = set()
 
     def inner(self) -> RowReader:
-        """The reader of a loop inside: it has what is loaded here, and loads more for itself alone."""
+        """The reader of a loop inside: it shares the columns loaded here, and adds loads of its own."""
         found = RowReader(
             self.names,
             self.catalog,
@@ -88,7 +88,7 @@ class RowReader:
         raise KeyError(slot)
 
     def load(self, writer: SourceWriter) -> None:
-        """Write the loads of columns that have been asked for since the last call."""
+        """Write the loads of columns that were read first since the last call."""
         for (source, column), name in self.locals.items():
             if (source, column) not in self.loaded:
                 self.loaded.add((source, column))

@@ -1,4 +1,4 @@
-"""The text of an output row."""
+"""Write the text of an output row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_row(loop: LoopWriter, plan: Plan, before: str, after: str) -> None:
 def write_items(
     loop: LoopWriter, items: Sequence[ItemPlan], columns: Sequence[Columns], before: str, after: str
 ) -> None:
-    """The same of items over sources with these `columns`; None: not known."""
+    """The same for items over sources with these `columns`; None: not known."""
     parts = _parts(loop, items, columns, loop.expressions.names)
     whole = parts[0][1] if parts else NOWHERE
     if len(parts) <= 1:
@@ -83,7 +83,7 @@ def criteria_text(loop: LoopWriter, criteria: tuple[Criterion, ...], *, nulls_lo
     for item in criteria:
         value = loop.value(item.value)
         key = f"{down if item.descending else up}({value})"
-        # NULL is lowest in EPL and last in eKuiper, where NULLS FIRST or LAST does not say.
+        # NULL is lowest in EPL and last in eKuiper, if NULLS FIRST or LAST is absent.
         if not nulls_lowest or item.nulls_first is not None:
             key = f"(({value}) is {'not ' if item.nulls_first else ''}None, {key})"
         parts.append(key)

@@ -1,5 +1,5 @@
-"""Writing generated functions: lines with the SQL span they come from, compiled once per
-text, found by tracebacks.
+"""Write generated functions: lines with the SQL span they come from, compiled once per text, and known to
+tracebacks.
 
 User text never reaches the source but through `Names` (constants and bound values) and
 `identifier` (names of columns).
@@ -32,7 +32,7 @@ def identifier(name: str) -> str:
 
 
 class SourceWriter:
-    """Collects the lines of one generated module."""
+    """The lines of one generated module, as they are written."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -48,7 +48,7 @@ class SourceWriter:
 
     @contextmanager
     def block(self, header: str, span: Span = NOWHERE) -> Iterator[None]:
-        """A compound statement: what is written inside is its body, and `pass` where that is nothing."""
+        """A compound statement: the lines written inside are its body, which is `pass` without any."""
         self.line(header, span)
         self._depth += 1
         empty = len(self._lines)
@@ -59,7 +59,7 @@ class SourceWriter:
 
     @property
     def line_count(self) -> int:
-        """How many lines there are so far."""
+        """The number of lines so far."""
         return len(self._lines)
 
     @property
@@ -69,7 +69,7 @@ class SourceWriter:
 
 
 class Generated:
-    """The functions of one generated module, and where in the SQL their lines come from."""
+    """The functions of one generated module, and the SQL spans of their lines."""
 
     def __init__(self, writer: SourceWriter, names: dict[str, Any]) -> None:
         self.text = writer.text
@@ -83,7 +83,7 @@ class Generated:
         return self.functions[name]
 
     def line_of(self, error: BaseException) -> int | None:
-        """The line of this module that was at work when the error was raised."""
+        """The line of this module that raised the error."""
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.file:
@@ -93,8 +93,8 @@ class Generated:
 
 
 _compiled: dict[str, tuple[str, CodeType, int]] = {}
-"""By text: pseudo file, code, and how many rules use it. Equal rules compile once; the last
-one to go removes it."""
+"""By text: pseudo file, code, and the number of its users. Equal rules compile once; the last user removes
+it."""
 
 
 def _acquire(text: str) -> tuple[str, CodeType]:

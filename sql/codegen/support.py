@@ -1,7 +1,7 @@
-"""What generated code calls: the operations that are more than one Python expression.
+"""Functions that generated code calls: the operations that are more than one Python expression.
 
-Each is the definition of its SQL operation; the code generator writes an operation inline only where that is
-the same for the values at hand.
+Each is the definition of its SQL operation; the code generator writes an operation inline only if that gives
+the same result for the possible values.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from sql.types import describe, equal, less
 
 
 class Warnings:
-    """Counts of data that was odd but not wrong; the query shows them among its counters."""
+    """Counts of odd data that is no error; the query shows them among its counters."""
 
     __slots__ = ("division_by_zero", "several_rows")
 
     def __init__(self) -> None:
         self.division_by_zero = 0
         self.several_rows = 0
-        """How often a scalar subquery had several rows, and so was NULL."""
+        """The number of times a scalar subquery had several rows, and so was NULL."""
 
     def zero(self) -> None:
         """Division by zero: NULL, counted."""
@@ -116,7 +116,7 @@ def boolean(value: Any) -> bool | None:
 
 
 def field(base: Any, name: str) -> Any:
-    """`base->name`: NULL where base is NULL or has no such key."""
+    """`base->name`: NULL if base is NULL or has no such key."""
     if base is None:
         return None
     if base.__class__ is dict:
@@ -159,7 +159,7 @@ def like(value: Any, pattern: Any, escape: str | None = None) -> bool | None:
 
 @lru_cache(maxsize=1024)
 def like_matcher(pattern: str, escape: str | None) -> Callable[[str], Any]:
-    """The compiled form of a LIKE pattern; everything but % and _ stands for itself."""
+    """The compiled form of a LIKE pattern; all characters but % and _ are literal."""
     parts = []
     characters = iter(pattern)
     for char in characters:
