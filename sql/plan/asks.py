@@ -1,4 +1,4 @@
-"""What a rule asks of tables that a store outside answers for, and how such a table treats answers.
+"""Requests of a rule to external stores, for the rows of their tables, and the treatment of the answers.
 
 Plain data.
 """
@@ -12,11 +12,11 @@ from sql.record import Record
 from sql.types import Type
 
 MARK = "$"
-"""What the column begins with under which an event carries the row that was found for it."""
+"""The prefix of the column in which an event carries the row found for it."""
 
 
 class Request(NamedTuple):
-    """A question to a store: the rows whose `columns` have the values of `key`."""
+    """A request to a store for the rows whose `columns` have the values of `key`."""
 
     table: str
     columns: tuple[str, ...]
@@ -24,13 +24,13 @@ class Request(NamedTuple):
 
 
 class Policy(Record):
-    """How a table treats answers.
+    """The treatment of a table's answers.
 
-    cache_ms       how long an answer serves later events; 0: not at all
-    cache_misses   answers without rows too
-    keys_max       answers kept; with one more the oldest goes
-    timeout_ms     how long an event waits for an answer
-    waiting_max    events of a rule that wait; with one more the first goes on without its answer
+    cache_ms       the time for which an answer serves later events; 0: not at all
+    cache_misses   True to cache answers without rows too
+    keys_max       the most answers kept; a further one replaces the oldest
+    timeout_ms     the time that an event waits for an answer
+    waiting_max    the most events of a rule that wait; beyond, the first continues without its answer
     unanswered     an event without an answer is one without rows (`miss`), or an error event
     """
 
@@ -43,12 +43,12 @@ class Policy(Record):
 
 
 class AskPlan(Record):
-    """A join with such a table: what is asked before an event enters the rule, and what becomes of the answer.
+    """A join with such a table: the request before an event enters the rule, and the use of the answer.
 
     column     the column of the event that takes the row found
     columns    columns of the table that equal `values`, which read the event
-    keeps      without a row the event goes on, with NULL (LEFT JOIN)
-    rest       what else ON wants of a row
+    keeps      True if the event continues without a row, with NULL (LEFT JOIN)
+    rest       the other conditions of ON on a row
     """
 
     table: str
@@ -60,5 +60,5 @@ class AskPlan(Record):
 
 
 def carrier(column: str) -> Read:
-    """How expressions read the row that an event carries."""
+    """The read of the row that an event carries."""
     return Read(0, column, type=Type.OBJECT)

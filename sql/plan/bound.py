@@ -1,8 +1,8 @@
 """Bound expressions: the syntax tree after names and types are known.
 
 The binder makes them; code generation, the filter index, rewrites and the reference evaluator read them. A
-bound expression says *what* is read, never *how*: a `Read` names a source and a column, a `Slot` something
-that an operator keeps (an aggregate's value, a variable, the window's start).
+bound expression names the values it reads, never the code that reads them: a `Read` names a source and a
+column, a `Slot` a value that an operator keeps (an aggregate's value, a variable, the window's start).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Read(Bound):
 
 
 class Slot(Bound):
-    """A value some operator keeps. `kind` says which, `key` which of them.
+    """A value that an operator keeps, identified by `kind` and `key`.
 
     aggregate, analytic, prev, subquery   key: index into the plan's list of that kind
     arrived                               key: the name of a variable, as it was when the event arrived
@@ -59,7 +59,6 @@ class Slot(Bound):
     hit, row_number                       key: index into the plan's list of that kind
     builtin                               key: current_count … of expression windows
     event_time, meta, istream             the event's time; a metadata path; TRUE on insert rows
-
     """
 
     kind: str
@@ -68,8 +67,8 @@ class Slot(Bound):
 
 class Op(Bound):
     """A built-in operation. `name` is an operator (`+`, `and`, `=`, …) or one of `not neg isnull in between
-    like regexp case field index slice array cast`; `extra` holds what is not an expression (a field name, an
-    escape character)."""
+    like regexp case field index slice array cast`; `extra` holds arguments that are no expressions (a field
+    name, an escape character)."""
 
     name: str
     args: tuple[Bound, ...]
@@ -90,8 +89,8 @@ class Apply(Bound):
 
 
 class TableRead(Bound):
-    """`T[k1, k2].column`: a column of the table's row at a key, NULL without that row; the
-    row where `column` is None.
+    """`T[k1, k2].column`: a column of the table's row at a key, NULL without that row; the row if `column` is
+    None.
 
     With `keys` None, `T.keys()`: the list of its keys.
     """
@@ -121,7 +120,7 @@ class LambdaRead(Bound):
     property: str | None = None
 
 
-# --- what operators keep ------------------------------------------------------------------------------------
+# --- values of operators ------------------------------------------------------------------------------------
 
 
 class AggregateCall(Record):
@@ -137,7 +136,7 @@ class AggregateCall(Record):
 
     @property
     def inline(self) -> Inline | None:
-        """The statements that keep it in a loop, if it has such."""
+        """The statements that keep it in a loop, if it can be inlined."""
         is_plain = not self.distinct and self.filter is None and self.group_by is None
         return self.definition.inline if is_plain and not self.constants and len(self.args) <= 1 else None
 
@@ -154,11 +153,10 @@ class AnalyticCall(Record):
 
 
 class HitCall(Record):
-    """`last_hit_count`, `last_hit_time` and their `agg` twins: how often, or when last,
+    """`last_hit_count`, `last_hit_time` and their `agg` twins: the number of times, or the last time, that
     the clause was met before.
 
-    `clause` is WHERE, HAVING or WHEN, of which only TRUE results count, or SELECT, of which every row does.
-
+    `clause` is WHERE, HAVING or WHEN, with TRUE results counted, or SELECT, with every row counted.
     """
 
     name: str

@@ -2,7 +2,7 @@
 properties its partitions have.
 
 A property of a partition stands at a place: `values[index]` of the level at `depth`. Inside a definition the
-names of the starting events are such places as well. Plain data, as `sql.plan.logical`.
+names of the starting events are such places as well. Plain data, like `sql.plan.logical`.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class EventPointPlan(Record):
 
 
 class PatternPointPlan(Record):
-    """A pattern; `places` are those of its tags, `place` that of the whole match, where it has a name."""
+    """A pattern; `places` are those of its tags, `place` that of the whole match, if it has a name."""
 
     pattern: PatternPlan
     places: tuple[int | None, ...] = ()
     place: int | None = None
     inclusive: bool = False
     correlated: bool = False
-    """Whether it stands beside names of the partition, which its filters may read."""
+    """True if its filters may read names of the partition."""
 
 
 class CrontabPlan(Record):
@@ -70,7 +70,7 @@ class CrontabPlan(Record):
 
 
 class AfterPlan(Record):
-    """A period after the condition began to be watched."""
+    """A period after the start of the condition."""
 
     period: PeriodArgument
 
@@ -87,7 +87,7 @@ StartPlan = EndPlan | NowPlan
 
 
 class KeyedTypePlan(Record):
-    """A listed type: which of its events count, and their keys. `place`: of the partition's first event."""
+    """A listed type: a filter of its events, and their keys. `place`: of the partition's first event."""
 
     stream: str
     keys: tuple[Bound, ...]
@@ -96,7 +96,7 @@ class KeyedTypePlan(Record):
 
 
 class KeyedPlan(Record):
-    """A partition per key. `initiated` empty: the first event of a key allocates."""
+    """A partition per key. `initiated` empty: the first event of a key starts the partition."""
 
     types: tuple[KeyedTypePlan, ...]
     initiated: tuple[EventPointPlan, ...] = ()
@@ -104,7 +104,7 @@ class KeyedPlan(Record):
 
 
 class HashedTypePlan(Record):
-    """A listed type: which of its events count, and the arguments of the hash, or the value of a function."""
+    """A listed type: a filter of its events, and the arguments of the hash, or the value of a function."""
 
     stream: str
     arguments: tuple[Bound, ...]
@@ -137,7 +137,7 @@ class SpanPlan(Record):
 
 
 class OverlappingPlan(Record):
-    """A partition per trigger. `now`: one at activation as well."""
+    """A partition per trigger. `now`: one more at activation."""
 
     start: StartPlan
     end: EndPlan | None = None
@@ -149,7 +149,7 @@ KindPlan = KeyedPlan | HashedPlan | CategoriesPlan | SpanPlan | OverlappingPlan
 
 
 class LevelPlan(Record):
-    """One level: its name, what it does, and the properties of its partitions, by place."""
+    """One level: its name, its kind, and the properties of its partitions, by place."""
 
     name: str
     kind: KindPlan
@@ -165,7 +165,7 @@ class LevelPlan(Record):
 
 
 class ContextPlan(Record, dict=True):
-    """A context. `reads`: what its conditions read of each stream; None for whole events."""
+    """A context. `reads`: the columns that its conditions read of each stream; None for whole events."""
 
     beside = Record.beside | {"text"}
 
@@ -176,9 +176,9 @@ class ContextPlan(Record, dict=True):
     priority: int = 0
     max_partitions: int = 100_000
     oldest_first: bool = False
-    """Beyond the bound the oldest partition ends for a new one; else the event is refused."""
+    """Beyond the bound a new partition ends the oldest one; otherwise its event is refused."""
     idle_ms: int | None = None
-    """Partitions of keyed levels end when their key was silent for so long."""
+    """The time without events of its key after which a partition of a keyed level ends."""
     reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
     text: str = ""
 

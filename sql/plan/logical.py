@@ -1,8 +1,7 @@
-"""The plan of a query: what the binder found out, before any operator exists.
+"""The plan of a query: the result of the binder, before any operator exists.
 
-Plain data. `sql.compiler` makes text of it, `explain` draws it, the reference evaluator reads it as the
-definition of
-what is to be computed.
+Plain data. `sql.compiler` translates it to code, `explain` draws it, the reference evaluator computes it as
+the definition of the result.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from sql.plan.relations import Acts, Declaration
 
 Mode = Literal["delta", "sample", "lots"]
-"""What leaves the windows: changes (EPL), looks at the content (eKuiper), or one net lot per activation
+"""The output of the windows: changes (EPL), samples of the content (eKuiper), or one net lot per activation
 (stream queries)."""
 
 
@@ -39,8 +38,7 @@ class Criterion(Record):
 
 
 class Numbering(Record):
-    """`row_number() OVER (PARTITION BY … ORDER BY …)`: numbers the rows of one output,
-    those HAVING lets through."""
+    """`row_number() OVER (PARTITION BY … ORDER BY …)`: numbers the rows of one output that pass HAVING."""
 
     partition_by: tuple[Bound, ...] = ()
     order_by: tuple[Criterion, ...] = ()
@@ -65,7 +63,7 @@ class WindowPlan(Record):
 
 
 class PredicatePlan(Record):
-    """The predicate of expr and expr_batch with the aggregates inside it."""
+    """The predicate of expr and expr_batch with its aggregates."""
 
     test: Bound
     aggregates: tuple[AggregateCall, ...] = ()
@@ -108,12 +106,12 @@ class LotPlan(Record):
 
     @property
     def retains_all(self) -> bool:
-        """Whether no item ever leaves."""
+        """True if no item ever leaves."""
         return any(window.name == "retain all" for window in self.windows)
 
     @property
     def is_simple(self) -> bool:
-        """Whether the loop takes it: one window, behind which is either a gate or `unique`."""
+        """True if the window compiles to a loop: one window, followed by either a gate or `unique`."""
         is_gated = self.every_period is not None or self.every_count is not None
         return bool(self.windows) and not self.partition_by and not (is_gated and self.unique)
 
@@ -140,44 +138,43 @@ class SourcePlan(Record):
     unidirectional: bool = False
     reclaim_ms: tuple[int, int] | None = None
     columns: dict[str, Type] | None = None
-    """The columns a row of this source has after its windows (derived windows change them)."""
+    """The columns of a row of this source after its windows (derived windows change them)."""
     retained_rows: int | None = None
-    """A scan table: it keeps so many of its newest rows, which the rows of streams are joined
-    with. None: a stream."""
+    """The number of newest rows that a scan table keeps, with which the rows of streams are joined. None: a
+    stream."""
     pattern: PatternPlan | None = None
-    """The rows are the matches of this pattern; `stream` is empty then."""
+    """The pattern whose matches are the rows; `stream` is empty then."""
     recognize: RecognizePlan | None = None
-    """Behind the windows the rows are the matches of this row pattern."""
+    """The row pattern behind the windows, whose matches are the rows."""
     keeps_last: bool = False
-    """Without a window the last row can be read: `@IterableUnbound`."""
+    """True with `@IterableUnbound`: without a window the last row can be read."""
     matches_by_name: bool = False
-    """The matches are structs of their tags, as in a join; otherwise tuples of them,
-    like the rows of a join."""
+    """True if matches are structs of their tags, as in a join; otherwise they are tuples of them, like the
+    rows of a join."""
     relation: Literal["window", "table"] | None = None
-    """A named window, whose changes the query is fed with, or a table, which it only looks into."""
+    """A named window, whose changes the query processes, or a table, which it only looks up."""
 
     def __hash__(self) -> int:
         return hash((self.stream, self.alias))
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams whose events feed it."""
+        """The streams whose events it receives."""
         return (self.stream,) if self.pattern is None else self.pattern.streams
 
     @property
     def rows_are_tuples(self) -> bool:
-        """Whether the rows of this source, as its windows see them, are matches: tuples
-        of the values of tags."""
+        """True if the rows in the windows of this source are matches: tuples of the values of tags."""
         return self.pattern is not None and not self.matches_by_name
 
     @property
     def keeps(self) -> bool:
-        """Whether its events stay: in windows of its own, or in a named window."""
+        """True if its events are retained: in windows of its own, or in a named window."""
         return bool(self.windows) or self.relation is not None
 
 
 class JoinPlan(Record):
-    """How the source at the same position + 1 is joined to those before it."""
+    """The kind and condition of the join between the source at this position + 1 and those before it."""
 
     kind: Literal["inner", "left", "right", "full", "cross"]
     on: Bound | None = None
@@ -193,16 +190,15 @@ class ItemPlan(Record):
 
 
 class SpreadPlan(Record):
-    """A function whose result is rows or columns; it works on output rows, on what items put there for it.
+    """A function whose result is rows or columns; it works on output rows, with the values of its items.
 
     rows     `unnest(a)`: one row per element of the array in `items[0]`; structs become columns, others column `name`
     columns  `extract(o)`: the keys of the struct in `items[0]` become columns
     changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the output before, prefixed
     requests `dedup_trigger(start, end, now, expire_ms)`: the row waits for the end of its span
 
-    items    names under which the values stand in the row (they are taken out), with the column name of each;
+    items    names of the values in the row (they are removed), with the column name of each;
              None for `*`, a whole row
-
     """
 
     kind: Literal["rows", "columns", "changes", "requests"]
@@ -214,7 +210,7 @@ class SpreadPlan(Record):
 
 
 class TerminatedPlan(Record):
-    """`when terminated`: output at the end of the partition, where the condition holds."""
+    """`when terminated`: output at the end of the partition, if the condition holds."""
 
     condition: Bound | None = None
     then_set: tuple[tuple[str, Bound], ...] = ()
@@ -235,29 +231,28 @@ class OutputPlan(Record):
 
 
 class SubqueryPlan(Record):
-    """A subquery: its own plan, evaluated over the present content of its source.
+    """A subquery: its own plan, evaluated over the current content of its source.
 
     scalar  the value of the one row's one column; NULL without a row and for several
     row     the one row of several columns as an object
     rows    the rows of groups, each an object
     list    the values of the one column, for IN, ANY and ALL
-    exists  whether there is a row
+    exists  TRUE if there is a row
 
-    `correlated`: its expressions read sources of the statement around it, which stand behind its own.
+    `correlated`: its expressions read sources of the statement around it, which follow its own.
     """
 
     plan: Plan
     kind: Literal["scalar", "row", "rows", "list", "exists"] = "scalar"
     correlated: bool = False
     outer: tuple[str, ...] = ()
-    """Aliases of the sources around it."""
+    """The aliases of the sources around it."""
 
 
 class IntoTable(Record):
-    """Where the aggregates of `into table` live: `columns[i]` is the table's column of the statement's
-    aggregate i.
+    """The table columns of `into table`: `columns[i]` is the table's column of the statement's aggregate i.
 
-    `sets`: with `rollup` the grouping sets, each the indexes of the keys that count; the others are NULL.
+    `sets`: with `rollup` the grouping sets, each the indexes of its keys; the others are NULL.
     """
 
     table: str
@@ -266,7 +261,7 @@ class IntoTable(Record):
 
 
 AGGREGATE_HITS = ("last_agg_hit_count", "last_agg_hit_time")
-"""Counters of hits that make their SELECT an aggregate's, one row per group."""
+"""Hit counters that make a SELECT an aggregate query, with one row per group."""
 
 EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)
 """A stream joined with tables without a window: each of its events is a window of its own."""
@@ -310,8 +305,7 @@ class Plan(Record, dict=True):
     """The event-time column, None in processing time."""
     timestamp_format: str | None = None
     timestamps: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    """The event-time column of each stream, with the pattern of text time stamps. Tables have
-    none: they keep no time."""
+    """The event-time column of each stream, with the pattern of text time stamps. Tables have none."""
     output_columns: dict[str, Type] | None = None
     reads: dict[str, frozenset[str] | None] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
@@ -319,28 +313,28 @@ class Plan(Record, dict=True):
     context: ContextPlan | None = None
     """The context in whose partitions it runs, one instance each."""
     priority: int = 0
-    """Of the statements that an event meets, those of a higher priority come first."""
+    """The priority among the statements that an event meets; higher ones run first."""
     into_table: IntoTable | None = None
     relations: frozenset[str] = frozenset()
-    """The named windows and tables that are read: as sources, by subqueries, by key."""
+    """The named windows and tables that the query reads: as sources, by subqueries, by key."""
     asks: tuple[AskPlan, ...] = ()
-    """What stores outside are asked before an event of the first source enters the rule."""
+    """The requests to external stores before an event of the first source enters the rule."""
     acts: Acts | Declaration | None = None
-    """Of a statement that is no query: what it does when it is triggered, or what it declares."""
+    """The action of a triggered statement, or the declaration of a declaring one; None for a query."""
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The names of the streams read, each once."""
+        """The names of the streams that the query reads, each once."""
         return tuple(self.reads)
 
     def columns(self, stream: str) -> frozenset[str] | None:
-        """The columns of `stream` the query reads; None when it needs the whole message."""
+        """The columns of `stream` that the query reads; None if it needs the whole message."""
         return self.reads.get(stream, frozenset())
 
     @property
     def judges_windows(self) -> bool:
-        """Whether HAVING decides about whole windows, of which then all rows are shown: where nothing is grouped
-        and no aggregate is selected."""
+        """True if HAVING decides about whole windows, whose rows are then all emitted: without groups, and
+        without aggregates in SELECT."""
         shown = (*(item.value for item in self.items), *(order.value for order in self.order_by))
         slots = (node for value in shown for node in value.walk() if isinstance(node, Slot))
         is_judged = self.mode == "sample" and self.having is not None and bool(self.aggregates)
@@ -349,13 +343,13 @@ class Plan(Record, dict=True):
 
     @property
     def insert_into(self) -> str | None:
-        """The stream the results go to, if any."""
+        """The stream that receives the results, if any."""
         return self.insert.stream if self.insert else None
 
     @property
     def reads_tuples(self) -> bool:
-        """Whether expressions read rows made of several: those of a join, or the matches
-        of a pattern, by tag."""
+        """True if expressions read rows composed of several: those of a join, or the matches of a pattern, by
+        tag."""
         return bool(self.joins) or any(
             source.rows_are_tuples and source.columns is None for source in self.sources
         )
@@ -369,11 +363,11 @@ class Plan(Record, dict=True):
 
     @property
     def keeps_groups(self) -> bool:
-        """Whether its groups stay for ever: no window takes events out of them."""
+        """True if its groups stay for ever: no window removes events from them."""
         windows = any(source.keeps for source in self.sources)
         return self.mode == "delta" and bool(self.group_by and self.aggregates) and not windows
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for plans that compute the same from the same state: state is carried over between them."""
+        """The hash of the plan's state: equal for plans between which the state can be carried over."""
         return state_signature(self)

@@ -1,4 +1,4 @@
-"""The options of a rule, as far as they change what it computes."""
+"""The options of a rule that change its results."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ CatchUp = Literal["step", "once", "skip"]
 
 
 class RuleOptions(Record):
-    """How a rule treats time, order and bounds.
+    """The options of time, order and bounds.
 
     event_time         None: event time if the stream declares a timestamp column
     late_tolerance_ms  the watermark stays this far behind the highest time stamp
     idle_timeout_ms    a stream silent for this long (processing time) stops holding the watermark back; None: never
     max_future_ms      time stamps further ahead of the clock are refused and counted; None: no bound
     zone               time zone of window alignment, calendar periods and crontabs
-    emit_empty         sampled windows emit a row when they are empty
+    emit_empty         sampled windows emit a row if they are empty
     catch_up           overdue timers: each due instant in turn, once at the present instant, or not at all
-    align              where the update points of `within … every` count from
+    align              the reference of the update points of `within … every`
     max_groups         groups a rule may keep; a further one is an error event
     max_window_events  events a rule may retain; a further one is an error event
     max_rows           rows a named window or table may hold; a further one is an error event
     max_empty_windows  empty windows emitted in a row by one step; the rest is counted
-    max_pattern_partials  partial matches of a pattern that live at once, counted where an arrow begins one
-    pattern_overflow   what happens to one more: it is refused, or the oldest ends
+    max_pattern_partials  partial matches of a pattern that live at once, counted at the arrow that begins one
+    pattern_overflow   the treatment of one more: it is refused, or the oldest ends
     max_pattern_rows   matches an AND of a pattern remembers, and events in the list of a repeat
     max_recognize_attempts  attempts of match_recognize, and ways to read their rows, that live at once
     max_pattern_keys   keys of an every-distinct; the oldest is forgotten
     send_meta          rows carry the metadata of their message in a column `__meta` (eKuiper's sendMetaToSink)
-
     """
 
     event_time: bool | None = None

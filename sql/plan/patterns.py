@@ -26,7 +26,7 @@ class LengthPlan(Record):
 
 
 class StepPlan(Record, kw_only=True):
-    """Base of the nodes of a pattern."""
+    """The base of the nodes of a pattern."""
 
     span: Span = NOWHERE
 
@@ -42,7 +42,7 @@ class StepPlan(Record, kw_only=True):
 
 
 class FilterPlan(StepPlan):
-    """An event of a stream that fits a condition; it becomes the tag's value."""
+    """An event of a stream that satisfies a condition; it becomes the tag's value."""
 
     stream: str
     tag: int | None = None
@@ -72,8 +72,8 @@ class SchedulePlan(StepPlan):
 
 
 class FollowedByPlan(StepPlan):
-    """Steps one after the other; `maxima` bounds how many instances of the next step
-    wait, one entry per arrow."""
+    """Steps one after the other; `maxima` bounds the waiting instances of the next step, one entry per
+    arrow."""
 
     steps: tuple[StepPlan, ...]
     maxima: tuple[Bound | None, ...]
@@ -155,7 +155,7 @@ class WhilePlan(StepPlan):
 
 
 class Tag(Record):
-    """A name for events. `is_list`: it stands under a repeat and is the list of them."""
+    """A name for events. `is_list`: it is below a repeat, and names the list of them."""
 
     beside = Record.beside | {"columns", "declared"}
 
@@ -165,7 +165,7 @@ class Tag(Record):
     columns: dict[str, Type] | None = None
     """The columns of its stream; None: every name is legal."""
     declared: tuple[tuple[str, ColumnType], ...] = ()
-    """The full types of the columns, where they are declared."""
+    """The full types of the columns, if they are declared."""
 
 
 class PatternPlan(Record):
@@ -176,12 +176,12 @@ class PatternPlan(Record):
     root: StepPlan
     tags: tuple[Tag, ...]
     suppress: bool = False
-    """Of the matches of one event keep none that shares an event with an earlier one."""
+    """True if matches of one event that share an event with an earlier match of it are dropped."""
     discard: bool = False
-    """A match ends every partial match that holds one of its events."""
+    """True if a match ends every partial match that contains one of its events."""
     text: str = ""
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams it listens to, each once, in order of appearance."""
+        """The streams it reads, each once, in order of appearance."""
         return tuple(dict.fromkeys(step.stream for step in self.root.walk() if isinstance(step, FilterPlan)))

@@ -1,4 +1,5 @@
-"""The plan of match_recognize: variables with their conditions, what a match shows, and when it is told.
+"""The plan of match_recognize: variables with their conditions, the measures of a match, and the time of its
+output.
 
 Expressions read a variable through `Read(i, column)`, i being its place among `variables`; a condition reads
 the row it tests as source `OWN`, and the row n before it as source `len(variables) + k`, where `previous[k]`
@@ -27,7 +28,7 @@ class RowVariablePlan(Record):
 
 
 class RecognizePlan(Record):
-    """A row pattern over one stream. The rows it gives are its measures."""
+    """A row pattern over one stream. Its output rows are the measures."""
 
     beside = Record.beside | {"columns", "row_columns", "text"}
 
@@ -35,7 +36,7 @@ class RecognizePlan(Record):
     variables: tuple[RowVariablePlan, ...]
     measures: tuple[tuple[str, Bound], ...]
     aggregates: tuple[tuple[AggregateCall, int], ...] = ()
-    """The aggregates of the measures, each with the variable whose rows it reads."""
+    """The aggregates of the measures, each with the variable whose rows it covers."""
     previous: tuple[int, ...] = ()
     partition_by: tuple[Bound, ...] = ()
     all_matches: bool = False
@@ -48,5 +49,5 @@ class RecognizePlan(Record):
 
     @property
     def lists(self) -> tuple[bool, ...]:
-        """Which variables take several rows."""
+        """For each variable: True if it takes several rows."""
         return tuple(variable.is_list for variable in self.variables)

@@ -1,4 +1,4 @@
-"""Plans of relations and of what acts on them. Plain data, as `sql.plan.logical`."""
+"""Plans of relations and of the statements that act on them. Plain data, like `sql.plan.logical`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from sql.types import Type
 
 
 class Bounds(Record):
-    """How many rows a relation may hold, and how long a row stays after it was written
-    last (ms; None: for ever).
+    """The bounds of a relation: its rows, and the time that a row stays after it was written last (ms; None:
+    for ever).
 
-    Beyond `max_rows` a new row is refused, or with `oldest_first` the row goes that was written longest ago.
+    Beyond `max_rows` a new row is refused, or with `oldest_first` the row that was written longest ago is
+    deleted.
     """
 
     max_rows: int = 1_000_000
@@ -33,28 +34,28 @@ class WindowDeclaration(Record):
     source: SourcePlan
     columns: dict[str, Type]
     like: str | None = None
-    """The stream whose events its rows are shaped like."""
+    """The stream whose shape its rows have."""
     bounds: Bounds = Bounds()
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """A window has no primary key."""
+        """No columns: a window has no primary key."""
         return ()
 
 
 class AggregateColumn(Record):
-    """A column of a table that `into table` keeps: an aggregate over values of these types."""
+    """A column of a table that `into table` maintains: an aggregate over values of these types."""
 
     definition: Aggregate
     types: tuple[Type, ...] = ()
     constants: tuple[Any, ...] = ()
     distinct: bool = False
     criteria: tuple[Expr, ...] = ()
-    """Columns of the aggregated events that the declaration names: what `sorted(n desc)` sorts by."""
+    """The columns of the aggregated events that are sort keys: the n of `sorted(n desc)`."""
 
 
 class TableDeclaration(Record):
-    """A table: its columns, those of its primary key, and those that aggregate."""
+    """A table: its columns, its primary key, and its aggregate columns."""
 
     beside = Record.beside | {"bounds"}
 
@@ -66,9 +67,9 @@ class TableDeclaration(Record):
 
 
 class AskedDeclaration(Record):
-    """A table that a store outside answers for. `columns` None: those that the store gives.
+    """A table whose rows an external store answers for. `columns` None: those of the store.
 
-    key     the column whose newest row counts, of a table that its source fills; None: a store is asked
+    key     the column whose newest row counts, of a table that its source fills; None: a store is queried
     """
 
     name: str
@@ -77,7 +78,7 @@ class AskedDeclaration(Record):
 
 
 class IndexDeclaration(Record):
-    """An index: columns found by equality, then at most one found by range."""
+    """An index: columns with equality, then at most one with a range."""
 
     name: str
     equal: tuple[str, ...]
@@ -100,7 +101,7 @@ class ActionPlan(Record):
 
 
 class BranchPlan(Record):
-    """A branch of merge, or the one branch that update and delete are."""
+    """A branch of merge, or the only branch of update and delete."""
 
     matched: bool
     condition: Bound | None
@@ -108,7 +109,7 @@ class BranchPlan(Record):
 
 
 class SetPlan(Record):
-    """`on … set`: variables and their new values, each perhaps at an index of an array, in order."""
+    """`on … set`: variables and their new values, in order, each perhaps at an index of an array."""
 
     beside = Record.beside | {"subqueries"}
 
@@ -127,10 +128,10 @@ class VariableDeclaration(Record):
 
 
 class TriggerPlan(Record):
-    """What an event of `trigger` does to a relation. Expressions read it as source 0, the row of the relation
-    as source 1, and the row before the statement, `initial`, as source 2.
+    """A statement that an event of `trigger` executes on a relation. Expressions read the event as source 0,
+    the row of the relation as source 1, and the row before the statement, `initial`, as source 2.
 
-    shows   what the statement posts: `rows` (the rows deleted, as inserts) or `changes` (+changed −old)
+    shows   the emitted rows: `rows` (the rows deleted, as inserts) or `changes` (+changed −old)
     """
 
     beside = Record.beside | {"subqueries"}
@@ -157,8 +158,8 @@ class SplitPlan(Record):
 
 
 class ChoicePlan(Record):
-    """A select over the present rows of relations: an on-select (`trigger` is source 0 of
-    the plan), or on demand."""
+    """A select over the current rows of relations: an on-select (`trigger` is source 0 of the plan), or on
+    demand."""
 
     beside = Record.beside | {"plan"}
 
@@ -168,7 +169,7 @@ class ChoicePlan(Record):
 
 
 Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration | AskedDeclaration
-"""What a declaring statement makes."""
+"""The declarations of a declaring statement."""
 
 Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan
-"""What a triggered statement does."""
+"""The actions of a triggered statement."""

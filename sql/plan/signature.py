@@ -1,8 +1,8 @@
 """The signature of a plan's state: equal for plans that compute the same from the same state.
 
 It is plain data made of kinds and parameters. A field that holds its default is left out, so that a new field
-with a default changes no signature and resets no saved window; where a text stands in its file does not count
-either.
+with a default changes no signature and resets no saved window; the position of a text in its file does not
+count either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sql.plan.logical import Plan
 
 STATE_VERSIONS = {"delta": 2, "lots": 2, "sample": 2}
-"""By mode: raised when states are stored in another way, so that older ones are not restored."""
+"""By mode: increased if the form of stored states changes, so that older ones are not restored."""
 
 
 def state_signature(plan: Plan) -> str:
@@ -32,14 +32,14 @@ def state_signature(plan: Plan) -> str:
 
 
 def differences(one: Plan, other: Plan) -> list[str]:
-    """What of two plans differs, in the words of the query: why one cannot go on from
-    the state of the other."""
+    """The differences of two plans' states, in the words of the query: the reasons why one cannot continue
+    from the state of the other."""
     parts = zip_longest(_parts(one), _parts(other), fillvalue=("ON", None))
     return list(dict.fromkeys(name for (name, mine), (_, theirs) in parts if plain(mine) != plain(theirs)))
 
 
 def _parts(plan: Plan) -> list[tuple[str, Any]]:
-    """What the state depends on, in a fixed order, each with the clause it stands for."""
+    """The parts of the plan that the state depends on, in a fixed order, each with the name of its clause."""
     told = [slot.key for slot in told_of(plan)]
     return [
         ("the kind of query", [plan.mode, STATE_VERSIONS[plan.mode]]), ("FROM", plan.sources),

@@ -1,4 +1,4 @@
-"""Subqueries whose values are kept with each event: the row that leaves is the one that was inserted."""
+"""Subqueries whose values are stored with each event, so that the removed row equals the inserted one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def told_of(plan: Plan) -> list[Slot]:
-    """The subqueries that rows of single events show, where the rows of events that leave are shown as well."""
+    """The subqueries in rows of single events, if the rows of events that leave are emitted as well."""
     if plan.selector == "istream" or plan.row_kind in ("group", "aggregate"):
         return []
     shown = [item.value for item in plan.items] + ([] if plan.having is None else [plan.having])
