@@ -1,5 +1,4 @@
-"""A named window or table of which only the declaration is known, where statements
-are bound and none runs."""
+"""Named windows and tables without rows, for statements that are bound and not run."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from sql.plan.relations import TableDeclaration, WindowDeclaration
 
 
 class Declared:
-    """What binders ask of a relation."""
+    """A relation with its declaration only, in the interface that binders use."""
 
     def __init__(self, declaration: WindowDeclaration | TableDeclaration) -> None:
         self.declaration = declaration

@@ -1,5 +1,4 @@
-"""What statements ask of the step loop between them: who has not been told of what,
-and where their rows go."""
+"""The interface of the step loop for statements: pending changes of named windows, and the queue of rows."""
 
 from __future__ import annotations
 
@@ -8,15 +7,14 @@ from typing import Any
 
 
 class Loop:
-    """Where there is no engine: every change is known, nobody listens and nothing moves."""
+    """The loop without an engine: every change is known, nothing is queued."""
 
     def unseen(self, statement: str, relation: str) -> Any:
-        """The changes of a named window that a statement has not been told of yet;
-        None where it knows all."""
+        """The changes of a named window that a statement has not processed yet; None if there are none."""
         return None
 
     def publish(self, relation: Any, delta: Any) -> None:
-        """A named window has changed: its consumers are to be told."""
+        """Report a change of a named window to its consumers."""
 
     def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
-        """A statement inserts rows into a stream or a relation: they are queued."""
+        """Queue the rows that a statement inserts into a stream or a relation."""

@@ -1,4 +1,4 @@
-"""The kinds of stores that lookup tables ask for rows, event by event: what TYPE of such a table may say.
+"""The kinds of stores that lookup tables query event by event: the values of TYPE of such a table.
 
 Every other TYPE is a source, which fills the table.
 """

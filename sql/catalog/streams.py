@@ -1,7 +1,6 @@
-"""The catalog: which streams exist, which columns they have, which variables there are.
+"""The catalog: the streams with their columns, and the variables.
 
-A stream without declared columns is schemaless: every name is legal and reads NULL
-where the message lacks it.
+A stream without declared columns is schemaless: every name is legal and reads NULL if the message lacks it.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ STREAM_OPTIONS = (
 
 
 _WHOLE_NUMBERS = {"PAYLOAD_BYTES_MAX": 1, "LATENCY_MS": 0, "MAX_KEYS": 1}
-"""Options that are numbers, and the smallest value of each."""
+"""Options that are numbers, and the least value of each."""
 
 _VALIDATION: dict[str, Literal["none", "intake", "rules"]] = {"true": "rules", "intake": "intake"}
-"""Who checks messages, by STRICT_VALIDATION."""
+"""The place where messages are checked, by STRICT_VALIDATION."""
 
 FILE_ROWS = 9999
-"""Rows a scan table of a file keeps without RETAIN_SIZE; of any other source it keeps 1."""
+"""The rows that a scan table of a file keeps without RETAIN_SIZE; of any other source it keeps 1."""
 
 
 class Stream(Record):
-    """A stream as declared. `columns` None: schemaless. `timestamp`: the event-time column."""
+    """A declared stream. `columns` None: schemaless. `timestamp`: the event-time column."""
 
     name: str
     columns: dict[str, Type] | None = None
@@ -49,39 +48,39 @@ class Stream(Record):
     options: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     kind: Literal["stream", "scan", "lookup", "asked", "window", "table"] = "stream"
-    """A stream, a table of the newest rows, a lookup table as it is declared, one that is asked for rows
-    event by event (`Catalog.asked`), a named window, a table of EPL: the last two are relations, with their
-    rows in `Catalog.relations`."""
+    """A stream, a table of the newest rows, a lookup table before it is made, one that is queried event by
+    event (`Catalog.asked`), a named window, a table of EPL: the last two are relations, with their rows in
+    `Catalog.relations`."""
     declared: tuple[ColumnDefinition, ...] = ()
     """The columns with their full types, as STRICT_VALIDATION checks them."""
 
     derived: bool = False
-    """Made by `insert into`: it has the columns of the statements that insert."""
+    """True if made by `insert into`: it has the columns of the statements that insert."""
     context: str | None = None
     """Of a named window or table: the context whose partitions have one each."""
 
     @property
     def is_relation(self) -> bool:
-        """Whether it is a named window or a table, which keep rows that statements read and write."""
+        """True for a named window or a table, whose rows statements read and write."""
         return self.kind in ("window", "table")
 
     @property
     def validation(self) -> Literal["none", "intake", "rules"]:
-        """Where messages are checked against the declared columns: nowhere; at intake, which refuses one that
-        does not fit as one dead letter, by the columns that rules read; or in each rule, by all columns, as an
-        error of its own (eKuiper's way)."""
+        """The place where messages are checked against the declared columns: none; at intake, which refuses
+        one that does not fit as one dead letter, by the columns that rules read; or in each rule, by all
+        columns, as an error of its own (eKuiper's way)."""
         if not self.declared:
             return "none"
         return _VALIDATION.get(str(self.options.get("STRICT_VALIDATION", "")).lower(), "none")
 
     @property
     def is_strict(self) -> bool:
-        """Whether each rule checks every message against the declared columns."""
+        """True if each rule checks every message against the declared columns."""
         return self.validation == "rules"
 
     @property
     def retained_rows(self) -> int | None:
-        """How many of its newest rows a scan table keeps; None for what is no scan table."""
+        """The number of newest rows that a scan table keeps; None if this is no scan table."""
         if self.kind != "scan":
             return None
         default = FILE_ROWS if str(self.options.get("TYPE", "")).lower() == "file" else 1
@@ -97,8 +96,8 @@ class Variable:
     value: Any = None
     constant: bool = False
     arrived: Any = None
-    """The value as the present event arrived: what filters of FROM see, whatever
-    statements have assigned since."""
+    """The value when the current event arrived, which filters of FROM read, whatever statements have assigned
+    since."""
 
     def __post_init__(self) -> None:
         self.arrived = self.value
@@ -117,11 +116,11 @@ class Catalog:
         self.relations: MutableMapping[str, Any] = {}
         """Named windows and tables with their rows (`sql.algebra.table`)."""
         self.asked: dict[str, Any] = {}
-        """Tables that answer for one event after the other (`sql.engine.asking`)."""
+        """Tables that are queried event by event (`sql.engine.asking`)."""
         self.requests: list[Request] | None = None
-        """What stores are to be asked. None: nobody asks them, so tables hold the rows that they are given."""
+        """The requests to stores. None: no store is queried, and tables keep the rows they receive."""
         self.loop = Loop()
-        """What is queued between statements (`sql.engine.steps`)."""
+        """The queue between statements (`sql.engine.steps`)."""
         self.assigned: list[Variable] = []
         """Variables assigned since `end_step`."""
         self.watchers: list[Callable[[str], None]] = []
@@ -173,8 +172,7 @@ class Catalog:
         return stream
 
     def derive(self, name: str, columns: dict[str, Type] | None) -> None:
-        """Declare what `insert into name` produces, unless the stream is known already; unite the columns
-        otherwise."""
+        """Declare the stream of `insert into name`; if it is known already, unite the columns."""
         known = self.streams.get(name)
         if known is None:
             self.add(Stream(name, columns, derived=True))
@@ -194,7 +192,7 @@ class Catalog:
         return found
 
     def assign(self, name: str, value: Any) -> None:
-        """Give a variable a new value, and tell who watches."""
+        """Give a variable a new value, and call the watchers."""
         variable = self.variables[name]
         variable.value = value
         self.assigned.append(variable)
@@ -212,7 +210,7 @@ class Catalog:
                 self.variables[name].value = self.variables[name].arrived = decode(value)
 
     def end_step(self) -> None:
-        """The event has been dealt with: filters of the next one see what statements have assigned."""
+        """End the event: filters of the next one see the values that statements have assigned."""
         for variable in self.assigned:
             variable.arrived = variable.value
         self.assigned.clear()
@@ -291,7 +289,7 @@ def _check(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
 
 
 def _check_values(options: tuple[Option, ...]) -> list[Problem]:
-    """Options whose values this engine reads."""
+    """Check the values of the options that this engine reads."""
     found = []
     for option in options:
         key, text = option.key.upper(), str(option.value)

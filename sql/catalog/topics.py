@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from sql.catalog.streams import Stream
 
 OPTION = "TOPIC_PARTS"
-"""The stream option that says the same: `TOPIC_PARTS="hall=2,machine=3"`."""
+"""The equivalent stream option: `TOPIC_PARTS="hall=2,machine=3"`."""
 
 _DECLARED = re.compile(r"topic\(\s*([1-9]\d{0,3})\s*\)", re.IGNORECASE)
 _PART = re.compile(r"\s*([^=,]+?)\s*=\s*([1-9]\d{0,3})\s*")
@@ -26,7 +26,7 @@ def part_declared(type_name: str) -> int | None:
 
 
 def topic_parts(stream: Stream) -> dict[str, int]:
-    """The columns of a stream that are parts of the topic, and which. Raises ValueError for what is none."""
+    """The columns that are parts of the topic, with their numbers. Raises ValueError for an invalid one."""
     text = str(stream.options.get(OPTION, ""))
     found: dict[str, int] = {}
     for part in text.split(",") if text else ():
@@ -38,7 +38,7 @@ def topic_parts(stream: Stream) -> dict[str, int]:
 
 
 def topic_values(parts: Mapping[str, int], topic: str) -> dict[str, str | None]:
-    """The values of the columns for one topic; NULL where the topic has fewer parts.
+    """The values of the columns for one topic; NULL if the topic has fewer parts.
 
     >>> topic_values({"machine": 2, "far": 9}, "plant/press7/temp")
     {'machine': 'press7', 'far': None}
