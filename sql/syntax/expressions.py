@@ -61,7 +61,7 @@ class IsNull(Expr):
 
 
 class Between(Expr):
-    """`x [NOT] BETWEEN low AND high`, both ends included; EPL's ranges, `x in (low:high]`, say which are."""
+    """`x [NOT] BETWEEN low AND high`, both ends included; EPL's `x in (low:high]` marks the included ones."""
 
     beside = Expr.beside | {"in_range"}
 
@@ -72,8 +72,8 @@ class Between(Expr):
     low_open: bool = False
     high_open: bool = False
     in_range: bool = False
-    """Written `in [low:high]`, whose bounds stand in their order; those of EPL's
-    BETWEEN may stand in either."""
+    """True for `in [low:high]`, whose bounds are in ascending order; those of EPL's BETWEEN may be in
+    either."""
 
 
 class In(Expr):

@@ -1,4 +1,4 @@
-"""Patterns of events: what may stand in `pattern [ … ]`, and `match_recognize ( … )`."""
+"""Patterns of events: the contents of `pattern [ … ]` and `match_recognize ( … )`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Statements about relations that stay: named windows, tables, indexes, triggers, and
-what is asked on demand."""
+"""Statements about relations: named windows, tables, indexes, triggers, and on-demand statements."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from sql.syntax.statements import ColumnDefinition, ColumnType
 class CreateWindow(Statement):
     """`create window W#view [as] (T | (columns) | select … from T) [insert [where e]]`.
 
-    Its row type is that of `like`, the listed `columns`, or what `select` gives. `fill`: rows of the window
-    `like` that pass `where` are copied.
+    Its row type is that of `like`, the listed `columns`, or the columns of `select`. `fill`: rows of the
+    window `like` that pass `where` are copied.
     """
 
     name: str

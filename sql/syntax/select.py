@@ -50,8 +50,8 @@ class OutputLimit(Node):
     """`output [after …] [first|last|all|snapshot] (every … | at (…) | when … [then set
     …] | when terminated …)`.
 
-    Exactly one of `every` (a Period), `every_events`, `at` (crontab fields), `when` is set, or none where
-    only `after` or `terminated` stands. `after` is a Period, `after_events` a count.
+    Exactly one of `every` (a Period), `every_events`, `at` (crontab fields), `when` is set, or none if there
+    is only `after` or `terminated`. `after` is a Period, `after_events` a count.
     """
 
     mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
@@ -122,4 +122,4 @@ class Select(Statement):
     insert_into: InsertInto | None = None
     lots: bool = False
     into_table: str | None = None
-    """The table whose columns the aggregates of the statement are: `into table T select …`."""
+    """The table of `into table T select …`, whose columns are the aggregates of the statement."""

@@ -1,4 +1,4 @@
-"""What may stand in FROM: streams with windows, the sources of stream queries, joins."""
+"""The sources of FROM: streams with windows, the sources of stream queries, joins."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ class WindowCall(Node):
 
 
 class Source(Node):
-    """Base of what may stand in FROM. `name` is the stream, `alias` what the rest of
-    the statement calls it."""
+    """Base of the sources of FROM. `name` is the stream, `alias` its name in the rest of the statement."""
 
     name: str
     alias: str

@@ -46,7 +46,7 @@ class CreateStream(Statement):
     options: tuple[Option, ...] = ()
     kind: Literal["stream", "table", "schema"] = "stream"
     like: tuple[str, ...] = ()
-    """`create schema Name as A, B`, `inherits A` and `copyfrom A`: the types whose columns it has too."""
+    """`create schema Name as A, B`, `inherits A` and `copyfrom A`: the types whose columns it also has."""
 
 
 class CreateVariable(Statement):
