@@ -1,7 +1,7 @@
-"""Showing what a plan does: as a tree of the algebra, and as a picture of events over time.
+"""Show a plan as a tree of the algebra, and its work as a picture of events over time.
 
-`tree` reads a plan only. `record` runs it on recorded events and notes in a `timeline` what enters and leaves
-its windows; `text` and `svg` draw that. Nothing here changes how a rule runs.
+`tree` reads a plan only. `record` runs it on recorded events and notes in a `timeline` the events that enter
+and leave its windows; `text` and `svg` draw that. Nothing here changes the execution of a rule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time axis of a picture: round tick lengths, labels that need no thinking."""
+"""The time axis of a picture: round tick lengths, short labels."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Axis(Record):
 
     @property
     def unit(self) -> str:
-        """What labels count."""
+        """The unit of the labels."""
         return next(name for size, name in _UNITS if size == self.unit_ms)
 
     @property
     def note(self) -> str:
-        """Where labels count from, unless that is 0."""
+        """The origin of the labels, unless that is 0."""
         if self.origin_ms == 0:
             return ""
         return f"0 = {datetime.fromtimestamp(self.origin_ms / 1000, UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"
@@ -76,6 +76,6 @@ class Axis(Record):
         return sign + ":".join(parts) + (f".{past:03}".rstrip("0") if past else "")
 
     def place(self, at_ms: int, length: float) -> float:
-        """How far along an axis of this length an instant lies, clipped to it."""
+        """The position of an instant on an axis of this length, clipped to it."""
         share = (at_ms - self.start_ms) / (self.end_ms - self.start_ms)
         return min(max(share, 0.0), 1.0) * length

@@ -1,4 +1,4 @@
-"""The compiled text of a rule, as a person reads it."""
+"""The compiled text of a rule, for people."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     if plan.context is not None:
         catalog = catalog.within(catalog.context_variables.get(plan.context.name, {}))
     if any(source.recognize is not None for source in plan.sources):
-        shape = "dict"  # as the rows of its matches are
+        shape = "dict"  # like the rows of its matches
     found = start(name, replace(plan, context=None), catalog, 0, shape=shape)
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
@@ -50,8 +50,8 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
 
 
 def _functions(functions: FunctionSet, sql: str) -> Iterator[str]:
-    """Functions of several lines, then those of one expression each: of the event `e`, and of `a`: the values
-    of aggregates, or the events that the tags of a pattern stand for."""
+    """Functions of several lines, then those of one expression each: of the event `e` and the values `a` (of
+    aggregates, or of the tags of a pattern)."""
     yield from (generated.text for generated in functions.generated)
     yield from dict.fromkeys(
         f"# {slice_of(sql, span)}\nlambda e, a, w: {text}\n" for text, span in functions.expressions
@@ -64,7 +64,7 @@ def _header(name: str, plan: Plan) -> str:
 
 
 def _machines(statement: Statement) -> Iterator[str]:
-    """What finds matches of patterns and of match_recognize, whose rows the statement shows."""
+    """The state machines of patterns and of match_recognize, whose matches are rows of the statement."""
     for recognized in statement.sources.recognized.values():
         yield recognized.code.text
     for matches in statement.sources.matches.values():

@@ -1,4 +1,4 @@
-"""What a plan's windows are made of, with their actual parameters, and how much they may hold."""
+"""The composition of a plan's windows, with their actual parameters, and the bounds of their state."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SYMBOLS = {
     "predicate": "predicate",
     "criteria": "criteria",
 }
-"""The placeholders that compositions in the catalog use for parameters."""
+"""The placeholders for parameters in the compositions of the catalog."""
 
 
 @dataclass(slots=True)
 class Composition:
     """A window in words.
 
-    stages     operators in the order events meet them
-    state      what is held at most
+    stages     operators in the order in which events pass them
+    state      the largest state
     costs      of its windows
-    unbounded  why there is no bound on what is held
+    unbounded  the reasons why the state has no bound
     """
 
     stages: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ def _values(window: WindowPlan, text: str) -> dict[str, str]:
 
 
 def _chosen(stage: Stage, window: WindowPlan, text: str) -> Stage:
-    """A stage with the origin that this window has, of those it may have, and with what its flags say."""
+    """A stage with the origin of this window, and with the effect of its flags."""
     if not stage.origin:
         return stage
     reference, flags = window.arguments.get("reference"), window.arguments.get("flags") or frozenset()
@@ -211,7 +211,7 @@ def _sliding(window: GroupWindowPlan, text: str) -> list[str]:
 
 
 def _origin(window: GroupWindowPlan, plan: Plan) -> str:
-    """Where the grid of a window counts from (design: Grid)."""
+    """The origin of a window's grid (design: Grid)."""
     step = window.hop_ms or window.length_ms or 1
     day = 86_400_000
     return f"midnight {plan.options.zone}" if day % step == 0 or step % day == 0 else "epoch"

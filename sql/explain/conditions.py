@@ -1,13 +1,13 @@
-"""The conditions of a rule as columns: plans that run beside the rule, and show what each
-condition made of each row.
+"""The conditions of a rule as columns: plans that run beside the rule, and show the result of each condition
+for each row.
 
-A probe is a plan with the rule's sources, windows and groups, without the clause that it looks into. What it
-gives out are rows of `c0`, `c1`, … (whether each condition holds), the values the conditions compare, the
-keys of the groups, and the start of the window.
+A probe is a plan with the rule's sources, windows and groups, without the clause that it examines. It emits
+rows of `c0`, `c1`, … (the result of each condition), the values the conditions compare, the keys of the
+groups, and the start of the window.
 
     events   FILTER and WHERE on each event, before any window
     pairs    WHERE on the rows of a join
-    samples  HAVING on the rows that the windows show
+    samples  HAVING on the rows that the windows emit
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Stage = Literal["events", "pairs", "samples"]
 class Condition(Record):
     """One condition of a clause.
 
-    text       as it is written
+    text       its source text
     operator   of a comparison; empty otherwise
-    operands   what it compares: the text of each
-    values     the value of each operand that is a constant; of the others the name of the column that shows it
+    operands   the compared expressions: the text of each
+    values     the value of each operand that is a constant; of the others the name of its column
     """
 
     clause: str
@@ -44,7 +44,7 @@ class Condition(Record):
 
 
 class Shown(Record):
-    """An operand whose value stands in a column of the probe's rows."""
+    """An operand whose value is a column of the probe's rows."""
 
     column: str
 
@@ -52,9 +52,9 @@ class Shown(Record):
 class Probe(Record):
     """A plan that shows conditions.
 
-    source  the source whose events it shows; -1 for pairs and samples
-    keys    the keys of the groups as they are written; columns `k0`, `k1`, …
-    keeps   whether it keeps in windows and groups what the rule keeps: it can go on with the rule's state
+    source  the source whose events it examines; -1 for pairs and samples
+    keys    the source texts of the groups' keys; columns `k0`, `k1`, …
+    keeps   TRUE if its windows and groups have the rule's state, from which it can continue
     """
 
     stage: Stage
@@ -66,21 +66,21 @@ class Probe(Record):
 
 
 WINDOW_START = "w0"
-"""The column of a probe of samples with the start of the window that was shown."""
+"""The column of a probe of samples with the start of the window."""
 
 OPERATORS = ("<", "<=", ">", ">=", "=", "!=", "between")
 
 
 def probes(plan: Plan) -> list[Probe]:
-    """The probes of a rule, in the order of the events' way; of what acts on a relation, of the events that
-    trigger it."""
+    """The probes of a rule, in the order in which events pass them; for a statement that acts on a relation,
+    of the events that trigger it."""
     if isinstance(plan.acts, TriggerPlan | SetPlan | SplitPlan):
         trigger = plan.acts.trigger
         probe = None if trigger is None else _of_events(plan, 0, trigger)
         return [] if probe is None else [probe]
     if isinstance(
         plan.acts, ChoicePlan
-    ):  # WHERE chooses rows of the relation: there is none of an event alone
+    ):  # WHERE selects rows of the relation: no part of it is about the event alone
         probe = _of_events(plan, 0, plan.sources[0])
         return [] if probe is None else [probe]
     if plan.acts is not None or not plan.sources:
@@ -96,7 +96,7 @@ def probes(plan: Plan) -> list[Probe]:
 
 
 def _has_samples(plan: Plan) -> bool:
-    """Whether rows are shown behind the events: by windows, groups or a join."""
+    """True if rows are emitted behind the events: by windows, groups or a join."""
     if plan.into_table is not None or any(source.recognize or source.pattern for source in plan.sources):
         return False
     is_shown = plan.window is not None or bool(plan.aggregates) or plan.having is not None
@@ -104,14 +104,14 @@ def _has_samples(plan: Plan) -> bool:
 
 
 def _counts_hits(condition: Bound | None) -> bool:
-    """Whether a condition depends on how often a clause held before: it cannot be looked at by itself."""
+    """True if a condition reads hit counts of a clause: it cannot be evaluated by itself."""
     return condition is not None and any(
         isinstance(part, Slot) and part.kind == "hit" for part in condition.walk()
     )
 
 
 def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
-    """What becomes of the events of one source; None where its rows are none of a stream."""
+    """The probe of one source's events; None if its rows are no events of a stream."""
     if source.pattern is not None or source.recognize is not None or source.retained_rows is not None:
         return None
     if source.relation is not None or not source.stream:
@@ -142,8 +142,8 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
 
 
 def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> dict[str, Any]:
-    """The event-time fields of a probe of events: only where a condition asks for it, for a late event has
-    passed or failed its filter like any other."""
+    """The event-time fields of a probe of events: only if a condition reads it, because a late event passes
+    or fails its filter like any other."""
     if not any(
         isinstance(node, Slot) and node.kind == "event_time" for _, part in parts for node in part.walk()
     ):
@@ -154,7 +154,7 @@ def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> 
 
 
 def _is_of_an_event(bound: Bound | None) -> bool:
-    """Whether an expression needs the event and what analytic functions remember, and nothing else."""
+    """True if an expression needs only the event and the state of analytic functions."""
     if bound is None:
         return True
     slots = {part.kind for part in bound.walk() if isinstance(part, Slot)}
@@ -178,7 +178,7 @@ def _of_samples(plan: Plan) -> Probe:
 
 
 def _bare(plan: Plan, items: tuple[ItemPlan, ...], where: Bound | None) -> Plan:
-    """The plan up to HAVING: what comes behind is left out, and SELECT shows `items`."""
+    """The plan up to HAVING: later clauses are left out, and SELECT has `items`."""
     selector: Literal["istream", "rstream"] = "rstream" if plan.selector == "rstream" else "istream"
     return replace(plan, items=items, where=where, having=None, spreads=(), order_by=(), limit=None, offset=None,
                    output=None, distinct=False, insert=None, numberings=(), selector=selector,
@@ -186,11 +186,11 @@ def _bare(plan: Plan, items: tuple[ItemPlan, ...], where: Bound | None) -> Plan:
 
 
 Keys = list[tuple[str, Bound]]
-"""What tells the groups of a rule from each other, each with its text."""
+"""The keys that distinguish the groups of a rule, each with its text."""
 
 
 def _keys(plan: Plan) -> Keys:
-    """What tells partitions and groups from each other, as far as an event alone says it."""
+    """The keys of partitions and groups, as far as they depend on an event alone."""
     listed = plan.group_by or (plan.window.partition_by if plan.window is not None else ())
     groups = [(written(key, plan.text), key) for key in listed if _is_of_an_event(key)]
     return [*_of_partitions(plan), *groups]
@@ -213,7 +213,7 @@ def _texts(keys: Keys) -> tuple[str, ...]:
 def _columns(
     plan: Plan, parts: Sequence[tuple[str, Bound]], keys: Keys
 ) -> tuple[tuple[Condition, ...], tuple[ItemPlan, ...]]:
-    """The conditions, and the items that show them."""
+    """The conditions, and the items with their results."""
     conditions: list[Condition] = []
     items = [ItemPlan(f"k{place}", key) for place, (_, key) in enumerate(keys)]
     for number, (clause, part) in enumerate(parts):
@@ -235,7 +235,7 @@ def _columns(
 
 
 def _operands(condition: Bound) -> Iterator[Bound]:
-    """What a condition compares; the operands of a comparison below NOT."""
+    """The operands that a condition compares; those of a comparison below NOT."""
     if isinstance(condition, Op) and condition.name == "not":
         yield from _operands(condition.args[0])
     elif isinstance(condition, Op) and condition.name not in ("and", "or", "case"):

@@ -1,4 +1,4 @@
-"""The last looks at the conditions of a rule, one lane for each key: what a picture of a live rule shows."""
+"""The last results of the conditions of a rule, one lane for each key: the data of a live rule's picture."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 LANES_MAX = 200
-"""Keys that have a lane; looks at further ones are counted."""
+"""The number of keys that have a lane; looks at further ones are counted."""
 
 LOOKS_MAX = 60
-"""The last looks of a lane."""
+"""The number of looks that a lane keeps."""
 
 
 class Look(NamedTuple):
-    """One row that a probe showed.
+    """One row of a probe.
 
-    from_ms  where the window began; None for a look at an event
+    from_ms  the start of the window; None for a look at an event
     failed   the conditions that did not hold, by number
-    values   what the conditions compared, constants left out: the text of each, and its value
+    values   the operands of the conditions without constants: the text of each, and its value
     """
 
     at_ms: int

@@ -1,4 +1,4 @@
-"""`explain` for patterns: the tree of a pattern as it is run."""
+"""`explain` for patterns: the tree of a running pattern."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Running a rule on recorded events and noting what enters and leaves its windows, and when.
+"""Run a rule on recorded events, and record the events that enter and leave its windows, with their times.
 
-The rule's own query runs; a tap before each window of a statement sees the changes it posts, the tap of a
-sampled rule what enters, leaves and is shown. The result is a `Timeline`, plain data that `text` and `svg`
-draw.
+The rule's own query runs; a tap before each window of a statement records the changes it emits, the tap of a
+sampled rule the events that enter and leave, and the samples. The result is a `Timeline`, plain data that
+`text` and `svg` draw.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from sql.explain.timeline import Line, Post, Row, Sample, Stay, Timeline, label_
 from sql.plan.logical import EACH_EVENT, Plan
 
 EVENTS_MAX = 60
-"""Events drawn; a picture of more cannot be read."""
+"""The most events that are drawn; a picture of more cannot be read."""
 
 TAIL_STEPS_MAX = 500
-"""Timers fired after the last event, so that a picture ends."""
+"""The most timers fired after the last event, so that a picture ends."""
 
 QUIET_STEPS_MAX = 2
-"""Timers in a row that change no window before the picture ends."""
+"""The number of timers in a row without a change of a window after which the picture ends."""
 
 Input = tuple[int, str, Row]
 """An arrival: instant in ms, stream, row."""
@@ -55,7 +55,8 @@ def record(
     """Run the plan on events in order of arrival. The rule starts at `start_ms`, by
     default with the first event.
 
-    At most `events_max` events are taken; how many more there were is noted. ValueError when there are none.
+    At most `events_max` events are taken; the number of further ones is recorded. ValueError if there are
+    none.
     """
     if plan.relations or plan.acts is not None:
         raise ValueError(
@@ -73,8 +74,8 @@ def record(
 
 
 def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> Statement | SampledQuery:
-    """The rule's own query, observed: windows of a statement are called, so that taps
-    can stand before them."""
+    """The rule's own query, observed: windows of a statement are called, so that taps can be put before
+    them."""
     if plan.mode != "sample":
         return instance_of(
             "explain", Program(plan, catalog, "dict", start_ms, "explain", calls_windows=True), start_ms
@@ -85,7 +86,7 @@ def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> 
 
 
 class _Recorder:
-    """Drives one query on a virtual clock and fills the timeline."""
+    """A recorder that drives one query on a virtual clock and fills the timeline."""
 
     def __init__(self, plan: Plan, catalog: Catalog, start_ms: int) -> None:
         self.plan = plan
@@ -93,7 +94,7 @@ class _Recorder:
         self.outer = EventTime(self.query, start_ms) if plan.timestamp is not None else None
         self.now_ms = start_ms
         self.rows: list[Row] = []
-        """Keeps the rows alive: lines are found by the identity of the row."""
+        """References that keep the rows alive: lines are found by the identity of the row."""
         self.by_row: dict[tuple[int, int], Line] = {}
         self.by_event: dict[int, Line] = {}
         self.searches: dict[int, Searches] = {}
@@ -129,7 +130,7 @@ class _Recorder:
                 query.windows[index] = _Tap(window, index, late_ms, self)  # type: ignore[call-overload]
 
     def reached(self, index: int, event: Event) -> None:
-        """An event of a statement has passed the filter of source `index`."""
+        """Record that an event of a statement has passed the filter of source `index`."""
         row = event.row[index] if isinstance(event.row, tuple) else event.row
         self.came(index, row)
         line = self.by_row.get((index, id(row)))
@@ -138,21 +139,21 @@ class _Recorder:
             self.events.append(event)
 
     def came(self, index: int, row: Row) -> None:
-        """A row has passed the filter of source `index`."""
+        """Record that a row has passed the filter of source `index`."""
         line = self.by_row.get((index, id(row)))
         if line is not None:
             line.reached = line.waiting = True
 
     def entered_row(self, index: int, row: Row, at_ms: int) -> None:
-        """A row is in the window of source `index`."""
+        """Record that a row has entered the window of source `index`."""
         _enter(self.by_row.get((index, id(row))), at_ms)
 
     def left_row(self, index: int, row: Row, at_ms: int) -> None:
-        """A row is there no more."""
+        """Record that a row has left the window of source `index`."""
         _leave(self.by_row.get((index, id(row))), at_ms)
 
     def sampled(self, sample: Sample) -> None:
-        """A sampled window was shown."""
+        """Record a sample of a window."""
         self.timeline.samples.append(sample)
 
     def entered(self, event: Event, at_ms: int) -> None:
@@ -164,7 +165,7 @@ class _Recorder:
     # --- driving --------------------------------------------------------------------------------------------
 
     def arrive(self, at_ms: int, stream: str, row: Row) -> None:
-        """One event arrives; what is due before is done before."""
+        """Advance to the arrival of an event, firing due timers, then push the event."""
         self.now_ms = max(self.now_ms, at_ms)
         self._step_to(self.now_ms)
         row = dict(row)
@@ -199,7 +200,7 @@ class _Recorder:
         return line
 
     def _instant(self, row: Row) -> int:
-        """Where the event stands on the axis: in event time at its own time stamp, where that can be read."""
+        """The position of the event on the axis: in event time its own time stamp, if that can be read."""
         value = row.get(self.plan.timestamp) if self.plan.timestamp is not None else None
         return value if isinstance(value, int) and not isinstance(value, bool) else self.now_ms
 
@@ -293,13 +294,13 @@ def _leave(line: Line | None, at_ms: int) -> None:
 
 
 class _Tap:
-    """Stands before a window, passes everything on, and notes what it posts."""
+    """A tap before a window: it passes everything on, and records the changes that the window emits."""
 
     def __init__(self, inner: Any, index: int, late_ms: int, recorder: _Recorder) -> None:
         self.inner = inner
         self.index = index
         self.late_ms = late_ms
-        """A gate's timer stands this much behind its update point (see `sql.algebra.gate.lots`)."""
+        """The delay of a gate's timer behind its update point (see `sql.algebra.gate.lots`)."""
         self.recorder = recorder
 
     def push(self, delta: Delta, now: int) -> list[Delta]:

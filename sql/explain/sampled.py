@@ -1,4 +1,4 @@
-"""Observing a sampled rule for a timeline: who is in the window from when to when, and what was shown."""
+"""Observe a sampled rule for a timeline: the stays of events in the window, and the samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sql.plan.logical import GroupWindowPlan
 
 
 class Recorder(Protocol):
-    """What the tap notes its findings with: rows of a source, found by their identity."""
+    """The recorder of a tap's observations: rows of a source, found by their identity."""
 
     def came(self, index: int, row: Row) -> None: ...
     def entered_row(self, index: int, row: Row, at_ms: int) -> None: ...
@@ -26,7 +26,7 @@ class SampledTap:
 
     def __init__(self, window: GroupWindowPlan, recorder: Recorder) -> None:
         self.recorder = recorder
-        # Events leave when they are next sampled for; their life ends at its nominal instant.
+        # Events leave the state at the next sample; in the picture they leave at their nominal instant.
         self.life_ms = None if leaves_at_once(window) else window.length_ms + window.delay_ms or None
         self.key_columns = [
             part.column for part in window.partition_by if isinstance(part, Read) and part.column
@@ -37,13 +37,13 @@ class SampledTap:
         self.keys: dict[Any, str] = {}
 
     def passed(self, index: int, event: Any, at_ms: int) -> None:
-        """An event has passed FILTER; of a join it is as wide as FROM, with one row in it."""
+        """Record that an event has passed FILTER; one of a join is as wide as FROM, with one row in it."""
         row = event[index] if isinstance(event, tuple) else event
         self.newest = (index, row, at_ms)
         self.recorder.came(index, row)
 
     def entered(self, p: Any) -> None:
-        """The event that passed last is in the window."""
+        """Record that the event that passed last has entered the window."""
         index, row, at_ms = self.newest
         if self.key_columns and p not in self.keys:
             self.keys[p] = label_of(row, self.key_columns)
@@ -51,16 +51,16 @@ class SampledTap:
         self.recorder.entered_row(index, row, at_ms)
 
     def left(self, p: Any) -> None:
-        """The oldest event has left."""
+        """Record that the oldest event has left."""
         index, row, entry_ms = self.members[p].popleft()
         at_ms = self.newest[2] if self.life_ms is None else entry_ms + self.life_ms
         self.recorder.left_row(index, row, at_ms)
 
     def cleared(self, p: Any, at_ms: int) -> None:
-        """All events have left."""
+        """Record that all events have left."""
         for index, row, _ in self.members.pop(p, ()):
             self.recorder.left_row(index, row, at_ms)
 
     def shown(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int, rows: Sequence[Any]) -> None:
-        """The window was shown."""
+        """Record a sample of the window."""
         self.recorder.sampled(Sample(start_ms, end_ms, trigger_ms, self.keys.get(p, ""), list(rows)))

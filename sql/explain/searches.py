@@ -1,5 +1,5 @@
-"""What a timeline shows of a pattern: how long each event is part of a search that has begun, and what it
-waits for."""
+"""The part of a timeline about patterns: the time for which each event is part of a search that has begun,
+and the filters that the search waits for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sql.plan.patterns import FilterPlan
 
 
 class Searches:
-    """Reads a running pattern after each step. Lines are found by the identity of the event's row."""
+    """The observer of a pattern after each step. Lines are found by the identity of the event's row."""
 
     def __init__(self, matches: Matches) -> None:
         self.matches = matches
@@ -20,7 +20,7 @@ class Searches:
         self.live = 0
 
     def line(self, plan: Plan, stream: str, row: Row, at_ms: int) -> Line:
-        """The line of an event that the pattern hears."""
+        """The line of an event that the pattern reads."""
         columns = plan.columns(stream)
         shown = None if columns is None else [name for name in columns if name not in (plan.timestamp, META)]
         alias = f"{stream}: " if len(plan.streams) > 1 else ""
@@ -28,7 +28,7 @@ class Searches:
         return line
 
     def sample(self, at_ms: int, arrived: int | None = None) -> None:
-        """A step is done. `arrived`: the identity of the row that came, if one did."""
+        """Record the state after a step. `arrived`: the identity of the row that came, if one did."""
         waits: dict[int, list[str]] = {}
         found = [search for search in self.matches.searches() if search.has_begun]
         for search in found:

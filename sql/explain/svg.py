@@ -23,11 +23,11 @@ ROW = 22
 BAR = 12
 CHIP = 18
 GLYPH = 6.7
-"""Width of a character of the small monospace text; chips and gutters are measured with it."""
+"""The width of a character of the small monospace text, by which chips and gutters are measured."""
 
 LABEL_MAX = 28
 RESULT_MAX = 34
-"""Characters of results that get a column of their own."""
+"""The greatest width of results, in characters, for a column of their own."""
 
 TICKS_MAX = 11
 CHIPS_PER_POST = 6
@@ -90,7 +90,7 @@ def render_svg(timeline: Timeline) -> str:
 
 @dataclass(slots=True)
 class _Drawing:
-    """The document as it grows; `y` is where the next row begins."""
+    """The document as it grows; `y` is the top of the next row."""
 
     timeline: Timeline
     y: float = MARGIN
@@ -193,8 +193,8 @@ class _Drawing:
         self.y += ROW
 
     def result(self, sample: Sample, start: float, end: float, y: float) -> None:
-        """What a sample gave: in a column where all are short, else beside its bar,
-        where there is more room."""
+        """The rows of a sample: in a column if all are short, else beside its bar, on the side with more
+        room."""
         words = _result(sample)
         if self.has_column:
             self.text(self.right + 14, y, words)
@@ -204,7 +204,7 @@ class _Drawing:
             self.text(start - 8, y, _short(words, int((start - 8 - self.left) / GLYPH)), "", "end")
 
     def lane(self, name: str, box: str, style: str, outputs: Sequence[tuple[int, Sequence[Row]]]) -> None:
-        """Rows as chips under their instants, on as many levels as they need."""
+        """Rows as chips below their instants, on as many levels as they need."""
         chips = [chip for at_ms, rows in outputs for chip in self._chips(at_ms, rows)]
         if not chips:
             return
@@ -229,7 +229,7 @@ class _Drawing:
         )
 
     def grid(self, top: float) -> None:
-        """Lines behind everything: ticks, and the instants at which something came out."""
+        """Lines behind everything: ticks, and the instants of output."""
         for tick in self.axis.ticks_ms:
             self.below.append(self.line(self.x(tick), top, self.x(tick), self.y, "grid"))
         for at_ms in self.timeline.points_ms:
@@ -289,7 +289,7 @@ def _wrapped(text: str, length: int) -> list[str]:
 
 
 def _description(timeline: Timeline, axis: Axis) -> str:
-    """The picture for those who do not see it: each event's stay, then the outputs."""
+    """The picture as text for screen readers: each event's stay, then the outputs."""
     parts = [f"Times in {axis.unit}."]
     for line in timeline.lines:
         stays = [

@@ -1,5 +1,5 @@
-"""What the rows of a probe amount to: how often each condition failed, and the nearest
-misses with their values."""
+"""The statistics of a probe's rows: the number of failures of each condition, and the nearest misses with
+their values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Row = Mapping[str, Any]
 SWEEP_MAX = 5_000
 
 ERRORS_MAX = 10
-"""Messages kept; further ones are counted only."""
+"""The number of messages kept; further ones are only counted."""
 
 
 @dataclass(slots=True)
 class Miss:
-    """A row that a condition kept back.
+    """A row that a condition excluded.
 
-    values  text and value of what the condition compares, constants left out
-    short   by how much a comparison of numbers missed
-    others  how many other conditions failed for the same row
+    values  text and value of the condition's operands, constants left out
+    short   the distance by which a comparison of numbers missed
+    others  the number of other conditions that failed for the same row
     """
 
     at_ms: int
@@ -42,7 +42,7 @@ class Miss:
 
 @dataclass(slots=True)
 class Failed:
-    """How often a condition did not hold: it was FALSE or NULL."""
+    """The number of times that a condition did not hold: it was FALSE or NULL."""
 
     condition: Condition
     false: int = 0
@@ -50,7 +50,7 @@ class Failed:
     nearest: Miss | None = None
     last: Miss | None = None
     sweep: list[float] = field(default_factory=list)
-    """What is compared with a constant, of the rows for which all other conditions hold."""
+    """The values compared with a constant, of the rows for which all other conditions hold."""
 
     @property
     def count(self) -> int:
@@ -59,7 +59,7 @@ class Failed:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts the rows of one probe. With `key`, only rows of groups with that key."""
+    """The counts of one probe's rows. With `key`, only rows of groups with that key."""
 
     probe: Probe
     key: str | None = None
@@ -67,7 +67,7 @@ class Tally:
     passed: int = 0
     instants: int = 0
     first_failed: list[int] = field(default_factory=list)
-    """By condition: rows for which it was the first that failed; with `passed` they add up to `rows`."""
+    """By condition: the number of rows for which it failed first; with `passed` they add up to `rows`."""
     conditions: list[Failed] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
     last_passed_ms: int | None = None
@@ -78,13 +78,13 @@ class Tally:
         self.first_failed = [0] * len(self.conditions)
 
     def add(self, rows: Sequence[Row], at_ms: int) -> None:
-        """Rows that the probe showed at one instant."""
+        """Count rows of the probe at one instant."""
         self.instants += 1
         for row in rows:
             self._count(row, at_ms)
 
     def failed(self, message: str) -> None:
-        """A row whose conditions could not be evaluated."""
+        """Count a row whose conditions could not be evaluated."""
         known = message in self.errors or len(self.errors) < ERRORS_MAX
         self.errors[message if known else "other errors"] += 1
 
@@ -126,14 +126,14 @@ class Tally:
 
 
 def _shown(condition: Condition, row: Row) -> Iterator[tuple[str, Any]]:
-    """Text and value of what a condition compares, constants left out."""
+    """The text and value of a condition's operands, constants left out."""
     for text, value in zip(condition.operands, condition.values, strict=True):
         if isinstance(value, Shown):
             yield text, row.get(value.column)
 
 
 def _sweep(found: Failed, row: Row) -> None:
-    """Keep the value that a constant decides on."""
+    """Keep the value that is compared with a constant."""
     column, _ = swept(found.condition) or ("", 0.0)
     value = row.get(column)
     if (
@@ -156,7 +156,7 @@ def swept(condition: Condition) -> tuple[str, float] | None:
 
 
 def shortfall(operator: str, values: Sequence[Any]) -> float | None:
-    """By how much a comparison of numbers missed; None where that is no number.
+    """The distance by which a comparison of numbers missed; None if that is no number.
 
     >>> shortfall(">", [89.97, 90]), shortfall("between", [5, 10, 20]), shortfall("=", ["a", "b"])
     (0.03, 5.0, None)
@@ -173,5 +173,5 @@ def shortfall(operator: str, values: Sequence[Any]) -> float | None:
 
 
 def _rounded(value: float) -> float:
-    """Without the dust of binary fractions."""
+    """The number without rounding errors of binary fractions."""
     return float(f"{value:.6g}")

@@ -2,7 +2,7 @@
 
 o-----|      arrives and enters, leaves        o....|----|    waits at a gate before it enters
 o----->      still inside at the end           o              never inside; the remark says why
-[====)       what a sample covers
+[====)       the span of a sample
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WIDTH = 140
 """Columns of a line, as long as one row fits."""
 
 ROWS_SHOWN = 6
-"""Rows of one output that are spelt out."""
+"""The number of rows of one output that are printed."""
 
 
 def draw_text(
@@ -65,7 +65,7 @@ def render_text(timeline: Timeline) -> str:
 
 
 class _Canvas:
-    """A fixed number of columns per tick, so that round instants fall on round columns."""
+    """A canvas with a fixed number of columns per tick, so that round instants fall on round columns."""
 
     def __init__(self, axis: Axis, labels: list[str]) -> None:
         self.axis_of = axis

@@ -1,4 +1,4 @@
-"""What a picture shows: events with their stays, samples and posts. Plain data, and values in few words."""
+"""The data of a picture: events with their stays, samples and posts; and the short text of values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stay:
 
 @dataclass(slots=True)
 class Line:
-    """One event (of one source of FROM): when it came, when it was inside, what else became of it."""
+    """One event (of one source of FROM): its arrival, its stays, and a remark about its further course."""
 
     label: str
     arrival_ms: int
@@ -33,7 +33,7 @@ class Line:
 
 @dataclass(slots=True)
 class Sample:
-    """One sample of a sampled window at [start, end); its key, and the rows it gave."""
+    """One sample of a sampled window at [start, end); its key, and its rows."""
 
     start_ms: int
     end_ms: int
@@ -44,7 +44,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Post:
-    """Rows given out at one instant."""
+    """Rows emitted at one instant."""
 
     at_ms: int
     inserted: list[Row]
@@ -53,11 +53,11 @@ class Post:
 
 @dataclass(slots=True)
 class Timeline:
-    """What a picture shows.
+    """The data of a picture.
 
     window     the composition of the windows, in words
-    removes    the rows given out are those of the remove stream (select rstream)
-    brackets   how the bounds of a sample are written: does it hold events exactly at its start, at its end
+    removes    the emitted rows are those of the remove stream (select rstream)
+    brackets   the brackets of a sample's bounds: square if events exactly at its start or end belong to it
     points_ms  instants at which the windows changed or could have
     left_out   events beyond the limit
     """
@@ -76,14 +76,14 @@ class Timeline:
     removes: bool = False
 
     def bounds(self, sample: Sample, label: Callable[[int], str]) -> str:
-        """What a sample covers, as an interval after its key: `dev=a [2, 6)`."""
+        """The span of a sample, as an interval after its key: `dev=a [2, 6)`."""
         opens, closes = self.brackets
         interval = f"{opens}{label(sample.start_ms)}, {label(sample.end_ms)}{closes}"
         return f"{sample.key} {interval}" if sample.key else interval
 
 
 def value_text(value: Any) -> str:
-    """A value as a picture shows it.
+    """The text of a value in a picture.
 
     >>> value_text(2.0), value_text(0.1 + 0.2), value_text("a"), value_text(None)
     ('2', '0.3', 'a', 'NULL')

@@ -37,7 +37,7 @@ ROW_KINDS = {
 
 @dataclass(slots=True)
 class Node:
-    """One operator: what it does, a remark, and what feeds it."""
+    """One operator: its text, a remark, and its inputs."""
 
     label: str
     remark: str = ""
@@ -47,7 +47,7 @@ class Node:
 def explain(plan: Plan, catalog: Catalog | None = None) -> str:
     """The plan as text: the tree, then clock, state, cost, path and warnings, one per line.
 
-    Without a catalog the plan's variables stand in for themselves.
+    Without a catalog the plan's variables get placeholder values.
     """
     lines = _draw(_tree(plan))
     facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan))]
@@ -65,7 +65,7 @@ def explain(plan: Plan, catalog: Catalog | None = None) -> str:
 
 
 def _tree(plan: Plan) -> Node:
-    """Nodes in the order of work, each wrapped around what feeds it."""
+    """Nodes in the order of work, each wrapped around its inputs."""
     node = _from(plan)
     text = plan.text
     if plan.analytics:
@@ -94,7 +94,7 @@ def _tree(plan: Plan) -> Node:
 
 
 def _above_stream(node: Node, stage: Node) -> Node:
-    """Put a stage between the streams and what reads them."""
+    """Put a stage between the streams and the nodes that read them."""
     for index, feeding in enumerate(node.inputs):
         if not feeding.inputs:
             node.inputs[index] = replace(stage, inputs=[feeding])
@@ -160,7 +160,7 @@ def _source(source: SourcePlan, plan: Plan) -> Node:
 
 
 def _pattern(pattern: PatternPlan, plan: Plan) -> Node:
-    """The nodes of a pattern, and below the filters the streams they hear."""
+    """The nodes of a pattern, and below the filters the streams they read."""
 
     def node(step: StepPlan) -> Node:
         remark = ""
@@ -182,7 +182,7 @@ def _pattern(pattern: PatternPlan, plan: Plan) -> Node:
 
 
 def _stack(composition: Composition, spelt: str, *inputs: Node) -> Node:
-    """The stages of a window, the first one lowest; how it is written stands beside the last."""
+    """The stages of a window, the first one lowest; its source text stands beside the last."""
     below = list(inputs)
     for index, stage in enumerate(composition.stages):
         below = [Node(stage, spelt if index == len(composition.stages) - 1 else "", below)]
@@ -247,7 +247,7 @@ def _draw(node: Node) -> list[str]:
 
 
 def removal(plan: Plan) -> Removal:
-    """How values leave the aggregates of a plan, which decides their structures."""
+    """The order in which values leave the aggregates of a plan, which decides their structures."""
     if plan.joins:
         return Removal.ANY
     if plan.window is not None:
@@ -261,7 +261,7 @@ def removal(plan: Plan) -> Removal:
 
 
 def stand_in_catalog(plan: Plan) -> Catalog:
-    """A catalog with the plan's variables, for questions whose answer does not depend on their values."""
+    """A catalog with the plan's variables, for results that do not depend on their values."""
     catalog = Catalog()
     for name in _variables(plan):
         catalog.variables[name] = Variable(name, Type.INTEGER, 1)
@@ -269,7 +269,7 @@ def stand_in_catalog(plan: Plan) -> Catalog:
 
 
 def _variables(value: object) -> set[str]:
-    """The names of all variables that a plan, or a part of one, reads."""
+    """The names of all variables in a plan, or in a part of one."""
     if isinstance(value, Slot):
         return {value.key} if value.kind in ("variable", "arrived") else set()
     if isinstance(value, dict):
@@ -321,7 +321,7 @@ def _state(plan: Plan) -> list[str]:
 
 
 def cost_of(call: AggregateCall, leaving: Removal) -> Cost:
-    """What an aggregate costs where values leave in this way."""
+    """The cost of an aggregate if values leave in this order."""
     return call.definition.cost.where(
         values_leave=leaving is not Removal.NEVER, in_any_order=leaving is Removal.ANY
     )
@@ -343,7 +343,7 @@ def _cost(plan: Plan) -> str:
 
 
 def _without_constant(growths: list[str]) -> list[str]:
-    """Each growth once; a constant one goes where others say more."""
+    """Each growth once; a constant one is left out beside others."""
     once = list(dict.fromkeys(growths))
     return once if len(once) < 2 else [growth for growth in once if growth != Growth.CONSTANT.value]
 
@@ -355,7 +355,7 @@ def _rows_of_a_sample(plan: Plan) -> str:
 
 
 def unbounded(plan: Plan) -> list[str]:
-    """Why there is no bound on what the rule holds, a sentence for each reason; empty where there is one."""
+    """The reasons why the state of the rule has no bound, a sentence each; empty if it has one."""
     found = [reason for composition in _compositions(plan) for reason in composition.unbounded]
     for sub in plan.subqueries:
         found += unbounded(sub.plan)

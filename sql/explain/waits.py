@@ -1,4 +1,4 @@
-"""What the live searches of a pattern wait for: by filter or timer how many, and the oldest with its events."""
+"""The filters and timers that live searches of a pattern wait for, with their number and the oldest one."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from sql.explain.timeline import label_of
 from sql.rows import as_dict
 
 SEARCHES_MAX = 10_000
-"""So many searches are looked at; there may be more."""
+"""The number of searches that are counted; there may be more."""
 
 
 @dataclass(slots=True)
 class Wait:
     """Searches that wait for the same filter or timer.
 
-    what       the filter or timer, as it is written
-    count      how many wait
-    begun_ms   since when the oldest does
-    due_ms     when its timer is true, or its time is over; None: not known or never
+    what       the source text of the filter or timer
+    count      the number of searches
+    begun_ms   the instant since which the oldest waits
+    due_ms     the instant at which its timer is true, or its time is over; None: not known or never
     tags       its events so far, by tag, as text
-
     """
 
     what: str
@@ -39,7 +38,7 @@ class Wait:
 
 
 def waits(query: object) -> list[Wait]:
-    """What a running rule waits for, of the searches that have begun."""
+    """The filters and timers that a running rule waits for, of the searches that have begun."""
     found: dict[str, Wait] = {}
     for matches, search in islice(_searches(query), SEARCHES_MAX):
         what = label(search.step, matches.plan)

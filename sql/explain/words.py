@@ -1,4 +1,4 @@
-"""Parts of a plan as words: expressions as they were written, lengths of time."""
+"""Parts of a plan as words: the source text of expressions, lengths of time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LENGTHS = ((86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def slice_of(text: str, span: Span) -> str:
-    """The source text of a span on one line; empty where the span is unknown.
+    """The source text of a span on one line; empty if the span is unknown.
 
     >>> slice_of("select a\\n  + b from s", Span(7, 14))
     'a + b'
@@ -23,7 +23,7 @@ def slice_of(text: str, span: Span) -> str:
 
 
 def written(bound: Bound, text: str) -> str:
-    """An expression as it stands in the rule; a plain reading of it where the rule does not spell it out."""
+    """The source text of an expression in the rule; a plain rendering if the rule does not contain it."""
     found = slice_of(text, bound.span)
     if found:
         return found
@@ -35,7 +35,7 @@ def written(bound: Bound, text: str) -> str:
 
 
 def several(bounds: Iterable[Bound], text: str) -> str:
-    """Expressions side by side."""
+    """Expressions separated by commas."""
     return ", ".join(written(bound, text) for bound in bounds)
 
 
@@ -53,7 +53,7 @@ def length(millis: int) -> str:
 
 
 def period(argument: PeriodArgument, text: str) -> str:
-    """A period: its length where that is fixed, else as it was written."""
+    """A period: its length if that is fixed, else its source text."""
     amounts: dict[str, Any] = {}
     for bound, unit in argument.parts:
         if not isinstance(bound, Const):
