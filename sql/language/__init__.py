@@ -1,9 +1,9 @@
-"""Reading SQL: text of eKuiper SQL, EPL and stream queries becomes the tree of `sql.syntax`.
+"""The SQL parser: text of eKuiper SQL, EPL and stream queries becomes the tree of `sql.syntax`.
 
-sqlglot lives in this package and nowhere else: a dialect of ours gives it few keywords, and its parser's
-tables and methods are filled with rules that build our nodes. One class per part of the grammar, each on top
-of the one before: `cursor`, `expressions`, `calls`, `sources` (with `patterns`), `output`, `select`,
-`definitions`, `dialect`; `reading` drives them.
+Only this package imports sqlglot: a dialect of ours gives it few keywords, and our rules, which build our
+nodes, fill the tables and methods of its parser. One class per part of the grammar, each on top of the one
+before: `cursor`, `expressions`, `calls`, `sources` (with `patterns`), `output`, `select`, `definitions`,
+`dialect`; `reading` drives them.
 
 Codes of the problems found here:
 

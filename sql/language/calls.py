@@ -15,7 +15,7 @@ WITHOUT_PARENTHESES = frozenset({"current_timestamp"})
 
 
 class CallParser(ExpressionParser):
-    """Every call becomes a `Call` exactly as written: no function is known here."""
+    """The parser of calls: every call becomes a `Call` exactly as written, without knowledge of functions."""
 
     def _plain_name(self, token: Token) -> Expr:
         name = token.text.lower()
@@ -43,7 +43,7 @@ class CallParser(ExpressionParser):
         return self._after_call(name, call)
 
     def _arguments(self, name: Token, args: list[Expr]) -> Call:
-        """All up to the closing parenthesis, after the `args` already parsed."""
+        """All arguments up to the closing parenthesis, after the `args` already parsed."""
         condition: Expr | None = None
         group_by: tuple[Expr, ...] | None = None
         distinct = not args and self._match(TokenType.DISTINCT)
@@ -79,7 +79,7 @@ class CallParser(ExpressionParser):
         return (self._expression(),)
 
     def _argument(self) -> Expr:
-        """What may stand in a call or an EPL window: `*`, `s.*`, a lambda, a period, an expression, an
+        """An argument of a call or an EPL window: `*`, `s.*`, a lambda, a period, an expression, an
         ordering."""
         start = self._curr
         if start.token_type is TokenType.STAR or self._at_qualified_star():
@@ -127,8 +127,8 @@ class CallParser(ExpressionParser):
         )
 
     def _lambda_parameters(self) -> tuple[str, ...] | None:
-        """Consume `x =>` or `(x, i) =>` and return the names; None, with nothing consumed,
-        where that is not ahead."""
+        """Consume `x =>` or `(x, i) =>` and return the names; None, with nothing consumed, if the next tokens
+        are no lambda."""
         if self._next.token_type is TokenType.FARROW and self._curr.token_type in NAME_TOKENS:
             name = self._take().text
             self._advance()

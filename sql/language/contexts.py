@@ -41,7 +41,7 @@ Item = TypeVar("Item")
 _GOES_ON = frozenset(
     {"initiated", "terminated", "end", "granularity", "preallocate", "start", "from", "context"}
 )
-"""Words that go on with the definition where a name without AS might stand."""
+"""Words that continue the definition at a place where a name without AS is possible."""
 
 _RESERVED = frozenset(UNITS) | {
     *(
@@ -82,7 +82,7 @@ _RESERVED = frozenset(UNITS) | {
 
 
 class ContextParser(DefinitionParser):
-    """Contexts, nested ones too."""
+    """The parser of contexts, nested ones too."""
 
     def _create_context(self, start: Token) -> CreateContext:
         name = self._context_name("the name of the context")
@@ -288,7 +288,7 @@ class ContextParser(DefinitionParser):
         return EventPoint(stream, condition, self._point_name(), span=self._since(start))
 
     def _point_name(self) -> str | None:
-        """`as name`, or a bare name that does not go on with the definition."""
+        """`as name`, or a bare name that does not continue the definition."""
         if self._match(TokenType.ALIAS):
             return self._name("a name after AS").text
         quoted = self._curr.token_type is TokenType.IDENTIFIER

@@ -1,4 +1,4 @@
-"""Moving over tokens and saying what was expected: the base of all parsers of the language."""
+"""The base of all parsers of the language: matching of tokens, and errors about unexpected ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CLAUSE_WORDS = frozenset(
         ),
     }
 )
-"""Words an unexpected one may be a misspelling of."""
+"""The keywords that an unexpected word may be a misspelling of."""
 
 _OF_ROWS = "write a rule for each SELECT, with a WHERE that tells their rows apart"
 
@@ -57,7 +57,7 @@ SET_OPERATIONS = {
     "intersect": _OF_ROWS,
     "minus": _OF_ROWS,
 }
-"""Words between two SELECTs, and what to write instead."""
+"""Words between two SELECTs, and the substitute for each."""
 
 
 def span_of(token: Token) -> Span:
@@ -66,7 +66,7 @@ def span_of(token: Token) -> Span:
 
 
 def node_of(parsed: Any) -> Expr:
-    """What a method of sqlglot returns, whose types are its own: our node."""
+    """Our node, as returned by a method of sqlglot with its own return type."""
     node: Expr = parsed
     return node
 
@@ -79,7 +79,7 @@ class Cursor(Parser):
     """
 
     def read(self, tokens: list[Token], text: str, rule: Callable[[Self], Item]) -> Item:
-        """What `rule` makes of `tokens`, which were cut from `text`, all of them. Raises `SqlError`."""
+        """The result of `rule` on all of `tokens`, which were cut from `text`. Raises `SqlError`."""
         self.reset()
         self.sql = text
         self._chunks = [tokens]
@@ -90,7 +90,7 @@ class Cursor(Parser):
         return found
 
     def raise_error(self, message: str, token: Token | None = None) -> None:
-        """Refuse the current token. sqlglot calls this for what it did not expect itself."""
+        """Refuse the current token. sqlglot calls this for tokens that it did not expect itself."""
         self._unexpected(None, token)
 
     def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
@@ -139,7 +139,7 @@ class Cursor(Parser):
     # --- positions ------------------------------------------------------------------------------------------
 
     def _since(self, start: Token) -> Span:
-        """From the first character of `start` to the last token consumed."""
+        """The span from the first character of `start` to the last token consumed."""
         return Span(start.start, max(self._prev.end, start.end) + 1)
 
     def _text_since(self, start: Token) -> str:
@@ -148,7 +148,7 @@ class Cursor(Parser):
     # --- matching -------------------------------------------------------------------------------------------
 
     def _at_word(self, *words: str) -> bool:
-        """Whether the current token is one of `words` (lower case), not quoted."""
+        """True if the current token is one of `words` (lower case), not quoted."""
         return self._word() in words
 
     def _word(self) -> str:
@@ -177,13 +177,13 @@ class Cursor(Parser):
             self._unexpected(shown)
 
     def _name(self, expected: str) -> Token:
-        """Consume a name where keywords keep their meaning."""
+        """Consume a name at a place where keywords keep their meaning."""
         if self._curr.token_type not in NAME_TOKENS:
             self._unexpected(expected)
         return self._take()
 
     def _any_name(self, expected: str) -> Token:
-        """Consume a name where every word is one."""
+        """Consume a name at a place where every word is one."""
         if self._curr.token_type not in WORD_TOKENS:
             self._unexpected(expected)
         return self._take()
@@ -201,8 +201,8 @@ class Cursor(Parser):
         return tuple(items)
 
     def _wrapped(self, parse: Callable[[], Item], *, trailing_comma: bool = False) -> tuple[Item, ...]:
-        """Items in parentheses, separated by commas; perhaps none. `trailing_comma`: one may
-        stand behind the last."""
+        """Items in parentheses, separated by commas; perhaps none. `trailing_comma`: a comma may follow the
+        last."""
         self._expect(TokenType.L_PAREN, "'('")
         items: list[Item] = []
         while not (self._curr.token_type is TokenType.R_PAREN and (trailing_comma or not items)):

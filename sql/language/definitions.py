@@ -19,7 +19,7 @@ from sql.syntax import (
 from sql.types import type_named
 
 NOT_YET = frozenset({"expression", "dataflow", "map", "objectarray", "json", "avro", "xml"})
-"""What EPL can create and this parser only recognises."""
+"""The objects of EPL's `create` that this parser only recognises."""
 
 
 DECLARED: dict[str, Literal["stream", "table", "schema"]] = {
@@ -30,7 +30,7 @@ DECLARED: dict[str, Literal["stream", "table", "schema"]] = {
 
 
 class DefinitionParser(SelectParser):
-    """Everything that is not a query."""
+    """The parser of statements that are no queries."""
 
     def _create(self) -> Statement:
         start = self._take()
@@ -50,7 +50,7 @@ class DefinitionParser(SelectParser):
         return self._create_stream(start, kind)
 
     def _create_context(self, start: Token) -> Statement:
-        raise NotImplementedError  # sql.language.contexts knows how
+        raise NotImplementedError  # implemented in sql.language.contexts
 
     def _create_variable(self, start: Token, constant: bool) -> CreateVariable:
         type_name = self._any_name("a type").text

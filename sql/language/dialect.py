@@ -1,4 +1,4 @@
-"""The dialect: which statement a text holds, and where sqlglot finds our tokenizer and parser."""
+"""The dialect: the parsers of statements by first word, and sqlglot's entry to our tokenizer and parser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_YET = {
     "module": "module",
     "uses": "uses",
 }
-"""First words of statements that are recognised, and how an error names them."""
+"""First words of statements that are recognised, and their names in errors."""
 
 PROMPT = {
     "drop": "remove the definition from its file; the prompt `penstock sql` knows DROP",
@@ -29,18 +29,18 @@ PROMPT = {
     "describe": "the definition stands in its file; the prompt `penstock sql` knows DESCRIBE",
     "explain": "`penstock explain FILE` shows the plan of a rule; the prompt `penstock sql` knows EXPLAIN",
 }
-"""eKuiper's statements that ask or change the server, and what does the same here."""
+"""eKuiper's statements that query or change the server, and the substitute for each."""
 
 
 class StreamParser(RelationParser):
-    """One statement of any of the three languages."""
+    """The parser of one statement of any of the three languages."""
 
     PRIMARY_PARSERS: ClassVar[Any] = {
         **RelationParser.PRIMARY_PARSERS,
         TokenType.PLACEHOLDER: lambda self, token: Column(f"?{token.start}", span=span_of(token)),
         TokenType.COLON: lambda self, token: self._named_parameter(token),
     }
-    """Parameters of questions are names that no column can have."""
+    """sqlglot's operands, and parameters of on-demand queries as columns with otherwise impossible names."""
 
     def _named_parameter(self, colon: Token) -> Column:
         return Column(f":{self._name('the name of a parameter').text}", span=self._since(colon))

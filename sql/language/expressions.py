@@ -34,7 +34,7 @@ from sql.syntax import (
 )
 
 NESTING_MAX: Final = 40
-"""How deep parentheses, calls, subqueries and prefix operators may be nested in a statement."""
+"""The deepest nesting of parentheses, calls, subqueries and prefix operators in a statement."""
 
 
 def _operator(op: str) -> Callable[[Expr, Expr], Binary]:
@@ -181,7 +181,7 @@ class ExpressionParser(Cursor):
         return In(this, items, span=this.span.to(self._since(opening)))
 
     def _range(self, this: Any, opening: Token, low: Expr | None = None) -> Between:
-        """`[low:high]`, EPL; a parenthesis in place of a bracket leaves the end out."""
+        """`[low:high]`, EPL; a parenthesis in place of a bracket excludes that end."""
         with self._nested():
             if low is None:
                 low = self._expression()
@@ -238,8 +238,8 @@ class ExpressionParser(Cursor):
     # --- operands -------------------------------------------------------------------------------------------
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
-        """One operand with what is attached to it; sqlglot would look for types and
-        intervals here, which we lack."""
+        """One operand with its suffixes; sqlglot would try types and intervals here, which this language
+        lacks."""
         token = self._curr
         if token.token_type in self.PRIMARY_PARSERS:
             self._advance()
@@ -262,7 +262,7 @@ class ExpressionParser(Cursor):
         return Column(token.text, span=span_of(token))
 
     def _parse_column_ops(self, this: Any) -> Any:
-        """What follows an operand: `.name`, `.method(…)`, `->name`, `[index]`, `[low:high]`."""
+        """The suffixes of an operand: `.name`, `.method(…)`, `->name`, `[index]`, `[low:high]`."""
         while True:
             kind = self._curr.token_type
             if kind is TokenType.DOT or kind is TokenType.ARROW:
@@ -320,13 +320,13 @@ class ExpressionParser(Cursor):
         return replace(node, span=self._since(opening))
 
     def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError  # sql.language.select knows how
+        raise NotImplementedError  # implemented in sql.language.select
 
     def _call(self) -> Expr:
-        raise NotImplementedError  # sql.language.calls knows how
+        raise NotImplementedError  # implemented in sql.language.calls
 
     def _method(self, base: Expr, name: Token) -> Expr:
-        raise NotImplementedError  # sql.language.calls knows how
+        raise NotImplementedError  # implemented in sql.language.calls
 
     def _case(self, start: Token) -> Case:
         with self._nested():
@@ -355,7 +355,7 @@ class ExpressionParser(Cursor):
         return UNITS.get(self._curr.text.lower()) if self._curr.token_type is TokenType.VAR else None
 
     def _no_unit(self) -> None:
-        """Refuse a word after a number where a unit of time may stand: it was meant as one."""
+        """Refuse a word after a number at a place where a unit of time is possible: it was meant as one."""
         if self._prev.token_type is TokenType.NUMBER and self._curr.token_type is TokenType.VAR:
             word = self._curr.text
             known = did_you_mean(word.rstrip("s"), UNITS) or "write day, hour, min, sec or msec"
@@ -387,7 +387,7 @@ class ExpressionParser(Cursor):
         return None
 
     def _expression_or_period(self) -> Expr:
-        """An expression; a time period where a unit follows it: `d minutes`, `(a + b) sec`."""
+        """An expression; a time period if a unit follows it: `d minutes`, `(a + b) sec`."""
         node = self._expression()
         return self._period(node) if self._unit() and not isinstance(node, Period) else node
 

@@ -1,4 +1,4 @@
-"""What people write who know another SQL, and what the same is here: the hints of syntax errors."""
+"""Constructs of other SQL dialects, and their substitutes here: the hints of syntax errors."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ GROUP_UNITS = {
     **dict.fromkeys(("h", "hh", "hour", "hours"), "hh"),
     **dict.fromkeys(("d", "dd", "day", "days"), "dd"),
 }
-"""Units as people write them, and the unit of a window in GROUP BY."""
+"""Common spellings of units, and the unit of a window in GROUP BY."""
 
 PERIOD_UNITS = {"ms": "msec", "ss": "sec", "mi": "min", "hh": "hours", "dd": "days"}
-"""The units of windows in GROUP BY, and those of periods."""
+"""The units of windows in GROUP BY, and the corresponding units of periods."""
 
 WINDOWS_ELSEWHERE = {
     "tumble": "TUMBLINGWINDOW({unit}, {length}); '{column}' is named by the stream's key 'timestamp'",
     "hop": "HOPPINGWINDOW({unit}, length, hop); '{column}' is named by the stream's key 'timestamp'",
     "session": "SESSIONWINDOW({unit}, longest, {length}); '{column}' is named by the stream's key 'timestamp'",
 }
-"""Windows of Flink and others, and what to write here."""
+"""Windows of Flink and others, and their substitutes here."""
 
 _DOUBLED = {"&": "AND", "|": "OR"}
 
 
 def hint(tokens: Sequence[Token], at: int) -> str | None:
-    """What to write in place of the token at `at`, where the parser cannot go on; None
-    where nothing is known."""
+    """The substitute for the token at `at`, on which the parser failed; None if none is known."""
     return next((found for habit in _HABITS if (found := habit(tokens, at)) is not None), None)
 
 
 def place(tokens: Sequence[Token], token: Token, near: int) -> int:
-    """Which of the tokens it is: one beside the `near` one, or that itself."""
+    """The index of `token`: beside `near`, or `near` itself."""
     return next(
         (at for at in (near, near - 1, near + 1) if 0 <= at < len(tokens) and tokens[at] is token), near
     )
 
 
 def number_with_unit(tokens: Sequence[Token], at: int, number: str, suffix: str) -> str:
-    """What to write for `10s`, whose number is the token at `at`: inside a window of GROUP BY, and
+    """The substitute for `10s`, whose number is the token at `at`: inside a window of GROUP BY, and
     elsewhere."""
     unit = GROUP_UNITS.get(suffix)
     if unit is None:
@@ -68,7 +67,7 @@ def _kind(tokens: Sequence[Token], at: int) -> TokenType | None:
 
 
 def _doubled_sign(tokens: Sequence[Token], at: int) -> str | None:
-    """`a && b`: the parser takes the first sign for the one of bits."""
+    """`a && b`: the parser reads the first sign as the bitwise operator."""
     sign = tokens[at].text if at < len(tokens) else ""
     if sign in _DOUBLED and sign in (tokens[at - 1].text, _kind(tokens, at + 1) and tokens[at + 1].text):
         return f"write {_DOUBLED[sign]} instead of {sign * 2}"

@@ -1,4 +1,4 @@
-"""One layout for queries: a clause a line. Only white space changes; words stay as they are written."""
+"""One layout for queries: one clause per line. Only white space changes; words stay unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sql.language.tokens import NAME_TOKENS
 
 CLAUSES = frozenset({"group", "having", "order", "limit", "output", "retain"})
 STATEMENTS = frozenset({"on", "create", "into", "update", "delete"})
-"""First words of statements whose layout stays as it is: the writer's lines say more than a rule could."""
+"""First words of statements whose layout stays unchanged: the author's lines are better than any rule."""
 JOINS = frozenset({"inner", "left", "right", "full", "cross", "join"})
 BEGINNINGS = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.WHERE})
 _ENDS_VALUE = NAME_TOKENS | {
@@ -28,8 +28,8 @@ _OPENING, _CLOSING = ("(", "["), (")", "]")
 
 
 def laid_out(text: str, width: int = 100) -> str | None:
-    """The text with a clause a line, and longer clauses broken at commas and ANDs; None where it has
-    comments, whose places only a person knows. Raises SqlError for what cannot be cut into words.
+    """The text with one clause per line, and longer clauses broken at commas and ANDs; None if it has
+    comments, whose places a rule cannot choose. Raises SqlError if the text cannot be cut into tokens.
 
     >>> print(laid_out("SELECT a ,b FROM s   WHERE a > 1"))
     SELECT a, b
@@ -46,13 +46,13 @@ def laid_out(text: str, width: int = 100) -> str | None:
 
 
 def on_one_line(text: str) -> str | None:
-    """The text on one line, with single blanks; None where it has comments."""
+    """The text on one line, with single blanks; None if it has comments."""
     tokens = tokens_of(text)
     return None if any(token.comments for token in tokens) else _joined(tokens, text)
 
 
 def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens, cut where a clause begins outside of all brackets."""
+    """The tokens, cut at the clauses outside of all brackets."""
     clauses: list[list[Token]] = [[]]
     depth = 0
     for at, token in enumerate(tokens):
@@ -79,8 +79,7 @@ def _begins(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _broken(clause: Sequence[Token], text: str, width: int) -> list[str]:
-    """A clause as lines: one, or several cut before AND and OR and behind commas, where they stand outside
-    brackets."""
+    """A clause as lines: one, or several cut before AND and OR and behind commas outside brackets."""
     whole = _joined(clause, text)
     if len(whole) <= width:
         return [whole]

@@ -1,7 +1,7 @@
-"""What is wrong with a text before any token is made of it.
+"""Lexical errors: the check of a text before it is cut into tokens.
 
 One pass of one regular expression finds strings and comments that never end and characters that belong to no
-token, so that the tokenizer only ever meets text it can cut.
+token, so that the tokenizer only gets text that it can cut.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from sql.errors import Problem, Span
 
 TEXT_CHARS_MAX: Final = 100_000
-"""Longest text accepted by one call of `parse`, in characters."""
+"""The longest text accepted by one call of `parse`, in characters."""
 
 _REGION = re.compile(
     r"""

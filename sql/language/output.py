@@ -1,4 +1,4 @@
-"""EPL's output clause: when results come out."""
+"""EPL's output clause: the times of output."""
 
 from __future__ import annotations
 

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from sql.language.output import OutputParser
 
 ANNOTATIONS = {"suppressoverlappingmatches": "suppress", "discardpartialsonmatch": "discard"}
-"""What may stand between `pattern` and its bracket, and the field of `PatternClause` it sets."""
+"""The annotations between `pattern` and its bracket, and the field of `PatternClause` that each sets."""
 
 OBSERVERS = ("interval", "at", "schedule")
 GUARDS = ("within", "withinmax")
 
 
 class PatternGrammar:
-    """Reads a pattern from the tokens of a parser."""
+    """The parser of a pattern, from the tokens of another parser."""
 
     def __init__(self, parser: OutputParser) -> None:
         self.parser = parser
@@ -114,7 +114,7 @@ class PatternGrammar:
         return FollowedBy((first, then), (maxima[0],), span=whole.span)
 
     def _without_gaps(self, steps: list[PatternNode], maxima: list[Expr | None]) -> PatternNode | None:
-        """Steps one after the other; a NOT stands beside the step that follows it."""
+        """Steps one after the other; a NOT is checked beside the step that follows it."""
         out: list[PatternNode] = []
         absent: list[PatternNode] = []
         for step in steps:
@@ -193,7 +193,7 @@ class PatternGrammar:
         return Every(self._ranged(), span=parser._since(start))
 
     def _ranged(self) -> PatternNode:
-        """What stands behind `every` and `not`: no other of the two without parentheses."""
+        """The operand of `every` and `not`: no other of the two without parentheses."""
         parser, start = self.parser, self.parser._curr
         bounds = self._range()
         if parser._at_word("every") and parser._next.token_type is not TokenType.EQ:

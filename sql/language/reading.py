@@ -1,4 +1,4 @@
-"""From text to statements: tokens, statements between semicolons, all problems together."""
+"""Parse text to statements: tokens, statements between semicolons, all problems together."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from sql.record import replace
 from sql.syntax import Expr, Node, Statement
 
 DEPTH_MAX: Final = 200
-"""How many levels the tree of one statement may have, so that whoever walks it stays
-within Python's stack."""
+"""The greatest depth of one statement's tree, so that every walk over it stays within Python's stack."""
 
 Tree = TypeVar("Tree", bound=Node)
 
@@ -26,7 +25,7 @@ _BRACKETS = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenTyp
 
 
 def parse(text: str) -> list[Statement]:
-    """The statements of `text`, in order; a semicolon stands between two.
+    """The statements of `text`, in order; separated by semicolons.
 
     Raises `SqlError` with the problems of all statements: at most one of each, as what follows a syntax error
     can only be guessed. Problem codes begin with P; spans are offsets into `text`.
@@ -49,12 +48,12 @@ def parse(text: str) -> list[Statement]:
 
 
 def parse_expression(text: str) -> Expr:
-    """The one expression that is all of `text`. Raises `SqlError`."""
+    """The single expression of `text`. Raises `SqlError`."""
     return _tree(tokens_of(text), text, StreamParser._expression)
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The words of a text. Raises `SqlError` for what cannot be cut into words."""
+    """The words of a text. Raises `SqlError` if it cannot be cut into words."""
     problems = lexical_problems(text)
     if problems:
         raise SqlError(problems, text)
@@ -127,7 +126,7 @@ def _check_depth(tree: Node, text: str) -> None:
 
 
 def parameters_of(text: str) -> list[str]:
-    """The parameters of a question, as its expressions name them, in order: `?` by its place, `:name`."""
+    """The parameters of an on-demand query, in order, as named in expressions: `?` by place, `:name`."""
     tokens = tokens_of(text)
     found = []
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):

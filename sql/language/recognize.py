@@ -28,13 +28,13 @@ SKIPS = ("past last row", "to next row", "to current row")
 
 
 class RecognizeGrammar:
-    """Reads the clause from the tokens of a parser."""
+    """The parser of the clause, from the tokens of another parser."""
 
     def __init__(self, parser: OutputParser) -> None:
         self.parser = parser
 
     def clause(self) -> Recognize:
-        """All of it, after the word itself."""
+        """The whole clause, after the word itself."""
         parser, start = self.parser, self.parser._curr
         parser._expect(TokenType.L_PAREN, "'('")
         found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Named windows, tables and indexes, what acts on them, and what is asked of them on demand."""
+"""Named windows, tables and indexes, the statements that act on them, and on-demand queries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from sql.syntax import (
 
 
 class RelationParser(ContextParser):
-    """Statements about relations that stay."""
+    """The parser of statements about relations."""
 
     def _create(self) -> Statement:
         word = self._next_word()
@@ -103,7 +103,7 @@ class RelationParser(ContextParser):
         return IndexColumn(name.text, kind, span=self._since(name))
 
     def _create_table(self) -> CreateTable | None:
-        """A table of EPL; None where WITH follows, which makes it eKuiper's."""
+        """A table of EPL; None if WITH follows, which makes it eKuiper's."""
         start = self._take()
         self._advance()
         name = self._name("the name of the table").text

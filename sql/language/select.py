@@ -34,11 +34,11 @@ _CLAUSES = {
     "order": "ORDER BY",
     "limit": "LIMIT",
 }
-"""Clauses after FROM by their first word, in the order they must stand in."""
+"""Clauses after FROM by their first word, in their required order."""
 
 
 class SelectParser(OutputParser):
-    """Clauses stand in one order: FROM, WHERE, GROUP BY, HAVING, OUTPUT, ORDER BY, LIMIT."""
+    """The parser of SELECT. The order of clauses: FROM, WHERE, GROUP BY, HAVING, OUTPUT, ORDER BY, LIMIT."""
 
     def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
         """A query without INSERT INTO and annotations, e.g. a subquery."""

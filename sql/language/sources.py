@@ -51,7 +51,7 @@ NOT_ALIASES = frozenset(
         *("right", "set", "unidirectional", "update", "using", "within"),
     }
 )
-"""Words that go on with the statement where an alias without AS might stand."""
+"""Words that continue the statement at a place where an alias without AS is possible."""
 
 _JOINS: dict[str, Literal["inner", "left", "right", "full", "cross"]] = {
     "inner": "inner",
@@ -63,7 +63,7 @@ _JOINS: dict[str, Literal["inner", "left", "right", "full", "cross"]] = {
 
 
 class SourceParser(CallParser):
-    """The FROM clause of the three languages."""
+    """The parser of the FROM clause of the three languages."""
 
     def _alias(self) -> str | None:
         """`AS name`, or a bare name that is no word of a clause."""
@@ -143,7 +143,7 @@ class SourceParser(CallParser):
         return replace(self._windowed(start, "", None), pattern=pattern)
 
     def _windowed(self, start: Token, name: str, condition: Expr | None) -> StreamSource:
-        """What may follow a stream or a pattern: windows, how they are combined, and another name."""
+        """The suffixes of a stream or a pattern: windows, how they are combined, and an alias."""
         windows: list[WindowCall] = []
         while self._curr.token_type in (TokenType.HASH, TokenType.DOT):
             windows.append(self._window_call())
@@ -186,8 +186,8 @@ class SourceParser(CallParser):
         return WindowCall(name.text.lower(), args, namespace, span=self._since(start))
 
     def _at_columns(self) -> bool:
-        """Whether a list of columns with their types follows: `create window
-        W#keepall (id string, n int)`."""
+        """True if a list of columns with their types follows: `create window W#keepall (id string, n
+        int)`."""
         index = self._index + 2
         if self._next.token_type not in NAME_TOKENS or index >= self._tokens_size:
             return False

@@ -1,8 +1,8 @@
 """The tokens of the language: a tokenizer with few keywords.
 
 Only words that carry expression grammar are tokens of their own. Words of clauses (`group`, `output`,
-`window`, `last`, …) stay plain words, recognised by their text where the grammar expects them, so they can
-name columns everywhere else.
+`window`, `last`, …) stay plain words, recognised by their text at the places where the grammar expects them,
+so they can name columns everywhere else.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ SYMBOLS = {
 NAME_TOKENS = frozenset(
     {TokenType.VAR, TokenType.IDENTIFIER, TokenType.END, TokenType.ESCAPE, TokenType.EXISTS, TokenType.RLIKE}
 )
-"""Tokens that may be a name where an expression or an alias may stand."""
+"""Tokens that may be a name at a place of an expression or an alias."""
 
 WORD_TOKENS = NAME_TOKENS | frozenset(KEYWORDS.values())
-"""Tokens that may be a name after `.`, `->` and `#`, where nothing else can stand."""
+"""Tokens that may be a name after `.`, `->` and `#`, which only a name can follow."""
 
 UNITS = {
     unit: unit.rstrip("s")
     for name in ("year", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
     for unit in (name, name + "s")
 } | {"min": "minute", "sec": "second", "msec": "millisecond", "usec": "microsecond"}
-"""Words of time periods, and the unit each stands for."""
+"""Words of time periods, and the unit of each."""
 
 
 class StreamTokenizer(Tokenizer):
-    """Both quotes make strings, backticks quote names; `--`, `//` and `/* */` are comments."""
+    """The tokenizer: both quotes make strings, backticks quote names; `--`, `//` and `/* */` are comments."""
 
     QUOTES: ClassVar = ["'", '"']
     STRING_ESCAPES: ClassVar = ["'", '"', "\\"]

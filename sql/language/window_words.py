@@ -1,4 +1,4 @@
-"""The words that write windows. Each window of the catalog adds its own, so that a new window is one file."""
+"""The words for windows. Each window of the catalog adds its own, so that a new window is one file."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ GROUP_WINDOWS: dict[str, str] = {}
 LotArgument = Literal["period", "count", "none"]
 
 LOT_WINDOWS: dict[str, LotArgument] = {}
-"""Windows of stream queries: the words in front, e.g. `retain`, and what follows them. They stand in this order."""
+"""Windows of stream queries: the first words, such as `retain`, and the kind of argument, in order."""
