@@ -101,7 +101,8 @@ class Dispatch:
     def give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
         """Events for the rules of their stream that can match them."""
         suspended = self.timers.suspended
-        for entry, mine in self.roster.index(stream).route(rows, now_ms, out):
+        index = self.roster.index(stream)
+        for entry, mine in index.route(rows, now_ms, out):
             if entry.pour is None:
                 out += self.give(entry.name, stream, mine, now_ms)
                 continue
@@ -115,6 +116,9 @@ class Dispatch:
                 continue
             for name in (*woken, *rested):
                 self.timers.schedule(name)
+        for name in index.take_woken():
+            suspended.discard(name)
+            self.timers.schedule(name)
 
     def give_lane(self, lane: Lane, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for a context and its statements."""

@@ -19,10 +19,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, islice
 from operator import attrgetter
 from typing import Any
 
+from sql.engine.families import Family, Kin
 from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
 from sql.engine.sharing import Several
 from sql.rows import Shape, attribute_name
@@ -33,6 +33,10 @@ STRETCHES_MAX = 1_000_000
 INDEX_MIN = FAMILY_MIN = 8
 """Fewer rules on one column are not worth the look into its index, and fewer rules alike
 not a loop of their own."""
+
+
+MakeItems = Callable[[], Sequence[Any]]
+"""Makes what rules are given of a batch: the rows, or rows with their instants."""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,56 +64,6 @@ class Entry:
         self.seen = 0
 
 
-class Family:
-    """Rules alike but for their names and the values they want of one column: one loop serves all of them.
-
-    `pour` is the loop; `is_open`: whether every event it gets comes out, because there
-    is no further condition.
-    """
-
-    def __init__(self, pour: Callable[..., list[tuple[Any, Any]]], is_open: bool) -> None:
-        self.pour = pour
-        self.is_open = is_open
-        self.by_value: dict[Any, Any] = {}
-        self.entries: dict[Entry, tuple[Any, ...]] = {}
-        """The rules and the values they want."""
-        self.met: Counter[Any] = Counter()
-        """Events by query since the last settling."""
-        self.given: Counter[str] = Counter()
-        """Emissions by rule since the last settling."""
-
-    def add(self, values: Iterable[Any], entry: Entry) -> None:
-        """A rule, and the values it wants, which no other rule of the family does."""
-        self.entries[entry] = tuple(values)
-        self.by_value.update(dict.fromkeys(values, entry.query))
-
-    def route(self, rows: Sequence[Any], values: Sequence[Any], now_ms: int, out: list[Any]) -> None:
-        """Run the rules over their events. The values are of the column's kind, or NULL."""
-        found = list(map(self.by_value.get, values))
-        rules = list(filter(None, found))
-        if not rules:
-            return
-        before = len(out)
-        failed = self.pour(
-            rows if len(rules) == len(rows) else list(compress(rows, found)), rules, now_ms, out
-        )
-        self.met.update(rules)
-        if not self.is_open:
-            self.given.update([emission.rule for emission in islice(out, before, None)])
-        for query, row in failed:
-            query.again(row, now_ms, out)
-
-    def reconcile(self) -> None:
-        """Let the rules' own counts include what the family did for them."""
-        for entry in self.entries:
-            counts = entry.query.counts
-            met = self.met.pop(entry.query, 0)
-            counts["rows_out"] += met - entry.query.failed if self.is_open else self.given.pop(entry.name, 0)
-            counts["events_in"] += met
-            entry.query.failed = 0
-            entry.seen += met
-
-
 class ColumnIndex:
     """The rules whose first condition is on one column."""
 
@@ -121,7 +75,7 @@ class ColumnIndex:
         self.bounds: list[Any] = []
         self.stretches: list[list[Entry]] = [[]]
         self.entries: list[Entry] = []
-        self.families: dict[Any, list[tuple[Equal, Entry, Any]]] = {}
+        self.families: dict[Any, list[tuple[Equal, Entry, Kin]]] = {}
         self.large: list[Family] = []
 
     def add(self, condition: Indexable, entry: Entry) -> None:
@@ -130,11 +84,11 @@ class ColumnIndex:
         if isinstance(condition, Range):
             self.ranges.append((condition, entry))
             return
-        family = entry.query.family() if hasattr(entry.query, "family") and entry.pour is not None else None
-        if family is None:
+        kin = entry.query.family() if hasattr(entry.query, "family") else None
+        if kin is None:
             self._add_values(condition, entry)
         else:
-            self.families.setdefault(family[0], []).append((condition, entry, family))
+            self.families.setdefault(kin.signature, []).append((condition, entry, kin))
 
     def _add_values(self, condition: Equal, entry: Entry) -> None:
         for value in dict.fromkeys(condition.values):
@@ -146,15 +100,15 @@ class ColumnIndex:
             self._form(members)
         return self._cut()
 
-    def _form(self, members: list[tuple[Equal, Entry, Any]]) -> None:
+    def _form(self, members: list[tuple[Equal, Entry, Kin]]) -> None:
         wanted = Counter(value for condition, _, _ in members for value in set(condition.values))
-        family = Family(*members[0][2][1:])
+        family = members[0][2].found() if len(members) >= FAMILY_MIN else None
         for condition, entry, _ in members:
-            if len(members) < FAMILY_MIN or any(wanted[value] > 1 for value in condition.values):
+            if family is None or any(wanted[value] > 1 for value in condition.values):
                 self._add_values(condition, entry)
             else:
-                family.add(condition.values, entry)
-        if family.entries:
+                family.add(entry.name, condition.values, entry.query)
+        if family is not None and family.values:
             self.large.append(family)
 
     def _cut(self) -> bool:
@@ -188,30 +142,30 @@ class ColumnIndex:
     # --- events ---------------------------------------------------------------------------------------------
 
     def route(
-        self, rows: Sequence[Any], items: Sequence[Any], shape: Shape, now_ms: int, out: list[Any]
+        self, rows: Sequence[Any], at: Any, make_items: MakeItems, shape: Shape, out: list[Any]
     ) -> list[Entry]:
-        """Run the families; the other rules that can match some of the rows, which now
-        have the items of those."""
+        """Run the families; the other rules that can match some of the rows, which now have the items of those."""
         values = _values(rows, self.column, shape)
         touched: list[Entry] = []
         if not set(map(type, values)) <= {*self.kinds, type(None)}:
-            self._route_singly(items, values, touched, self._all_by_value())
+            self._route_singly(make_items(), values, touched, self._all_by_value())
             return touched
         for family in self.large:
-            family.route(rows, values, now_ms, out)
+            family.route(rows, values, at, out)
         if self.bounds:
-            self._route_singly(items, values, touched, self.by_value)
+            self._route_singly(make_items(), values, touched, self.by_value)
         elif self.by_value:
-            _hand_out(items, map(self.by_value.get, values), touched)
+            _hand_out(make_items(), map(self.by_value.get, values), touched)
         return touched
 
     def _all_by_value(self) -> dict[Any, list[Entry]]:
         """The rules by value, those of families among them."""
         found = {value: list(entries) for value, entries in self.by_value.items()}
+        by_name = {entry.name: entry for entry in self.entries}
         for family in self.large:
-            for entry, values in family.entries.items():
+            for name, values in family.values.items():
                 for value in values:
-                    found.setdefault(value, []).append(entry)
+                    found.setdefault(value, []).append(by_name[name])
         return found
 
     def _route_singly(
@@ -305,28 +259,36 @@ class FilterIndex:
 
         Rules of large families are run at once, before the others; their results are added to `out`.
         """
-        return self._meet(rows, rows, now_ms, out)
+        return self._meet(rows, now_ms, lambda: rows, out)
 
     def route_timed(
-        self, rows: Sequence[Any], times: Sequence[int]
+        self, rows: Sequence[Any], times: Sequence[int], out: list[Any]
     ) -> Iterator[tuple[Entry, Sequence[Any], Sequence[int]]]:
-        """`route` for events with their times, for which there are no families."""
-        pairs = list(zip(rows, times, strict=True)) if self.columns else ()
-        for entry, mine in self._meet(rows, pairs, 0, []):
+        """`route` for events with their times."""
+        for entry, mine in self._meet(rows, times, lambda: list(zip(rows, times, strict=True)), out):
             if mine is rows:
                 yield entry, rows, times
             else:
                 own, at_ms = zip(*mine, strict=True)
                 yield entry, own, at_ms
 
+    def take_woken(self) -> list[str]:
+        """The rules in families that may have a new deadline since the last call."""
+        return [
+            name
+            for column in self.columns.values()
+            for family in column.large
+            for name in family.take_woken()
+        ]
+
     def _meet(
-        self, rows: Sequence[Any], items: Sequence[Any], now_ms: int, out: list[Any]
+        self, rows: Sequence[Any], at: Any, make_items: MakeItems, out: list[Any]
     ) -> Iterator[tuple[Entry, Sequence[Any]]]:
         """Each rule that has to see some of the rows, with the items of those, or with all rows."""
         self.total += len(rows)
         touched = list(self.always)
         for (_, _, shape), column in self.columns.items():
-            touched += column.route(rows, items, shape, now_ms, out)
+            touched += column.route(rows, at, make_items, shape, out)
         touched.sort(key=_order)
         for entry in touched:
             mine, entry.rows = entry.rows, []
@@ -344,7 +306,9 @@ class FilterIndex:
         """Let the rules' own counts include the events they never met."""
         for column in self.columns.values():
             for family in column.large:
-                family.reconcile()
+                for name, met in family.reconcile().items():
+                    self.indexed[name].query.counts["events_in"] += met
+                    self.indexed[name].seen += met
         for entry in self.indexed.values():
             entry.reconcile(self.total)
         for party in dict.fromkeys(self.parties.values()):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sql.algebra.sample.windows.group_entry import group_window
-from sql.plan.bound import Bound, Const, Op, Read
+from sql.plan.bound import Bound, Const, Op, Read, conjuncts
 from sql.plan.logical import Plan
-from sql.record import Record
+from sql.record import Record, replace
+from sql.types import Type
 
 NUMBER, TEXT = "number", "text"
 _KINDS = {int: NUMBER, float: NUMBER, str: TEXT}
@@ -63,6 +64,21 @@ def first_condition(plan: Plan) -> Bound | None:
     if source.filter is not None:
         return source.filter
     return None if source.windows or plan.aggregates or plan.output is not None else plan.where
+
+
+def without_first_condition(plan: Plan) -> Plan:
+    """The plan of a rule with a window, without the first part of its first condition."""
+    window = plan.window
+    if window is not None and window.filter is not None:
+        return replace(plan, window=replace(window, filter=_rest(window.filter)))
+    return replace(plan, where=_rest(plan.where))
+
+
+def _rest(condition: Bound | None) -> Bound | None:
+    parts = tuple(conjuncts(condition))[1:]
+    return (
+        Op("and", parts, type=Type.BOOLEAN, span=parts[0].span) if len(parts) > 1 else next(iter(parts), None)
+    )
 
 
 def indexable(condition: Bound | None) -> Indexable | None:

@@ -68,6 +68,8 @@ class Core:
         self.plan = composition.plan
         self.window = composition.window
         self.content = composition.content
+        self.folded = composition.shown or composition.content
+        """What takes the events into groups."""
         self.tap = composition.tap
         self.functions = functions
         self.context = functions.writer.context
@@ -114,7 +116,11 @@ class Core:
     def enter(self, rows: Sequence[Any], at: Any, index: int = 0) -> None:
         """Events of one source: all at the instant `at`, or in event time with `at` the instants of each."""
         self.entrances[index](self, rows, at)
-        self.content.came += len(rows)
+        self.note_came(len(rows))
+
+    def note_came(self, count: int) -> None:
+        """So many events have come: now and then those that wait are folded."""
+        self.content.came += count
         if self.content.came > self.content.came_max:
             self.content.rest(self.parts)
 

@@ -110,24 +110,23 @@ class Folded(Content):
     # --- code -----------------------------------------------------------------------------------------------
 
     def write_enter(self, loop: Loop) -> None:
-        fold = loop.names.bind(self, "folded")
         loop.key(self.group_by, "key")
         loop.common_lines = loop.source.line_count
         values = [loop.named(node, f"a_{place}") for place, node in enumerate(self.arguments)]
         tests = [f"({test})" for test in self._number_tests(values)]
         values = values or ["1"] * self.width
         if self.accumulated:
-            self._write_fed(loop, fold, values, tests)
+            self._write_fed(loop, values, tests)
             return
         many = f"({', '.join(values)},)"
         append = f"group.append({values[0]})" if len(values) == 1 else f"group.extend({many})"
         if tests:
             with loop.block(f"if {' and '.join(tests)}:"):
-                self._write_found(loop, fold, append, values)
+                self._write_found(loop, append, values)
             with loop.block("else:"):
-                loop.line(f"{fold}.admit(p, key, {self.entries.text}, {many})")
+                loop.line(f"core.folded.admit(p, key, {self.entries.text}, {many})")
         else:
-            self._write_found(loop, fold, append, values)
+            self._write_found(loop, append, values)
         self._write_count(loop)
 
     def _number_tests(self, values: list[str]) -> list[str]:
@@ -138,7 +137,7 @@ class Folded(Content):
             for value, anything in zip(values, self.takes_any, strict=False)
         ]
 
-    def _write_found(self, loop: Loop, fold: str, append: str, values: list[str]) -> None:
+    def _write_found(self, loop: Loop, append: str, values: list[str]) -> None:
         many = ", ".join(values)
         groups = loop.own("groups")
         loop.line(f"group = {groups}.get(key)")
@@ -147,7 +146,7 @@ class Folded(Content):
         with loop.block(f"elif {self.room(loop)}:"):
             loop.line(f"{groups}[key] = [{self.entries.text}, {many}]")
         with loop.block("else:"):
-            loop.line(f"{fold}.open(p, key, {self.entries.text}, ({many},))")
+            loop.line(f"core.folded.open(p, key, {self.entries.text}, ({many},))")
 
     def room(self, loop: Loop) -> str:
         """The condition under which the loop may open a group by itself."""
@@ -160,7 +159,7 @@ class Folded(Content):
     def write_dropped(self, loop: Loop) -> None:
         self._write_count(loop)
 
-    def _write_fed(self, loop: Loop, fold: str, values: list[str], tests: list[str]) -> None:
+    def _write_fed(self, loop: Loop, values: list[str], tests: list[str]) -> None:
         for place, call in enumerate(self.accumulated):
             write_fed(loop, call, f"f_{place}")
         if self.needs_event:
@@ -174,7 +173,7 @@ class Folded(Content):
         with loop.block("else:"):
             accumulated = "".join(f"f_{place}, " for place in range(len(self.accumulated)))
             numbers = "".join(f"{value}, " for value in values)
-            loop.line(f"{fold}.feed(p, key, {self.entries.text}, ({numbers}), ({accumulated}), {event})")
+            loop.line(f"core.folded.feed(p, key, {self.entries.text}, ({numbers}), ({accumulated}), {event})")
         self._write_count(loop)
 
     def _write_feed(self, loop: Loop, values: list[str], event: str) -> None:

@@ -19,12 +19,12 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 
 LOCALS = frozenset((
-    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "chosen", "core", "count", "due", "e",
-    "edge", "end", "entries", "entry", "error", "event", "events", "every", "fire", "fold", "g", "get_part", "group",
-    "groups", "instants", "is_tight", "key", "leave", "made", "sample", "show", "members", "now", "number",
-    "unsupported", "out", "p", "panes", "part", "passing", "pending", "r", "results", "row", "rows", "rule", "shown",
-    "times",
-    "totals", "trigger", "w_end", "w_start", "w_trigger",
+    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "chosen", "core", "cores",
+    "count", "due", "e", "edge", "end", "entries", "entry", "error", "event", "events", "every", "family",
+    "fire", "fold", "g", "get_part", "group", "groups", "instants", "is_tight", "key", "leave", "made",
+    "members", "now", "number", "out", "p", "panes", "part", "passing", "pending", "r", "results", "row",
+    "rows", "rule", "sample", "show", "shown", "times", "totals", "trigger", "unsupported", "w_end",
+    "w_start", "w_trigger",
 ))  # fmt: skip
 """What the functions call their locals: a constant or a helper of the rule gets another name."""
 
@@ -82,6 +82,8 @@ class Loop:
         self.aliases: Mapping[str, str] = {}
         """What else a loop over one instance holds in locals."""
         self.hoisted: set[str] = set()
+        self.opens = "core.open(p, at)"
+        """How an instance whose window opens is noted; gives when something is due next."""
         self.common_lines = 0
         """Up to this line the text says nothing of aggregates."""
         self.renew()

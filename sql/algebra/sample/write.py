@@ -70,6 +70,28 @@ def _write_enter(made: Composition, loop: Loop, index: int, condition: Bound | N
             made.window.write_end(loop)
 
 
+def write_each(source: SourceWriter, made: Composition, functions: FunctionSet) -> None:
+    """Write `enter_each`, the loop over the events of several rules that are alike, each with the core of its
+    rule. The family knows when something is due, and gives an event that fails to its rule alone."""
+    functions.names.reserve(LOCALS)
+    loop = _loop(source, made, functions)
+    loop.opens = "family.open(core, p, at)"
+    with loop.block(f"def enter_each(family, cores, rows, {'instants' if made.is_timed else 'at'}):"):
+        if made.is_timed:
+            loop.line("due = family.due_ms")
+        each = "core, e, at in zip(cores, rows, instants)" if made.is_timed else "core, e in zip(cores, rows)"
+        with loop.block(f"for {each}:"):
+            if made.is_timed:
+                with loop.block("if at >= due:"):
+                    loop.line("due = family.step(at)")
+            loop.line("p = core.instances.whole")
+            made.window.write_instant(loop)
+            with loop.block("try:"):
+                _write_event(made, loop, 0, made.filters[0])
+            with loop.block("except DATA_ERRORS:"):
+                loop.line("family.again(core, e, at)")
+
+
 def _write_events(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:
     with loop.block("for e, at in zip(rows, instants):" if made.is_timed else "for e in rows:"):
         if made.is_timed:

@@ -68,7 +68,7 @@ class Audience:
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events, for the rules that can match them."""
         out: list[Emission] = []
-        for entry, mine, at in self.index.route_timed(rows, times):
+        for entry, mine, at in self.index.route_timed(rows, times, out):
             try:
                 party = self.parties.get(entry.name)
                 if party is None:
@@ -80,6 +80,8 @@ class Audience:
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 for name in entry.names:
                     out += self.defect(name, mine, at[-1], error)
+        for name in self.index.take_woken():
+            self._schedule(name)
         return out
 
     def step_to(self, until_ms: int) -> list[Emission]:

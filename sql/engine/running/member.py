@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sql.algebra.sample.calls import is_numeric
 from sql.algebra.sample.common_rows import CommonRows, Made
+from sql.algebra.sample.compose import compose
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.windows.tumbling import OnGrid
-from sql.algebra.sample.write import asks_the_time
+from sql.algebra.sample.write import asks_the_time, write_each
 from sql.algebra.state import EventStore
-from sql.codegen.source import Generated
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Emission
+from sql.engine.families import Kin, WindowFamily
+from sql.engine.indexable import without_first_condition
 from sql.plan.bound import Bound, Op
+from sql.plan.logical import Plan
+from sql.types import key_of
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
@@ -94,32 +100,52 @@ class Member:
 
     @property
     def signature(self) -> Any:
-        """Equal for rules that find the same groups for the same events; None for a rule
-        that always works alone.
+        """Equal for rules that find the same groups for the same events; None for a rule that always works alone."""
+        return self._signature_of(self.query.plan) if self._may_share else None
+
+    @property
+    def _may_share(self) -> bool:
+        """Whether what the rule does with an event is what any rule of these conditions, keys and window does.
 
         Aggregates that look at more than numbers are not shared, nor expressions that count divisions by zero
         for their rule or ask for its time.
         """
-        query = self.query
-        plan, made = query.plan, query.core.composition
-        window = plan.window
-        if window is None or window.partition_by or plan.insert is not None or plan.options.emit_empty:
-            return None
+        plan, made = self.query.plan, self.query.core.composition
+        if (
+            plan.window is None
+            or plan.window.partition_by
+            or plan.insert is not None
+            or plan.options.emit_empty
+        ):
+            return False
         if not isinstance(made.content, Folded) or not isinstance(made.window, OnGrid):
-            return None
+            return False
         own = plan.analytics or any(map(_is_the_rules_own, made.per_event()))
-        if own or not all(map(is_numeric, plan.aggregates)):
+        return not own and all(map(is_numeric, plan.aggregates))
+
+    def _signature_of(self, plan: Plan) -> Any:
+        options, query = plan.options, self.query
+        shared = options.zone, options.max_groups, query.shape, query.is_timed
+        return (plan.window, plan.where, plan.group_by, *shared)
+
+    def family(self) -> Kin | None:
+        """What all rules that differ from this one in the first part of their first condition, and in what they
+        show, have in common."""
+        if not self._may_share:
             return None
-        options = plan.options
-        return (
-            window,
-            plan.where,
-            plan.group_by,
-            options.zone,
-            options.max_groups,
-            query.shape,
-            query.is_timed,
-        )
+        plan = without_first_condition(self.query.plan)
+        signature = (*self._signature_of(plan), plan.aggregates)
+        return Kin(signature, lambda: WindowFamily(self._code_for_each(plan), is_timed=self.query.is_timed))
+
+    def _code_for_each(self, plan: Plan) -> Generated:
+        """The loop over the events of rules alike."""
+        query = self.query
+        functions, writer = query.text_functions(), SourceWriter()
+        zone, is_timed = query.context.zone, query.is_timed
+        made = compose(plan, query.catalog, query.shape, query.hits, zone, query.make_row, is_timed=is_timed)
+        write_each(writer, made, functions)
+        functions.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
+        return Generated(writer, functions.names.bound)
 
     @property
     def overlap_ms(self) -> int:

@@ -10,9 +10,10 @@ from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
-from sql.compiler.rowwise import Pour, RowwiseText
+from sql.compiler.rowwise import RowwiseText
 from sql.emission import Emission
 from sql.engine.event_time.stage import time_stamp
+from sql.engine.families import Kin, RowFamily
 from sql.engine.running.query import SNAPSHOT_VERSION, MakeRow, RunningQuery
 from sql.errors import CorruptState, positioned
 from sql.functions.registry import Context
@@ -57,9 +58,13 @@ class Rowwise(RunningQuery):
         self.failed = 0
         """Events of its family's loop that failed, since the filter index asked last."""
 
-    def family(self) -> tuple[Any, Pour, bool] | None:
-        """The loop that serves all rules that differ from this one in name and first condition alone."""
-        return self.text.family()
+    def family(self) -> Kin | None:
+        """What all rules that differ from this one in name and first condition alone have in common."""
+        found = None if self.plan.insert is not None else self.text.family()
+        if found is None:
+            return None
+        signature, pour, is_open = found
+        return Kin(signature, lambda: RowFamily(pour, is_open))
 
     # --- driving --------------------------------------------------------------------------------------------
 

@@ -92,6 +92,7 @@ class SampledQuery(RunningQuery):
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(made, self.text_functions(), self, self.now_ms, see=see, join=self.join)
         self.member = Member(self)
+        self.family = self.member.family
         self.sampled_rows = SampledRows(
             plan, self.catalog, self.shape, self.text_functions(), self.hits, made.entries
         )

@@ -43,7 +43,7 @@ class Hopping(OnGrid):
     def write_instant(self, loop: Loop) -> None:
         if self.early_ms:
             with loop.block("if p.end_ms is not None and at >= p.pane_ms:"):
-                loop.line(f"{loop.names.bind(self, 'window')}.cut(p, at)")
+                loop.line("core.window.cut(p, at)")
 
     def cut(self, p: Any, at_ms: int) -> None:
         """The open pane has ended before `at_ms`, at which another one is open."""

@@ -34,7 +34,7 @@ class OnGrid(Window):
 
     def write_after(self, loop: Loop) -> None:
         with loop.block("if p.end_ms is None:"):
-            loop.line("due = core.open(p, at)")
+            loop.line(f"due = {loop.opens}")
 
     def begin(self, p: Any, now_ms: int) -> None:
         if self.empty_max is not None:
