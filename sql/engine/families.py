@@ -193,7 +193,7 @@ class WindowFamily(Family):
             query = self.queries[core]
             query.now_ms = max(query.now_ms, self.last_ms[core])
             self.told[query.name] += count
-            core.note_came(count)
+            core.content.note_came(count, core.parts)
         self.met.clear()
         self.last_ms.clear()
         self.untold = 0

@@ -115,6 +115,12 @@ class Content(ABC):
     def retained(self, p: Any) -> int:
         """The number of events kept, in any form."""
 
+    def note_came(self, count: int, parts: Iterable[Any]) -> None:
+        """So many events have come into these instances."""
+        self.came += count
+        if self.came > self.came_max:
+            self.rest(parts)
+
     def rest(self, parts: Iterable[Any]) -> None:
         """More than `came_max` events have come into these instances: bound what waits in them."""
         self.came = 0

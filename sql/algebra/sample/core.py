@@ -116,13 +116,7 @@ class Core:
     def enter(self, rows: Sequence[Any], at: Any, index: int = 0) -> None:
         """Events of one source: all at the instant `at`, or in event time with `at` the instants of each."""
         self.entrances[index](self, rows, at)
-        self.note_came(len(rows))
-
-    def note_came(self, count: int) -> None:
-        """So many events have come: now and then those that wait are folded."""
-        self.content.came += count
-        if self.content.came > self.content.came_max:
-            self.content.rest(self.parts)
+        self.content.note_came(len(rows), self.parts)
 
     def next_number(self) -> int:
         """The number of an event."""

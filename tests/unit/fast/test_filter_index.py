@@ -81,7 +81,7 @@ def test_rules_that_are_alike_run_as_a_family() -> None:
         ("r9", "error"),
     ]
     (column,) = engine.indexes["m"].columns.values()
-    assert [len(family.entries) for family in column.large] == [20]
+    assert [len(family.values) for family in column.large] == [20]
     assert [engine.counters("r9")[name] for name in ("events_in", "rows_out", "errors")] == [4, 1, 1]
     engine.remove("r3")
     assert engine.push("m", [{"dev": "d3", "v": 1}], 0) == []
