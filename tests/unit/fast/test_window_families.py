@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from sql import Catalog, Engine, RuleOptions, parse, plan_rule
 from sql.engine.event_time.shared import StageParty
