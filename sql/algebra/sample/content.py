@@ -115,6 +115,11 @@ class Content(ABC):
     def retained(self, p: Any) -> int:
         """The number of events kept, in any form."""
 
+    @property
+    def folded(self) -> Content:
+        """What keeps the aggregates: itself, or a part of it."""
+        return self
+
     def note_came(self, count: int, parts: Iterable[Any]) -> None:
         """So many events have come into these instances."""
         self.came += count

@@ -68,7 +68,7 @@ class Core:
         self.plan = composition.plan
         self.window = composition.window
         self.content = composition.content
-        self.folded = composition.shown or composition.content
+        self.folded = (composition.shown or composition.content).folded
         """What takes the events into groups."""
         self.tap = composition.tap
         self.functions = functions

@@ -86,6 +86,10 @@ class Judged(Content):
         self.whole = whole
         self.slots = {**rows.slots, **whole.slots}
 
+    @property
+    def folded(self) -> Content:
+        return self.whole
+
     def write_helpers(self, loop: Loop) -> None:
         self.whole.write_helpers(loop)
 
