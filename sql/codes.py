@@ -273,6 +273,10 @@ CODES: dict[str, Code] = {
     "B713": Code("warning: one side of an OR ends the every of the other", "write every (a or b)"),
     "B714": Code("warning: a step that is only a not waits for nothing", "put a clock beside it"),
     "B715": Code("warning: searches that nothing ends", "add where timer:within(…) or -[n]>"),
+    "B716": Code(
+        "warning: context.… outside of contexts is read from the payload",
+        "name the context of the rule, or declare the column",
+    ),
     "B801": Code("a tag that stands for two things", "give each its own tag"),
     "B802": Code("a timer's parameter that cannot be read", "the message says what is wrong with it"),
     "B803": Code("a bound of a pattern that is no count", "[n], [low:high] … until …, with low at most high"),

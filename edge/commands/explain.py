@@ -14,7 +14,7 @@ from edge.commands.shared import recorded, rule_arguments
 if TYPE_CHECKING:
     from rules.compile import CompiledRule
     from rules.drive import Arrival
-    from sql import Catalog
+    from sql import Catalog, Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
     from sql.explain import explain
 
     print(f"rule {rule.id}  ({rule.path})")
-    print(explain(rule.plan, compiled.catalog).rstrip())
+    print(explain(rule.plan, _measured(rule.plan, compiled.catalog)).rstrip())
     return 0
+
+
+def _measured(plan: Plan, catalog: Catalog) -> list[tuple[str, str]]:
+    """What is tried out: how much memory a partition takes."""
+    from edge.monitor.partitions import bytes_at_first
+
+    size = None if plan.context is None else bytes_at_first(plan, catalog)
+    return [] if size is None else [("memory", f"{size:,} bytes for each partition, before its first event")]
 
 
 def timeline(rule: CompiledRule, catalog: Catalog, arguments: argparse.Namespace) -> int:

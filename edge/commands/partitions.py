@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from edge.base.errors import UsageError
 from edge.monitor import client
@@ -16,9 +17,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     client.add_address_argument(parser)
     parser.add_argument("context", nargs="?", metavar="CONTEXT", help="one context; default: all of them")
     parser.add_argument("--json", action="store_true", help="print JSON, a line for each partition")
+    parser.add_argument(
+        "--only",
+        metavar="JSON",
+        help="of CONTEXT those with these ids, keys, hashes, labels or properties, as "
+        '\'{"keys": [["pump-1"]]}\' or \'{"has": {"label": "hot"}}\'',
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.only is not None:
+        return _print_chosen(arguments)
     contexts = _contexts(arguments.address, arguments.data)
     if arguments.context is not None:
         if arguments.context not in contexts:
@@ -33,6 +42,19 @@ def run(arguments: argparse.Namespace) -> int:
             print("\n".join(render(name, context)))
     if not contexts and not arguments.json:
         print("no rule runs in a context")
+    return 0
+
+
+def _print_chosen(arguments: argparse.Namespace) -> int:
+    if arguments.context is None:
+        raise UsageError("--only chooses among the partitions of one context: name it")
+    path = f"/partitions/{quote(arguments.context, safe='')}?only={quote(arguments.only)}"
+    status, text = client.get(arguments.address, path, arguments.data)
+    if status != 200:
+        raise UsageError(text.strip())
+    for line in text.splitlines():
+        found = json.loads(line)
+        print(json.dumps({"context": arguments.context, **found}) if arguments.json else _line(found))
     return 0
 
 
@@ -56,9 +78,13 @@ def render(name: str, context: dict[str, Any]) -> Iterator[str]:
         f"rules {', '.join(context['rules'])}"
     )
     for partition in shown:
-        yield "  " + "  ".join(f"{key}={_short(value)}" for key, value in partition.items() if key != "name")
+        yield _line(partition)
     if counters["partitions"] > len(shown):
         yield f"  and {counters['partitions'] - len(shown)} more"
+
+
+def _line(partition: dict[str, Any]) -> str:
+    return "  " + "  ".join(f"{key}={_short(value)}" for key, value in partition.items() if key != "name")
 
 
 def _short(value: Any) -> str:

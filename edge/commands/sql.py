@@ -59,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --gateway: values of the parameters, '[5, \"a\"]' for each '?' or '{\"low\": 5}' for ':low'",
     )
     parser.add_argument(
+        "--only",
+        metavar="JSON",
+        help='with --gateway: which partitions of tables in contexts are meant, as \'{"keys": [["pump-1"]]}\'',
+    )
+    parser.add_argument(
         "--token-dir",
         type=Path,
         default=Path(DEFAULT_DATA),
@@ -79,7 +84,9 @@ def _ask_gateway(arguments: argparse.Namespace) -> int:
     from edge.prompt.gateway import GatewaySession
 
     session = GatewaySession(
-        lambda path: client.get(arguments.gateway, path, arguments.token_dir), arguments.parameters
+        lambda path: client.get(arguments.gateway, path, arguments.token_dir),
+        arguments.parameters,
+        arguments.only,
     )
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1

@@ -100,7 +100,7 @@ def _picture(path: Path) -> str:
     loaded = next(test for file in compiled.loaded.files for test in file.tests)
     rule = compiled.rules[loaded.nested_in.id if loaded.nested_in else str(loaded.test.rule)]
     if rule.plan.relations:
-        return explain(rule.plan, compiled.catalog)  # tables are no windows: nothing to draw
+        return explain(rule.plan)  # tables are no windows: nothing to draw
     return draw_text(rule.plan, compiled.catalog, list(_inputs(rule, compiled, loaded.test))).partition("\n")[
         2
     ]

@@ -194,7 +194,7 @@ class Manage:
         compiled = self._files.check({})
         if name not in compiled.rules:
             raise Refusal(400, f"rule {name} has problems")
-        return explain(compiled.rules[name].plan, compiled.catalog)
+        return explain(compiled.rules[name].plan)
 
     def _trigger(self, name: str, *, on: bool) -> None:
         rule = json.loads(self._files.text("rule", name))

@@ -96,7 +96,7 @@ class Console:
         told = {
             "sql": rule.plan.text.strip(),
             "file": rule.path,
-            "plan": explain(rule.plan, catalog),
+            "plan": explain(rule.plan),
             "code": "",
         }
         if rule.plan.acts is None:

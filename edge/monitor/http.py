@@ -5,6 +5,7 @@
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
     /relations, /relations/NAME, /query?sql=SELECT …   tables and named windows (`edge.monitor.relations`)
+    /partitions/NAME    the live partitions of a context, all or some (`edge.monitor.relations`)
     /why/RULE, /tap/NAME, /ui   the flight recorder (`edge.monitor.flight`) and the page (`edge.monitor.console`)
     and, where it is switched on, management (`edge.manage.routes`), always with the token
 
@@ -69,7 +70,8 @@ class Questions(Protocol):
 
     def listed(self) -> dict[str, Any]: ...
     def rows(self, name: str) -> bytes: ...
-    def answer(self, sql: str, parameters: str = "[]") -> bytes: ...
+    def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes: ...
+    def partitions(self, context: str, only: str = "") -> bytes: ...
 
 
 class Manager(Protocol):
@@ -217,8 +219,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.split("?", 1)[0]
         if self.tables is not None:
             answers |= {"/relations": self._relations, "/query": self._query}
-            if path.startswith("/relations/"):
-                answers[path] = self._relations
+            for under, answer in (("/relations/", self._relations), ("/partitions/", self._partitions)):
+                if path.startswith(under):
+                    answers[path] = answer
         for pages in self.pages:
             if pages.knows(path):
                 answers[path] = partial(self._open, pages)
@@ -338,13 +341,29 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._may_ask():
             return
         given = parse_qs(self.path.partition("?")[2])
-        asked, values = given.get("sql", []), given.get("parameters", ["[]"])
-        if len(asked) != 1 or len(values) != 1:
-            self._send(400, "ask one question: /query?sql=SELECT …&parameters=[…], percent-encoded\n")
+        asked, values, only = given.get("sql", []), given.get("parameters", ["[]"]), given.get("only", [""])
+        if len(asked) != 1 or len(values) != 1 or len(only) != 1:
+            self._send(
+                400, "ask one question: /query?sql=SELECT …&parameters=[…]&only={…}, percent-encoded\n"
+            )
             return
         try:
-            self._send_bytes(200, self.tables.answer(asked[0], values[0]), "application/json")
+            self._send_bytes(200, self.tables.answer(asked[0], values[0], only[0]), "application/json")
         except (SqlError, DataError) as error:
+            self._send(400, f"{error}\n")
+
+    def _partitions(self) -> None:
+        assert self.tables is not None
+        if not self._may_ask():
+            return
+        path, _, query = self.path.partition("?")
+        name = unquote(path.removeprefix("/partitions/"))
+        try:
+            only = parse_qs(query).get("only", [""])[-1]
+            self._send_bytes(200, self.tables.partitions(name, only), "application/x-ndjson")
+        except KeyError:
+            self._send(404, f"no rule runs in a context '{name}'; see contexts in /status\n")
+        except DataError as error:
             self._send(400, f"{error}\n")
 
     def _may_ask(self) -> bool:

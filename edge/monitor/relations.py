@@ -1,10 +1,13 @@
-"""What is asked of named windows and tables over HTTP: which there are, their rows,
+"""What is asked of named windows, tables and partitions over HTTP: which there are, their rows,
 SELECTs. Nothing is changed.
 
     GET /relations           JSON: each relation with its columns, keys, number of rows and what its bounds have done
     GET /relations/NAME      its rows, one JSON object a line
     GET /query?sql=SELECT …  JSON: {"rows": […], "more": false}; &parameters= a JSON array of values for each `?`,
-                             or an object of those of `:name`
+                             or an object of those of `:name`; &only= the partitions that are meant
+    GET /partitions/NAME     the live partitions of a context, one JSON object a line; ?only= some of them
+
+`only` is a JSON object with one of ids, keys, hashes, labels, has, nested (`sql.algebra.context.selectors`).
 
 A question is answered by the gateway loop between two events, so it sees no half-done step.
 """
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edge.monitor.http import ANSWER_TIMEOUT_S
+from sql.algebra.context.selectors import Selector, selector_of
 from sql.engine.relations.parameters import Parameters
 from sql.errors import DataError
 from sql.plan.relations import AskedDeclaration, Bounds
@@ -42,14 +46,24 @@ class Relations:
         rows = self._daemon.intake.call(lambda: self._daemon.engine.relation(name).rows(), ANSWER_TIMEOUT_S)
         return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
 
-    def answer(self, sql: str, parameters: str = "[]") -> bytes:
+    def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes:
         """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
-        engine, values = self._daemon.engine, _values(parameters)
+        engine, values, selector = self._daemon.engine, _values(parameters), _selector(only)
         rows = self._daemon.intake.call(
-            lambda: engine.query(sql, parameters=values, read_only=True).rows, ANSWER_TIMEOUT_S
+            lambda: engine.query(sql, parameters=values, read_only=True, selector=selector).rows,
+            ANSWER_TIMEOUT_S,
         )
         answer = {"rows": rows[:ROWS_MAX], "more": len(rows) > ROWS_MAX}
         return msgspec.json.encode(answer, enc_hook=str) + b"\n"
+
+    def partitions(self, context: str, only: str = "") -> bytes:
+        """Live partitions with their properties as JSON lines. Raises KeyError where no rule runs in such a
+        context, DataError where `only` cannot be read."""
+        selector = _selector(only)
+        found = self._daemon.intake.call(
+            lambda: self._daemon.engine.partitions(context, selector), ANSWER_TIMEOUT_S
+        )
+        return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in found)
 
     def _listed(self) -> dict[str, Any]:
         counters = self._daemon.manager.tables.counters()
@@ -77,3 +91,13 @@ def _values(parameters: str) -> Parameters:
         return msgspec.json.decode(parameters, type=list[Any] | dict[str, Any])
     except msgspec.MsgspecError as error:
         raise DataError(f"parameters are a JSON array or object: {error}") from None
+
+
+def _selector(only: str) -> Selector | None:
+    """The partitions that are meant; None: all. Raises DataError for what says none."""
+    if not only:
+        return None
+    try:
+        return selector_of(msgspec.json.decode(only))
+    except msgspec.MsgspecError as error:
+        raise DataError(f"partitions are chosen by a JSON object: {error}") from None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,14 +14,14 @@ import msgspec
 from edge.base.logs import redact
 from edge.base.memory import resident_bytes
 from edge.base.version import build, version
-from edge.monitor.footprint import SAMPLED, RuleMemory, footprint_of_each
+from edge.monitor.footprint import RuleMemory
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.metrics import Sample, render, sample
+from edge.monitor.partitions import bytes_each
 from sql.rows import as_dict
 
 if TYPE_CHECKING:
     from edge.daemon import Daemon
-    from sql.engine.context.host import ContextHost
 
 COUNTERS = {
     "events_in": "penstock_rule_events_total",
@@ -207,19 +206,9 @@ class Report:
             "counters": counters,
             "max_partitions": host.context.max_partitions,
             "memory_bytes": taken,
-            "bytes_per_partition": self._bytes_per_partition(engine.contexts[name]),
+            "bytes_per_partition": bytes_each(host, engine.common),
             "partitions": [_plain(row) for row in engine.partitions(name)[:PARTITIONS_SHOWN]],
         }
-
-    def _bytes_per_partition(self, host: ContextHost) -> int | None:
-        """What each further partition takes, with the state of all rules in it; None for fewer than two."""
-        sample = list(islice(host.life.live.values(), SAMPLED))
-        levels = {id(item.level): item.level for item in sample}.values()
-        statements = [
-            part for member in host.members.values() for part in (member, member.cells, member.program)
-        ]
-        around = [host, host.life, host.members, *levels, *statements]
-        return footprint_of_each(sample, [*self._daemon.engine.common, *around])
 
     def _state_bytes(self, rule_id: str) -> int:
         """What the rule's state took in the last snapshot. To encode it anew would hold up the rules."""

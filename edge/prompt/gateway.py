@@ -22,10 +22,12 @@ Get = Callable[[str], tuple[int, str]]
 class GatewaySession:
     """Asks over HTTP."""
 
-    def __init__(self, get: Get, parameters: str | None = None) -> None:
-        """`parameters`: JSON with the values of `?` or `:name` in what is asked."""
+    def __init__(self, get: Get, parameters: str | None = None, only: str | None = None) -> None:
+        """`parameters`: JSON with the values of `?` or `:name` in what is asked; `only`: JSON that says which
+        partitions of relations in contexts are meant."""
         self._get = get
-        self._parameters = "" if parameters is None else f"&parameters={quote(parameters)}"
+        given = {"parameters": parameters, "only": only}
+        self._given = "".join(f"&{name}={quote(text)}" for name, text in given.items() if text is not None)
 
     def names(self) -> list[str]:
         """What completion offers: the tables and their columns."""
@@ -57,7 +59,7 @@ class GatewaySession:
         yield from (f"{column}{' (key)' if column in item['keys'] else ''}" for column in item["columns"])
 
     def _asked(self, text: str) -> Iterator[str]:
-        answer = json.loads(self._page(f"/query?sql={quote(text)}{self._parameters}"))
+        answer = json.loads(self._page(f"/query?sql={quote(text)}{self._given}"))
         yield from (json.dumps(row, ensure_ascii=False) for row in answer["rows"])
         if not answer["rows"]:
             yield "no rows"

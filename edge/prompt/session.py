@@ -97,7 +97,7 @@ class Session:
             yield declaration(self._named(rest, "EXPLAIN"))
             return
         catalog = copy_of(self.catalog)
-        yield from explain(self._planned(rest, catalog), catalog).rstrip().splitlines()
+        yield from explain(self._planned(rest, catalog)).rstrip().splitlines()
 
     def _named(self, rest: str, command: str) -> Stream:
         """The stream of `STREAM name` or `TABLE name`."""

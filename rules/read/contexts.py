@@ -12,7 +12,7 @@ from sql.binder.contexts import bind_context
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, Span, SqlError
 from sql.language import parse
-from sql.plan.contexts import ContextPlan, KeyedPlan, OverlappingPlan, SpanPlan
+from sql.plan.contexts import ContextPlan
 from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax import CreateContext
@@ -64,15 +64,12 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
 
 def warnings_of(plan: ContextPlan) -> list[Problem]:
     """Warnings about valid, rarely intended contexts: a partition for every key, which nothing ends."""
-    for level in plan.levels:
-        if isinstance(level.kind, KeyedPlan) and level.kind.end is None:
-            if plan.idle_ms is not None:
-                return []
-            message = f"partitions by key never end: each key ever met keeps one, up to {plan.max_partitions:,} of them"
-            return [Problem("R210", message, Span(0, 0), "set idle: 1h, or add TERMINATED BY", "warning")]
-        if isinstance(level.kind, KeyedPlan | SpanPlan | OverlappingPlan) and level.kind.end is not None:
-            return []
-    return []
+    if not plan.endless:
+        return []
+    message = (
+        f"partitions by key never end: each key ever met keeps one, up to {plan.max_partitions:,} of them"
+    )
+    return [Problem("R210", message, Span(0, 0), "set idle: 1h, or add TERMINATED BY", "warning")]
 
 
 def _moved(problem: Problem, by: int) -> Problem:

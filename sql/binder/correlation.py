@@ -12,7 +12,7 @@ from sql.types import Type
 
 def correlation_of(condition: Bound | None) -> tuple[Correlation | None, Bound | None]:
     """An equality of the event with a property of the partition, and the rest of the condition."""
-    parts = _conjunction(condition)
+    parts = conjunction(condition)
     for index, part in enumerate(parts):
         found = _correlation(part)
         if found is not None:
@@ -20,11 +20,12 @@ def correlation_of(condition: Bound | None) -> tuple[Correlation | None, Bound |
     return None, condition
 
 
-def _conjunction(condition: Bound | None) -> list[Bound]:
+def conjunction(condition: Bound | None) -> list[Bound]:
+    """The parts that all have to hold; none of no condition."""
     if condition is None:
         return []
     if isinstance(condition, Op) and condition.name == "and":
-        return [part for side in condition.args for part in _conjunction(side)]
+        return [part for side in condition.args for part in conjunction(side)]
     return [condition]
 
 

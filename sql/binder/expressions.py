@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import calls, tables
-from sql.binder.partitions import WORD, below, bind_property, property_path
+from sql.binder.partitions import below, bind_property, property_path
 from sql.binder.scope import Scope
 from sql.errors import Problems, Span, did_you_mean
 from sql.functions import registry as functions
@@ -26,6 +26,7 @@ from sql.plan.bound import (
     Slot,
     TableRead,
 )
+from sql.plan.contexts import WORD
 from sql.plan.logical import Numbering
 from sql.record import Record, field, replace
 from sql.types import Type, order_key, type_named, type_names, type_of

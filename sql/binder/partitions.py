@@ -8,11 +8,9 @@ from sql import syntax as ast
 from sql.binder.scope import Scope
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
-from sql.plan.contexts import ContextPlan, KeyedPlan, LevelPlan, Property
+from sql.plan.contexts import WORD, ContextPlan, KeyedPlan, LevelPlan, Property
 from sql.record import replace
 from sql.types import Type
-
-WORD = "context"
 
 
 def property_path(node: ast.Expr) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Op, Read, Slot
+from sql.plan.contexts import WORD
 from sql.record import Record, replace
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem
 from sql.types import Type, declared_type
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 META = "$meta"
 """The column under which a row carries its message's metadata (topic, message id, …)."""
+
+NAME_CONTEXT = "write CONTEXT and its name before the statement, or context: beside sql in a rule file"
+NAMES_ALONE = "in the definition of a context the names given with AS stand alone: s.id"
 
 
 class SourceScope(Record):
@@ -223,6 +227,13 @@ class Scope:
                 self.unknown(name, span, source)
             return self.read(source, name, span)
         base = self.column(table, None, span)  # `a.b` where a is a struct column
+        if table == WORD and base is not None and self.catalog.contexts and not self.holders(WORD):
+            self.problems.warn(
+                "B716",
+                f"'context.{name}' is read from the payload: the statement is in no context",
+                span,
+                f"{NAME_CONTEXT}; declare the column 'context' if it is one",
+            )
         return None if base is None else self.field(base, name, span)
 
     def field(self, base: Bound, name: str, span: Span) -> Bound:
@@ -268,6 +279,10 @@ class Scope:
 
     def unknown(self, name: str, span: Span, source: int | None = None) -> None:
         """Report an unknown column, with what there is and the nearest name."""
+        if source is None and name == WORD and self.context is None:
+            what = "'context.…' is a property of a partition, and the statement is in no context"
+            self.problems.error("B818", what, span, NAMES_ALONE if self.places else NAME_CONTEXT)
+            return
         if source is None and any(item.tag is not None for item in self.sources):
             self._unknown_tag(name, span)
             return

@@ -16,10 +16,10 @@ from sql.engine.running.once import Once
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.running.statement import Statement
-from sql.engine.start import start
+from sql.engine.start import running, start
+from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of
 from sql.plan.logical import Plan
-from sql.record import replace
 from sql.rows import Shape
 
 
@@ -27,16 +27,18 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     """The functions that run a rule, under its SQL. In a context it is the text of one partition's statement,
     or the loop over the cells of all partitions; before it the loop that finds the partition of an event, if
     the rule is alone on its stream and in processing time."""
-    if plan.context is not None and fits_cells(plan):
-        program = Program(plan, catalog, "dict", 0, name, in_cells=True)
-        loop = route_of(plan.context, plan.sources[0].stream, {name: plan}, catalog)
+    context, within = plan.context, catalog_of(catalog, plan)
+    if context is not None and fits_cells(plan) and not has_own(catalog, context):
+        program = Program(plan, within, "dict", 0, name, in_cells=True)
+        loop = route_of(context, plan.sources[0].stream, {name: plan}, within)
         route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"
-    if plan.context is not None:
-        catalog = catalog.within(catalog.context_variables.get(plan.context.name, {}))
     if any(source.recognize is not None for source in plan.sources):
         shape = "dict"  # like the rows of its matches
-    found = start(name, replace(plan, context=None), catalog, 0, shape=shape)
+    if context is None:
+        found = start(name, plan, within, 0, shape=shape)
+    else:
+        found = running(name, plan, within, 0, partition=partition_of(plan, context))
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
         return query.source

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sql.explain import words
+from sql.explain.node import Node
 from sql.plan import patterns as plans
 from sql.plan.bound import Bound
 from sql.plan.patterns import LengthPlan, PatternPlan, StepPlan
@@ -16,6 +19,28 @@ NAMES: dict[type[StepPlan], str] = {
     plans.CrontabPlan: "timer",
     plans.SchedulePlan: "timer",
 }
+
+
+def tree(pattern: PatternPlan, reads: Mapping[str, frozenset[str] | None]) -> Node:
+    """The nodes of a pattern, and at the filters the streams they hear, with what is read of each."""
+
+    def node(step: StepPlan) -> Node:
+        remark = ""
+        if isinstance(step, plans.FilterPlan):
+            columns = reads.get(step.stream, frozenset())
+            names = "the whole message" if columns is None else ", ".join(sorted(columns)) or "no columns"
+            remark = f"stream {step.stream}, reads {names}"
+        return Node(label(step, pattern), remark, [node(child) for child in step.children()])
+
+    marks = [
+        name
+        for name, on in (
+            ("suppress overlapping matches", pattern.suppress),
+            ("a match discards what shares its events", pattern.discard),
+        )
+        if on
+    ]
+    return Node("Pattern", ", ".join(["a row per match", *marks]), [node(pattern.root)])
 
 
 def label(step: StepPlan, plan: PatternPlan) -> str:

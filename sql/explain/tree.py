@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
-from msgspec.structs import astuple
+from collections.abc import Sequence
+from dataclasses import replace
 
 from sql.aggregates.base import Removal
 from sql.algebra.sample.windows.group_entry import leaves_at_once
@@ -12,12 +11,12 @@ from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.costs import Cost, Extra, Growth, WindowCost
-from sql.explain import patterns, words
+from sql.explain import contexts, patterns, words
 from sql.explain.compose import Composition, of_group_window, of_source
-from sql.plan.bound import AggregateCall, Slot
+from sql.explain.node import Node, draw
+from sql.plan.bound import AggregateCall
 from sql.plan.logical import EACH_EVENT, GroupWindowPlan, OutputPlan, Plan, SourcePlan
-from sql.plan.patterns import FilterPlan, PatternPlan, StepPlan
-from sql.record import Record
+from sql.plan.walk import slots_of
 from sql.types import Type
 
 LEAVING = {
@@ -35,23 +34,16 @@ ROW_KINDS = {
 }
 
 
-@dataclass(slots=True)
-class Node:
-    """One operator: its text, a remark, and its inputs."""
-
-    label: str
-    remark: str = ""
-    inputs: list[Node] = field(default_factory=list)
-
-
-def explain(plan: Plan, catalog: Catalog | None = None) -> str:
-    """The plan as text: the tree, then clock, state, cost, path and warnings, one per line.
-
-    Without a catalog the plan's variables get placeholder values.
-    """
-    lines = _draw(_tree(plan))
-    facts = [("clock", _clock(plan)), *(("state", line) for line in _state(plan)), ("cost", _cost(plan))]
-    facts += [("unbounded", reason) for reason in unbounded(plan)]
+def explain(plan: Plan, measured: Sequence[tuple[str, str]] = ()) -> str:
+    """The plan as text: the tree, then clock, state, cost, what was `measured`, and warnings, one per line."""
+    tree, state, endless = _tree(plan), _state(plan), unbounded(plan)
+    if plan.context is not None:
+        tree = contexts.around(tree, plan.context, plan)
+        state = contexts.state(plan.context, plan, state)
+        endless = [*contexts.endless(plan.context), *endless]
+    lines = draw(tree)
+    facts = [("clock", _clock(plan)), *(("state", line) for line in state), ("cost", _cost(plan)), *measured]
+    facts += [("unbounded", reason) for reason in endless]
     facts += [("warning", f"{problem.code} {problem.message}") for problem in plan.warnings]
     width = max(len(name) for name, _ in facts)
     last = ""
@@ -79,7 +71,8 @@ def _tree(plan: Plan) -> Node:
         node = Node(f"Agg({_aggregates(plan)})", LEAVING[removal(plan)], [node])
     if plan.having is not None:
         node = Node(f"having {words.written(plan.having, text)}", "", [node])
-    node = Node(_select(plan), "" if plan.mode == "sample" else ROW_KINDS[plan.row_kind], [node])
+    rows = ROW_KINDS[plan.row_kind] if plan.sources else "one row"
+    node = Node(_select(plan), "" if plan.mode == "sample" else rows, [node])
     if plan.order_by:
         orders = ", ".join(words.argument(criterion, text) for criterion in plan.order_by)
         node = Node(f"order by {orders}", "", [node])
@@ -107,6 +100,8 @@ def _from(plan: Plan) -> Node:
     if plan.window is not None:
         return _sampled(plan, plan.window)
     sources = [_source(source, plan) for source in plan.sources]
+    if not sources:
+        return Node("the partition itself", "when it starts" if plan.output is None else "when it ends")
     node = sources[0] if len(sources) == 1 else _product(plan, sources, "difference per change")
     for sub in plan.subqueries:
         node.inputs.append(Node("subquery", "read at each row", [_tree(sub.plan)]))
@@ -150,35 +145,13 @@ def _source(source: SourcePlan, plan: Plan) -> Node:
     asked = asks if source is plan.sources[0] else ""
     node = Node(f"stream {source.stream}{alias}{asked}", f"reads {reads}")
     if source.pattern is not None:
-        node = _pattern(source.pattern, plan)
+        node = patterns.tree(source.pattern, plan.reads)
     if source.filter is not None:
         node = Node(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
     if plan.window is not None or (not source.windows and source.lot is None):
         return node
     spelt = "".join(f"#{words.slice_of(plan.text, window.span).lstrip('#.')}" for window in source.windows)
     return _stack(of_source(source, plan), spelt, node)
-
-
-def _pattern(pattern: PatternPlan, plan: Plan) -> Node:
-    """The nodes of a pattern, and below the filters the streams they read."""
-
-    def node(step: StepPlan) -> Node:
-        remark = ""
-        if isinstance(step, FilterPlan):
-            columns = plan.columns(step.stream)
-            names = "the whole message" if columns is None else ", ".join(sorted(columns)) or "no columns"
-            remark = f"stream {step.stream}, reads {names}"
-        return Node(patterns.label(step, pattern), remark, [node(child) for child in step.children()])
-
-    marks = [
-        name
-        for name, on in (
-            ("suppress overlapping matches", pattern.suppress),
-            ("a match discards what shares its events", pattern.discard),
-        )
-        if on
-    ]
-    return Node("Pattern", ", ".join(["a row per match", *marks]), [node(pattern.root)])
 
 
 def _stack(composition: Composition, spelt: str, *inputs: Node) -> Node:
@@ -222,25 +195,16 @@ def _output(output: OutputPlan, text: str) -> str:
         trigger = f"at ({', '.join(part.text for part in output.at)})"
     elif output.when is not None:
         trigger = f"when {words.written(output.when, text)}"
+    if output.terminated is not None:
+        alone = not (output.every or output.every_events or output.at or output.when)
+        condition = output.terminated.condition
+        only = "" if condition is None else f" and {words.written(condition, text)}"
+        trigger = f"{'' if alone else f'{trigger} and '}when terminated{only}"
     if output.after is not None:
         trigger += f", after {words.period(output.after, text)}"
     if output.after_events is not None:
         trigger += f", after {words.written(output.after_events, text)} events"
     return f"{'Sample' if output.mode == 'snapshot' else 'Gate'}({trigger})"
-
-
-def _draw(node: Node) -> list[str]:
-    rows: list[tuple[str, str]] = []
-
-    def add(item: Node, lead: str, joint: str) -> None:
-        rows.append((f"{joint}{item.label}", item.remark))
-        for index, feeding in enumerate(item.inputs):
-            is_last = index == len(item.inputs) - 1
-            add(feeding, lead + ("   " if is_last else "│  "), f"{lead}{'└─ ' if is_last else '├─ '}")
-
-    add(node, "", "")
-    width = min(72, max(len(label) for label, _ in rows))
-    return [f"{label:<{width}}  · {remark}" if remark else label for label, remark in rows]
 
 
 # --- the facts ----------------------------------------------------------------------------------------------
@@ -263,22 +227,10 @@ def removal(plan: Plan) -> Removal:
 def stand_in_catalog(plan: Plan) -> Catalog:
     """A catalog with the plan's variables, for results that do not depend on their values."""
     catalog = Catalog()
-    for name in _variables(plan):
-        catalog.variables[name] = Variable(name, Type.INTEGER, 1)
+    for slot in slots_of(plan):
+        if slot.kind in ("variable", "arrived"):
+            catalog.variables[slot.key] = Variable(slot.key, Type.INTEGER, 1)
     return catalog
-
-
-def _variables(value: object) -> set[str]:
-    """The names of all variables in a plan, or in a part of one."""
-    if isinstance(value, Slot):
-        return {value.key} if value.kind in ("variable", "arrived") else set()
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, tuple | list):
-        return set().union(*map(_variables, value))
-    if isinstance(value, Record):
-        return set().union(*map(_variables, astuple(value)))
-    return set()
 
 
 def _clock(plan: Plan) -> str:
@@ -338,6 +290,8 @@ def _cost(plan: Plan) -> str:
         terms.append("matches of the join")
     if any(source.pattern is not None for source in plan.sources):
         terms.append("partial matches that hear it")
+    if plan.context is not None:
+        terms += contexts.cost(plan.context, plan)
     samples = f"; per sample {_rows_of_a_sample(plan)}" if Extra.ROWS in besides else ""
     return f"per event {' + '.join(terms or [Growth.CONSTANT.value])}{samples}"
 

@@ -62,7 +62,7 @@ def period(argument: PeriodArgument, text: str) -> str:
                 or f"{several((part for part, _ in argument.parts), text)} {unit}s"
             )
         amounts[unit] = bound.value
-    made = Period.of(amounts)
+    made = Period.of(amounts, zero_allowed=True)
     return slice_of(text, argument.span) if made.is_calendar else length(made.millis)
 
 

@@ -8,13 +8,16 @@ names of the starting events are such places as well. Plain data, like `sql.plan
 from __future__ import annotations
 
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Slot
 from sql.plan.logical import PeriodArgument
 from sql.plan.options import RuleOptions
 from sql.plan.patterns import PatternPlan
 from sql.record import Record, field
 from sql.syntax import CronField
 from sql.types import Type
+
+WORD = "context"
+"""What stands before a property of the partition: `context.id`."""
 
 
 class Property(Record):
@@ -50,6 +53,13 @@ class EventPointPlan(Record):
     filter: Bound | None = None
     place: int | None = None
     correlation: Correlation | None = None
+
+    @property
+    def asks_each(self) -> bool:
+        """Whether, as an end, it must be tried with each partition."""
+        if self.correlation is not None or self.filter is None:
+            return False
+        return any(isinstance(node, Slot) and node.kind == "context" for node in self.filter.walk())
 
 
 class PatternPointPlan(Record):
@@ -185,7 +195,7 @@ class ContextPlan(Record, dict=True):
     @property
     def endless(self) -> tuple[LevelPlan, ...]:
         """The keyed levels whose partitions never end, and so grow with the keys."""
-        bounded = False
+        bounded = self.idle_ms is not None
         found = []
         for level in self.levels:
             if isinstance(level.kind, KeyedPlan) and level.kind.end is None and not bounded:

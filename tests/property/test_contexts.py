@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from sql import Catalog, Engine, run_script
 from tests.conformance.compare import text_of
 from tests.property.patterns import arrivals
-from tests.reference.contexts import Categories, Condition, Context, Overlapping, Segmented, Span
+from tests.reference.contexts import (
+    Categories,
+    Condition,
+    Context,
+    Overlapping,
+    Segmented,
+    Span,
+    Within,
+)
 
 STREAMS = "create schema E(id string, k string, n int); create schema S(id string, n int);"
 RUNNING = "@name('r') context C select context.id as i, count(*) as c, sum(n) as s from E"
@@ -57,21 +65,36 @@ def _overlapping(first: Condition, end: Condition) -> Made:
     return text, lambda reports: Overlapping(first, end, reports=reports)
 
 
+HASHED: Made = (
+    "coalesce by hash_code(n) from E granularity 3",
+    lambda reports: Segmented(lambda row: (row["n"] or 0) % 3, None, reports=reports),
+)
+CATEGORIES: Made = (
+    "group by n < 2 as lo, group by n >= 2 as hi from E",
+    lambda reports: Categories(
+        (
+            lambda row: row["n"] is not None and row["n"] < 2,
+            lambda row: row["n"] is not None and row["n"] >= 2,
+        ),
+        reports=reports,
+    ),
+)
+
+
+def _within(first: Condition | None, end: Condition, inner: Made) -> Made:
+    text = f"context A start {first.text if first else '@now'} end {end.text}, context B {inner[0]}"
+    return text, lambda reports: Within(first, end, inner[1], reports=reports)
+
+
 CONTEXTS: list[Made] = [
     *(made for end in (None, THREE, ANY_S, LATER) for made in _segmented(end)),
-    (
-        "coalesce by hash_code(n) from E granularity 3",
-        lambda reports: Segmented(lambda row: (row["n"] or 0) % 3, None, reports=reports),
-    ),
-    (
-        "group by n < 2 as lo, group by n >= 2 as hi from E",
-        lambda reports: Categories(
-            (
-                lambda row: row["n"] is not None and row["n"] < 2,
-                lambda row: row["n"] is not None and row["n"] >= 2,
-            ),
-            reports=reports,
-        ),
+    HASHED,
+    CATEGORIES,
+    *(
+        _within(first, end, inner)
+        for first in (None, ONE, ANY_S)
+        for end in (THREE, ANY_S, LATER)
+        for inner in (HASHED, CATEGORIES, _segmented(None)[0])
     ),
     *(_span(first, end) for first in (None, ONE, ANY_S) for end in (THREE, ONE, ANY_S, LATER)),
     *(_overlapping(first, end) for first in (ONE, ANY_S) for end in (THREE, ONE, ANY_S, LATER, SAME_N)),
@@ -96,7 +119,7 @@ def test_contexts_give_what_the_twin_gives(
     restarts: bool, made: Made, reports: bool, steps: list[Any]
 ) -> None:
     text, context_of = made
-    script = f"{STREAMS} create context C as {text}; {REPORT if reports else RUNNING}"
+    script = f"{STREAMS} create context C {text}; {REPORT if reports else RUNNING}"
     engine, twin = engine_of(script), context_of(reports)
     for at, stream, row in steps:
         if restarts:

@@ -167,6 +167,40 @@ class Span(Context):
             self.give(each, stream, row)
 
 
+class Within(Span):
+    """A span whose partitions each hold a context of their own; the statement runs in the partitions of that."""
+
+    def __init__(
+        self,
+        first: Condition | None,
+        end: Condition | None,
+        inner: Callable[[bool], Context],
+        *,
+        reports: bool,
+    ) -> None:
+        self.inner = inner
+        self.counted = 0
+        super().__init__(first, end, reports=reports)
+
+    def allocate(self, key: Any = None, begun_by: Row | None = None, after: int | None = None) -> Partition:
+        made = super().allocate(key, begun_by, after)
+        self.inside = self.inner(self.reports)
+        for each in self.inside.live:
+            each.id += self.counted
+        self.inside.ids += self.counted
+        return made
+
+    def give(self, partition: Partition, stream: str, row: Row) -> None:
+        self.out += self.inside.send(stream, row, self.now)
+
+    def end(self, partition: Partition) -> None:
+        self.live.remove(partition)
+        self.counted, self.inside.now = self.inside.ids, self.now
+        for each in list(self.inside.live):
+            self.inside.end(each)
+        self.out += self.inside.out
+
+
 class Overlapping(Context):
     """`initiated … terminated …`: each start allocates."""
 

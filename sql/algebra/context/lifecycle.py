@@ -23,6 +23,7 @@ from sql.algebra.context.definitions import (
 from sql.algebra.context.hashed import HashedLevel
 from sql.algebra.context.keyed import KeyedLevel
 from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.living import Living
 from sql.algebra.context.overlapping import OverlappingLevel
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.span import SpanLevel
@@ -81,13 +82,13 @@ class Lifecycle:
         self.bodies = bodies
         self.max_partitions = max_partitions
         self.oldest_first = oldest_first
-        self.live: dict[int, Partition] = {}
-        """The innermost partitions by id, in order of allocation."""
+        self.live = Living()
+        """The innermost partitions."""
         self.next_id = 0
-        self.serial = 0
+        self.next_outer = 0
         self.counts = {"partitions_started": 0, "partitions_ended": 0, "partitions_refused": 0}
         self.timers: list[tuple[int, int, int, int, int, Partition | Level]] = []
-        """A heap of (due, END or START, depth, serial, number, owner); what no longer
+        """A heap of (due, END or START, depth, id of the partition, number, owner); what no longer
         holds is dropped on top."""
         self.scheduled = 0
         self.root: Level | None = None
@@ -100,14 +101,14 @@ class Lifecycle:
 
     def activate(self, now_ms: int) -> None:
         """The first statement uses the context."""
-        self.next_id = self.serial = 0
+        self.next_id = self.next_outer = 0
         self.root = self.level(0, None)
         self.root.watch(now_ms)
 
     def deactivate(self) -> None:
         """The last statement is gone: all partitions vanish, without output."""
         self.root = None
-        self.live.clear()
+        self.live = Living()
         self.timers.clear()
 
     def arrive(self, stream: str, event: Any, now_ms: int) -> Arrival:
@@ -154,8 +155,8 @@ class Lifecycle:
         """A level's `due_ms` is set."""
         assert level.due_ms is not None
         self.scheduled += 1
-        serial = 0 if level.parent is None else level.parent.serial
-        heappush(self.timers, (level.due_ms, START, level.definition.depth, serial, self.scheduled, level))
+        outer = 0 if level.parent is None else level.parent.id
+        heappush(self.timers, (level.due_ms, START, level.definition.depth, outer, self.scheduled, level))
 
     def schedule_end(self, partition: Partition, due_ms: int) -> None:
         """Time will end a partition at `due_ms`, unless something does before."""
@@ -163,7 +164,7 @@ class Lifecycle:
         partition.due_ms = due_ms
         self.scheduled += 1
         depth = partition.level.definition.depth
-        heappush(self.timers, (due_ms, END, depth, partition.serial, self.scheduled, partition))
+        heappush(self.timers, (due_ms, END, depth, partition.id, self.scheduled, partition))
 
     def move_end(self, partition: Partition, due_ms: int | None) -> None:
         """Time will end a partition, or may, at another instant; None: never."""
@@ -189,15 +190,17 @@ class Lifecycle:
         innermost = level.is_innermost
         if innermost and len(self.live) >= self.max_partitions:
             self._make_room(now_ms)
-        partition = Partition(level, key, values, self.serial)
-        self.serial += 1
+        partition = Partition(level, key, values, self.next_id if innermost else self.next_outer)
         level.add(partition)
         if innermost:
+            self.next_id += 1
+            self.counts["partitions_started"] += 1
             self._start(partition, now_ms)
             if arrival is not None:
                 arrival.first.add(partition.id)
                 self.bodies.give_first(partition, arrival.stream, arrival.event, now_ms)
         else:
+            self.next_outer += 1
             below = partition.below = self.level(level.definition.depth + 1, partition)
             try:
                 below.watch(now_ms)
@@ -213,13 +216,7 @@ class Lifecycle:
         return partition
 
     def _start(self, partition: Partition, now_ms: int) -> None:
-        partition.id = self.next_id
-        self.next_id += 1
-        if not self.depth:
-            partition.serial = partition.id  # one object for both
-        partition.row = (*partition.row, partition.id)
-        self.live[partition.id] = partition
-        self.counts["partitions_started"] += 1
+        self.live.add(partition)
         self.bodies.start(partition, now_ms)
 
     def _make_room(self, now_ms: int) -> None:
@@ -228,7 +225,7 @@ class Lifecycle:
             raise TooMany(
                 f"the context has {self.max_partitions} partitions; raise maxPartitions, or let them end"
             )
-        self.end(next(iter(self.live.values())), now_ms)
+        self.end(self.live.oldest(), now_ms)
 
     def join(self, partition: Partition, arrival: Arrival) -> None:
         """An event that caused a partition, without being what starts it, counts in it."""
@@ -250,7 +247,8 @@ class Lifecycle:
         if partition.below is not None:
             partition.below.close(now_ms)
         else:
-            del self.live[partition.id]
+            partition.level = None
+            self.live.forget()
             self.counts["partitions_ended"] += 1
             self.bodies.stop(partition, now_ms)
         level.discard(partition)
@@ -265,7 +263,7 @@ class Lifecycle:
     def snapshot(self) -> dict[str, Any]:
         """The life cycle as plain JSON-able data; the statements' own state is theirs to save."""
         root = None if self.root is None else self.root.snapshot()
-        return {"next_id": self.next_id, "serial": self.serial, "counts": dict(self.counts), "root": root}
+        return {"next_id": self.next_id, "serial": self.next_outer, "counts": dict(self.counts), "root": root}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back; partitions are started anew, so that the statements can
@@ -275,8 +273,8 @@ class Lifecycle:
         if state["root"] is not None:
             self.root = self.level(0, None)
             self.root.restore(state["root"], now_ms)
-        self.live = dict(sorted(self.live.items()))
-        self.next_id, self.serial = state["next_id"], state["serial"]
+        self.live = Living(self.live)
+        self.next_id, self.next_outer = state["next_id"], state["serial"]
 
     def pack(self, partition: Partition) -> Any:
         """A partition as data."""
@@ -285,18 +283,16 @@ class Lifecycle:
         assert partition.level is not None
         ends = partition.level.pattern_ends
         pattern = None if ends is None else ends.snapshot(partition)
-        return [key, values, partition.serial, partition.id, partition.due_ms, below, pattern]
+        return [key, values, partition.id, partition.due_ms, below, pattern]
 
     def unpack(self, level: Level, packed: Any, now_ms: int) -> None:
         """A partition from data, its timers running again."""
-        key, values, serial, number, due_ms, below, pattern = packed
-        partition = Partition(level, unpack_key(key), decode(values), serial)
+        key, values, *numbers, due_ms, below, pattern = packed
+        number = numbers[-1 if below is None else 0]  # of version 1: over all, and over the innermost
+        partition = Partition(level, unpack_key(key), decode(values), number)
         level.add(partition)
         if below is None:
-            self.next_id = number
-            started = self.counts["partitions_started"]
             self._start(partition, now_ms)
-            self.counts["partitions_started"] = started
         else:
             partition.below = self.level(level.definition.depth + 1, partition)
             partition.below.restore(below, now_ms)

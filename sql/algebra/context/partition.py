@@ -13,26 +13,22 @@ class Partition:
 
     level     the level it lives in
     key       its key, hash, label or distinct value: what the level finds it by
-    values    its properties, by place
-    row       what statements read: the values of every level from the outermost on, and the id
-    serial    its place in the order of allocation of all partitions, outer ones too
-    id        counted over the whole context; -1 of an outer partition, which has none
+    row       what statements read: the properties of every level from the outermost on, by place, and the id
+    id        its number in the order of allocation, over the whole context; outer ones are counted apart
     below     the level inside it; None on the innermost
     due_ms    when time ends it; None: never
     end_key   the key of its end, where that is found by hash; None: none, NULL
     bodies    the instances of the statements, in the order in which those were created
     """
 
-    __slots__ = ("below", "bodies", "due_ms", "end_key", "id", "key", "level", "row", "serial", "values")
+    __slots__ = ("below", "bodies", "due_ms", "end_key", "id", "key", "level", "row")
 
-    def __init__(self, level: Level, key: Any, values: list[Any], serial: int) -> None:
+    def __init__(self, level: Level, key: Any, values: list[Any], number: int) -> None:
         self.level: Level | None = level
         self.key = key
-        self.values = values
-        outer = level.parent
-        self.row: tuple[Any, ...] = (values,) if outer is None else (*outer.row, values)
-        self.id = -1
-        self.serial = serial
+        before = () if level.parent is None else level.parent.row
+        self.row: tuple[Any, ...] = (*before, values, number) if level.is_innermost else (*before, values)
+        self.id = number
         self.below: Level | None = None
         self.due_ms: int | None = None
         self.end_key: Any = None
@@ -42,6 +38,12 @@ class Partition:
     def is_alive(self) -> bool:
         """True if it has not ended."""
         return self.level is not None
+
+    @property
+    def values(self) -> list[Any]:
+        """Its properties on its own level, by place."""
+        values: list[Any] = self.row[-1 if self.below is not None else -2]
+        return values
 
     def path(self) -> list[Partition]:
         """The partitions it lies in, from the outermost to itself."""

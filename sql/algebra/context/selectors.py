@@ -127,7 +127,7 @@ def properties_of(partition: Partition) -> dict[str, Any]:
     """The properties of an innermost partition: `id`, and those of its level; of a nested
     one by the level's name."""
     path = partition.path()
-    found: dict[str, Any] = {"id": partition.id} if partition.id >= 0 else {}
+    found: dict[str, Any] = {"id": partition.id}
     for item in path:
         assert item.level is not None
         definition = item.level.definition

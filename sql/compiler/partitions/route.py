@@ -22,7 +22,7 @@ from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.compiler.locals import LOCALS
 from sql.functions.registry import Context
-from sql.plan.bound import Bound, Slot
+from sql.plan.bound import Bound
 from sql.plan.contexts import (
     ContextPlan,
     EndPlan,
@@ -70,7 +70,9 @@ def route_of(context: ContextPlan, stream: str, statements: Statements, catalog:
         return None
     correlations = [correlation_of(plan.sources[0].filter)[0] for plan in statements.values()]
     keys = [item.event for item in correlations if item is not None]
-    if len(keys) < len(correlations) or _hears(kind.end, stream, PatternPointPlan) or _asks_each(kind.end):
+    if len(keys) < len(correlations) or _hears(kind.end, stream, PatternPointPlan):
+        return None
+    if isinstance(kind.end, EventPointPlan) and kind.end.asks_each:
         return None
     return text.overlapping(kind, keys)
 
@@ -81,13 +83,6 @@ def _hears(point: EndPlan | NowPlan | None, stream: str, kind: type) -> bool:
     if isinstance(point, PatternPointPlan):
         return stream in point.pattern.streams
     return isinstance(point, EventPointPlan) and point.stream == stream
-
-
-def _asks_each(end: EndPlan | None) -> bool:
-    """True if an end must be tried with each partition."""
-    if not isinstance(end, EventPointPlan) or end.correlation is not None or end.filter is None:
-        return False
-    return any(isinstance(node, Slot) and node.kind == "context" for node in end.filter.walk())
 
 
 class RouteText:

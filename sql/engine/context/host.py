@@ -32,7 +32,9 @@ from sql.plan.logical import Plan
 from sql.plan.relations import TableDeclaration, WindowDeclaration
 from sql.rows import as_dict
 
-VERSION = 1
+VERSION = 2
+READS = 1, 2
+"""The versions whose snapshots can be restored."""
 
 
 class ContextHost(Hosted):
@@ -84,7 +86,7 @@ class ContextHost(Hosted):
             self._drop(known)
         member = self.members[name] = Member(name, plan, self, known.order if known else self.joined)
         if self.life.is_active:
-            for partition in self.life.live.values():
+            for partition in self.life.live:
                 self._begin(member, partition, now_ms, is_late=True)
         else:
             self.life.activate(now_ms)
@@ -101,7 +103,7 @@ class ContextHost(Hosted):
 
     def _drop(self, member: Member) -> None:
         """Forget the instances of a statement."""
-        for partition in self.life.live.values():
+        for partition in self.life.live:
             partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
         self.timers.drop(member)
 
@@ -322,7 +324,7 @@ class ContextHost(Hosted):
 
     def partitions(self, selector: Selector = EVERY) -> list[dict[str, Any]]:
         """The live partitions with their built-in properties."""
-        found = (item for item in self.life.live.values() if selector.takes(item))
+        found = (item for item in self.life.live if selector.takes(item))
         return [{**properties_of(item), "name": self.context.name} for item in found]
 
     def counters(self) -> dict[str, int]:
@@ -335,8 +337,8 @@ class ContextHost(Hosted):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put the life cycle back; each statement's state is restored after it, by its own name."""
-        if snapshot.get("version") != VERSION:
-            raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {VERSION}")
+        if snapshot.get("version") not in READS:
+            raise CorruptState(f"snapshot version {snapshot.get('version')!r} is none of {READS}")
         self.timers.clear()
         self.restoring = True
         try:
@@ -344,6 +346,6 @@ class ContextHost(Hosted):
             self.life.restore(snapshot["life"], self.now_ms)
         finally:
             self.restoring = False
-        for partition in self.life.live.values():
+        for partition in self.life.live:
             for body in partition.bodies:
                 self.schedule(body)

@@ -82,7 +82,7 @@ class Member(Hosted):
 
     def bodies(self, selector: Selector = EVERY) -> Iterator[Body]:
         """The live instances, in order of allocation of their partitions."""
-        for partition in self.host.life.live.values():
+        for partition in self.host.life.live:
             if selector.takes(partition):
                 yield from (body for body in partition.bodies if body.member is self)
 

@@ -21,7 +21,11 @@ PER_DEVICE = (
     + """
 contexts:
   per_device: {sql: partition by dev from m, idle: 1h}
+  counted: {sql: partition by dev from m, idle: 1h}
+tables:
+  count: context counted create table count (dev string primary key, n count(*))
 rules:
+  counted: {sql: "context counted into table count select count(*) as n from m group by dev", actions: [nop: {}]}
   mean:
     context: per_device
     sql: SELECT context.key1 AS dev, avg(temp) AS a FROM m
@@ -54,7 +58,7 @@ def test_the_command_line_lists_partitions(
         for number in range(5):
             plant.send("plant/a", {"dev": f"pump-{number}", "temp": 20.5 + number})
         wait_for(lambda: len(gateway.output("mean.jsonl")) == 5, what="the rows of five partitions")
-        assert main(["partitions", *address]) == 0
+        assert main(["partitions", "per_device", *address]) == 0
         heading, *lines = capsys.readouterr().out.splitlines()
         assert heading.startswith(
             "context per_device: 5 of 100000 partitions, 5 started, 0 ended, 0 refused, "
@@ -64,7 +68,16 @@ def test_the_command_line_lists_partitions(
         first = json.loads(capsys.readouterr().out.splitlines()[0])
         assert first == {"context": "per_device", "id": 0, "key1": "pump-0", "name": "per_device"}
         assert main(["partitions", "per_machine", *address]) == 2
-        assert "contexts in use: per_device" in capsys.readouterr().err
+        assert "contexts in use: " in capsys.readouterr().err
+        chosen = ["partitions", "per_device", "--only", '{"keys": [["pump-3"], ["pump-9"]]}', *address]
+        assert main(chosen) == 0
+        assert capsys.readouterr().out == "  id=3  key1=pump-3\n"
+        assert main(["partitions", "per_device", "--only", '{"colour": []}', *address]) == 2
+        assert "chosen by one of all, ids, keys" in capsys.readouterr().err
+        asked = ["sql", "--gateway", gateway.address, "--token-dir", str(gateway.data)]
+        asked += ["--execute", "select dev, n from count order by dev"]
+        assert main([*asked, "--only", '{"keys": [["pump-1"]]}']) == 0
+        assert capsys.readouterr().out == '{"dev": "pump-1", "n": 1}\n'
         told = gateway.status()["contexts"]["per_device"]
         assert 200 < told["bytes_per_partition"] < BYTES_MAX
 

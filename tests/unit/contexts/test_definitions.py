@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, SqlError, run_script
+from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
+from sql.syntax import CreateStream
 from tests.unit.contexts.support import TYPES, World, problem
 
 BY_KEY = "create context C partition by k from E; "
@@ -32,6 +33,10 @@ REFUSED = [
     ("create context C initiated @now and S as s terminated after 1 sec", "B816"),
     (BY_KEY + "context C select * from S", "B817"),
     ("select * from E output when terminated", "B818"),
+    ("select context.id from E", "B818"),
+    ("select E.id from E where context.s.n > 1", "B818"),
+    ("select * from pattern [every a=E -> b=E(n = context.n)]", "B818"),
+    ("create context C initiated by E as s terminated by S(id = context.s.id)", "B818"),
     (SPAN + "context C select count(*) as c", "B818"),
     (SPAN + "context C select context.id as i output every 2 sec", "B818"),
     ("create context C start S end T(id = x.id)", "B201"),
@@ -60,6 +65,23 @@ def test_refused_with_a_place(script: str, code: str) -> None:
 
 def test_a_problem_of_a_nested_property_says_where_it_is() -> None:
     assert problem(NESTED + "context C select context.key1 as x from E").hint == "write context.ByK.key1"
+
+
+def test_a_property_outside_of_contexts_says_how_to_name_one() -> None:
+    assert "write CONTEXT and its name" in str(problem("select context.id from E").hint)
+    inside = problem("create context C initiated by E as s terminated by S(id = context.s.id)")
+    assert "stand alone: s.id" in str(inside.hint)
+
+
+def test_a_payload_s_own_context_is_warned_of_where_there_are_contexts() -> None:
+    catalog = Catalog()
+    for statement in parse("CREATE STREAM m () WITH (); CREATE STREAM d (context STRUCT(id BIGINT)) WITH ()"):
+        assert isinstance(statement, CreateStream)
+        catalog.define(statement)
+    rules = "SELECT context.id FROM m", "SELECT context.id FROM d"
+    assert [plan_rule(rule, catalog).warnings for rule in rules] == [(), ()]
+    run_script(Engine(catalog), "create context C partition by k from m", 0)
+    assert [[item.code for item in plan_rule(rule, catalog).warnings] for rule in rules] == [["B716"], []]
 
 
 def test_a_context_outlives_its_statements_only() -> None:

@@ -245,9 +245,3 @@ def test_placeholders_take_values_or_stay_letters() -> None:
     assert Stage("Retain", "deadline arrival + {d}").written({"d": "2 s"}) == "Retain(deadline arrival + 2 s)"
     assert filled("{n:2} events of {d:2}", {"n": "4", "d": "1 s"}) == "8 events of 2 x 1 s"
     assert filled("{n:2} events of {d:2}", {}) == "2n events of 2d"
-
-
-def test_explain_with_the_rule_s_own_catalog() -> None:
-    known = catalog()
-    plan = plan_rule("select n from E where n > SIZE", known)
-    assert explain(plan, known) == explain(plan)

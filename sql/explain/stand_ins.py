@@ -1,0 +1,69 @@
+"""What a statement needs to be compiled where nothing runs: relations without rows, and a partition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql.catalog.streams import Catalog
+from sql.engine.relations.declared import TableStatement, WindowStatement
+from sql.plan.bound import Bound, Op, Slot
+from sql.plan.contexts import ContextPlan
+from sql.plan.logical import Plan
+from sql.plan.options import RuleOptions
+from sql.plan.relations import TableDeclaration
+from sql.plan.walk import bounds_of
+from sql.types import Type
+
+SAMPLES = {Type.STRING: "1", Type.BOOLEAN: True, Type.FLOAT: 1.0}
+"""What a property of a partition is taken to be, by its type; 1 if it is of another."""
+
+
+def partition_of(plan: Plan, context: ContextPlan) -> tuple[Any, ...]:
+    """The properties of a partition, each of those that a statement reads with a value."""
+    row = tuple([None] * len(level.properties) for level in context.levels)
+    for bound in bounds_of(plan):
+        slot, path = _path(bound)
+        if slot is None or slot.kind != "context" or slot.key == "id":
+            continue
+        depth, place = slot.key
+        row[depth][place] = _filled(row[depth][place], path, SAMPLES.get(bound.type, 1))
+    return (*row, 0)
+
+
+def _path(bound: Bound) -> tuple[Slot | None, list[str]]:
+    """The slot that fields are read from, and the names of these."""
+    names: list[str] = []
+    while isinstance(bound, Op) and bound.name == "field":
+        names.insert(0, bound.extra)
+        (bound,) = bound.args
+    return (bound if isinstance(bound, Slot) else None), names
+
+
+def _filled(held: Any, path: list[str], value: Any) -> Any:
+    """What is held, with a value at the end of a path; what holds something already stays."""
+    if not path:
+        return value if held is None else held
+    within = held if isinstance(held, dict) else {}
+    return {**within, path[0]: _filled(within.get(path[0]), path[1:], value)}
+
+
+def catalog_of(catalog: Catalog, plan: Plan) -> Catalog:
+    """The catalog with empty relations in place of its own, and as a statement in the plan's context sees it."""
+    context = plan.context
+    row = None if context is None else partition_of(plan, context)
+    found = catalog.within({} if context is None else catalog.context_variables.get(context.name, {}))
+    options = RuleOptions() if context is None else context.options
+    relations: dict[str, Any] = {}
+    for name, known in catalog.relations.items():
+        declares = Plan("", "delta", (), (), options, acts=known.declaration)
+        if isinstance(known.declaration, TableDeclaration):
+            relations[name] = TableStatement(name, declares).relation
+        else:
+            relations[name] = WindowStatement(name, declares, found, 0, row).relation
+    return found.within({}, relations)
+
+
+def has_own(catalog: Catalog, context: ContextPlan) -> bool:
+    """Whether a context has variables or relations of its own."""
+    streams = any(stream.context == context.name for stream in catalog.streams.values())
+    return streams or bool(catalog.context_variables.get(context.name))

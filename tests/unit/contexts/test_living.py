@@ -1,0 +1,78 @@
+"""The list of live partitions: order, bounds and saved state while many come and go."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from sql import Catalog, Engine, run_script
+from tests.unit.contexts.support import TYPES, World
+
+NESTED = (
+    "create context C context K partition by k from E, "
+    "context S initiated by E(n = 1) as s terminated by T(id = s.id); "
+    "@name('r') context C select context.id as p, count(*) as c from E"
+)
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_partitions_stay_in_order_while_many_come_and_go(oldest_first: bool) -> None:
+    random = Random(7)
+    world = World(
+        "create context C initiated by E(n = 1) as s terminated by E(n = 2, k = s.k); "
+        "context C select count(*) as c from E output last when terminated"
+    )
+    life = world.engine.contexts["C"].life
+    life.max_partitions, life.oldest_first = 100, oldest_first
+    model: list[tuple[int, str]] = []
+    number = 0
+    for _ in range(3_000):
+        k, n = f"k{random.randrange(150)}", random.choice((1, 1, 2))
+        world.engine.push("E", [{"k": k, "n": n}], 0)
+        if n == 2:
+            model = [each for each in model if each[1] != k]
+        elif len(model) < 100 or oldest_first:
+            model = [*model[1 if len(model) == 100 else 0 :], (number, k)]
+            number += 1
+        assert [partition.id for partition in life.live] == [each for each, _ in model]
+        assert len(life.live) == len(model)
+        probe = random.randrange(number)
+        found = life.live.get(probe)
+        assert (None if found is None else found.id) == (probe if probe in dict(model) else None)
+
+
+def test_the_oldest_of_all_levels_makes_room() -> None:
+    world = World(NESTED)
+    life = world.engine.contexts["C"].life
+    life.max_partitions, life.oldest_first = 2, True
+    for k, s in (("a", "x"), ("b", "y"), ("a", "z")):
+        world.send("E", k=k, n=1, id=s)
+    found = world.engine.partitions("C")
+    assert [(each["id"], each["K"]["key1"], each["S"]["s"]["id"]) for each in found] == [
+        (1, "b", "y"),
+        (2, "a", "z"),
+    ]
+
+
+def test_state_saved_with_two_numbers_per_partition_is_restored() -> None:
+    world = World(NESTED)
+    for k in "ab":
+        world.send("E", k=k, n=1, id=k)
+    states = {name: world.engine.snapshot(name) for name in world.engine.queries}
+    host = next(state for state in states.values() if "life" in state)
+    host["version"] = 1
+    # Version 1 counted all partitions, outer ones too, and the innermost by themselves.
+    root = host["life"]["root"]
+    host["life"]["serial"] = 4
+    for serial, packed in zip((0, 2), root["partitions"], strict=True):
+        packed[2:3] = [serial, -1]
+        inner = packed[5]["partitions"][0]
+        inner[2:3] = [serial + 1, inner[2]]
+    fresh = Engine(Catalog())
+    run_script(fresh, TYPES + NESTED, 0)
+    for name, state in states.items():
+        fresh.restore(name, state)
+    assert fresh.partitions("C") == world.engine.partitions("C")
+    (emission,) = fresh.push("E", [{"k": "c", "n": 1, "id": "c"}], 0)
+    assert emission.inserted == [{"p": 2, "c": 1}]
