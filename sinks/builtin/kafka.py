@@ -21,6 +21,9 @@ _SASL = {"plain": "PLAIN", "scram_sha_256": "SCRAM-SHA-256", "scram_sha_512": "S
 
 _QUIET = logging.getLogger("penstock.sinks.kafka")
 
+LOG_LEVEL = 2
+"""What the client library logs: critical things. The delivery tells of a broker that is away, once."""
+
 _HOPELESS = frozenset(
     {
         "MSG_SIZE_TOO_LARGE",
@@ -129,6 +132,7 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
             "enable.idempotence": self.required_acks == -1,
             "compression.type": self.compression or "none",
             "linger.ms": 0,
+            "log_level": LOG_LEVEL,
             "message.timeout.ms": self.timeout,
             "socket.timeout.ms": self.timeout,
             "enable.ssl.certificate.verification": not self.insecure_skip_verify,

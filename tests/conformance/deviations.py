@@ -306,6 +306,11 @@ DEVIATIONS = (
     ),
     Deviation("`from_unix_time(0)`", r"\bfrom_(unix_time|days)\s*\(", value=_null_there),
     Deviation("`day_of_week('2024-02-25')`", r"\bday_of_week\s*\(", value=_any_value),
+    Deviation("`percentile_cont(a, 0.5)` of 1, 2, 4, 8", r"\bpercentile(_cont)?\s*\(", value=_any_value),
+    Deviation(
+        "`changed_cols(…)` alone, where nothing changed", r"\bchanged_cols\s*\(", messages=_without_empty
+    ),
+    Deviation("`lag(m.temp)` in a join, and its kin", r"\bJOIN\b", outcome=_only_there),
     Deviation("`window_start()`", r"\bwindow_(start|end)\s*\(", value=_instants),
     Deviation("`date_diff('2026-01-01', '2026-01-03')`", r"\bdate_diff\s*\(", value=_any_value),
     Deviation("`chr(65)`", r"\bchr\s*\(", value=_any_value),

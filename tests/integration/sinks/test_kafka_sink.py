@@ -86,13 +86,16 @@ def test_too_large_a_record_is_a_dead_letter(gateway: Gateway, kafka: Kafka) -> 
     assert [json.loads(record.value())["n"] for record in kafka.records(topic, 1)] == [2]
 
 
-def test_without_a_broker_it_waits_and_says_why(gateway: Gateway) -> None:
+def test_without_a_broker_it_waits_and_says_why_once(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = {"brokers": f"127.0.0.1:{free_port()}", "topic": "t", "timeout": 1000}
     action = gateway.action("kafka", settings)
     action.submit(rows({"n": 1}), "x")
     poll(lambda: action.stats().state == "retrying")
     assert "Kafka" in action.stats().last_error
     assert gateway.receipts == []
+    assert [record.message for record in caplog.records if record.name == "penstock.sinks.kafka"] == []
 
 
 @pytest.mark.parametrize(
