@@ -26,7 +26,8 @@ def octets(value: Any, caller: str) -> bytes:
 
 def not_a_number(value: Any) -> None:
     """Raise `DataError` for a constant that is neither text nor bytes."""
-    octets(value, "a function of text")
+    if not isinstance(value, str | bytes):
+        raise DataError(f"text or bytes are needed, not {describe(value)}; convert it with cast(x, 'string')")
 
 
 def _hashed(value: Any, caller: str) -> bytes:
