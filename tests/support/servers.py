@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 
@@ -51,6 +55,58 @@ class Redis:
         )
         wait_for(lambda: listens(self.port), START_S, "start of redis-server")
         return self
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@dataclass
+class Influx:
+    """An InfluxDB 1 without accounts."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> Influx:
+        program = _required(shutil.which("influxd"), "influxdb")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        configuration = self.folder / "influxdb.conf"
+        configuration.write_text(
+            f"""
+            reporting-disabled = true
+            bind-address = "127.0.0.1:{free_port()}"
+            [meta]
+            dir = "{self.folder}/meta"
+            [data]
+            dir = "{self.folder}/data"
+            wal-dir = "{self.folder}/wal"
+            [http]
+            bind-address = "127.0.0.1:{self.port}"
+            """
+        )
+        self._process = subprocess.Popen(
+            [program, "run", "-config", str(configuration)],
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for(lambda: listens(self.port), START_S, "start of influxd")
+        return self
+
+    def ask(self, query: str, database: str = "") -> list[list[Any]]:
+        """The rows of a statement of InfluxQL; instants in milliseconds."""
+        words = urlencode({"q": query, "db": database, "epoch": "ms"}).encode()
+        with urlopen(f"{self.url}/query", words, timeout=10) as answer:
+            series = json.load(answer)["results"][0].get("series", [])
+        return [row for part in series for row in part["values"]]
 
     def stop(self) -> None:
         if self._process is not None:

@@ -1,15 +1,17 @@
-"""The influx sinks against an HTTP server that keeps what it is sent; the line
-protocol is checked by hand."""
+"""The influx sinks: against an HTTP server that keeps what it is sent, with the line protocol checked by hand, and
+against an InfluxDB 1."""
 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 
 import pytest
 
 from sinks.line_protocol import line
 from tests.integration.sinks.support import Gateway, HttpPeer
-from tests.unit.sinks.support import rows
+from tests.support.servers import Influx
+from tests.unit.sinks.support import poll, rows
 
 
 def test_points_of_version_2(gateway: Gateway, http_peer: HttpPeer) -> None:
@@ -52,6 +54,44 @@ def test_points_of_version_1(gateway: Gateway, http_peer: HttpPeer) -> None:
     assert request.path == "/write?db=d&precision=u"
     assert request.headers["authorization"] == "Basic dTpw"
     assert gzip.decompress(request.body).decode().startswith("m1 k=1i,ok=true ")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Influx]:
+    server = Influx(tmp_path_factory.mktemp("influx"))
+    yield server.start()
+    server.stop()
+
+
+def test_an_influxdb_has_the_points_and_refuses_a_conflict(gateway: Gateway, server: Influx) -> None:
+    server.ask("CREATE DATABASE plant")
+    settings = {"addr": server.url, "database": "plant", "measurement": "room", "tsFieldName": "ts"}
+    delivery = gateway.action(
+        "influx", settings | {"tags": '{"dev": "{{.d}}"}', "fields": ["d", "t", "s", "ts"]}
+    )
+    delivery.submit(
+        rows({"d": "a, 1", "t": 21.5, "s": 'x "y" \\', "ts": 1000}, {"d": "b", "t": 3.5, "ts": 2000}), 1
+    )
+    assert gateway.await_receipts(1) == [(1, "delivered")]
+    delivery.submit(rows({"d": "b", "t": "warm", "ts": 3000}), 2)
+    delivery.submit(rows({"d": "b", "t": 4.5, "ts": 4000}), 3)
+    assert dict(gateway.await_receipts(3)) == {1: "delivered", 2: "rejected", 3: "delivered"}
+    assert "conflict" in gateway.dead_letters()
+    found = server.ask("SELECT dev, s, t FROM room", "plant")
+    assert found == [[1000, "a, 1", 'x "y" \\', 21.5], [2000, "b", None, 3.5], [4000, "b", None, 4.5]]
+
+
+def test_an_influxdb_that_was_away_gets_what_waited(gateway: Gateway, server: Influx) -> None:
+    settings = {"addr": server.url, "database": "away", "measurement": "m", "tsFieldName": "ts"}
+    server.ask("CREATE DATABASE away")
+    server.stop()
+    delivery = gateway.action("influx", settings)
+    for number in range(20):
+        delivery.submit(rows({"n": number, "ts": number}), number)
+    poll(lambda: delivery.stats().state == "retrying")
+    server.start()
+    assert [outcome for _, outcome in gateway.await_receipts(20)] == ["delivered"] * 20
+    assert server.ask("SELECT count(n), sum(n) FROM m", "away") == [[0, 20, 190]]
 
 
 def test_a_refused_point_is_a_dead_letter_and_the_others_are_written(
