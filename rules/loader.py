@@ -233,7 +233,8 @@ def _read(file: LoadedFile, reading: Reading) -> None:
         return
     read_rules.check_keys(reading, data)
     file.streams = read_streams.read_streams(reading, data.get("streams"))
-    file.tables = read_tables.read_tables(reading, data.get("tables"))
+    file.tables, outside = read_tables.read_tables(reading, data.get("tables"))
+    file.streams = read_streams.each_once(reading, [*file.streams, *outside])
     file.contexts = read_contexts.read_contexts(reading, data.get("contexts"))
     _add_rules(file, reading, read_rules.read_rules(reading, data.get("rules")))
     file.tests += read_rules.read_tests(reading, data.get("tests"), ("tests",))

@@ -20,7 +20,7 @@ from rules.options import Options
 from rules.scenario import Test
 from rules.source.document import Path
 from rules.streams import Stream
-from rules.tables import Table
+from rules.tables import SourceTable, Table
 from sql import Plan
 from sql.errors import Severity
 from sql.record import Record
@@ -83,9 +83,10 @@ class RuleFile(Model):
         default_factory=dict,
         description="contexts by name: what follows 'create context NAME', alone or with bounds",
     )
-    tables: dict[str, str | Table] = Field(
+    tables: dict[str, str | Table | SourceTable] = Field(
         default_factory=dict,
-        description="tables and named windows by name: 'create table …' or 'create window …', alone or with bounds",
+        description="tables by name: 'create table …' or 'create window …', alone or with bounds; or with `kind` a "
+        "table whose rows a source or a store has",
     )
     variables: dict[str, Variable] = Field(
         default_factory=dict, description="variables that queries may read, with their first values"

@@ -101,6 +101,10 @@ class Stream(Model):
         None, description="eKuiper's mark for streams that are not stored; nothing is stored here"
     )
 
+    def plain(self) -> Stream:
+        """As a stream without what only tables say."""
+        return self
+
 
 SYNONYMS = {
     "fields": "columns",

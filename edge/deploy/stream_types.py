@@ -51,7 +51,7 @@ def stream_problems(compiled: Compiled) -> list[FileProblem]:
     for file in compiled.loaded.files:
         for loaded in file.streams:
             stream = compiled.catalog.streams.get(loaded.name)
-            for message, hint in _all_complaints(stream) if stream is not None else ():
+            for message, hint in _all_complaints(stream) if stream is not None and loaded.usable else ():
                 spans = {option.key.upper(): option.span for option in loaded.statement.options}
                 found.append(loaded.problem(Problem("E101", message, _first(spans, message), hint)))
     return found

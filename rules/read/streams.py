@@ -9,6 +9,7 @@ from rules import streams
 from rules.reading import LoadedStream, Reading, items
 from rules.source.document import Path
 from rules.streams import Stream
+from rules.tables import SourceTable
 from rules.validation import sketch, validate
 from sql.catalog.stores import STORES
 from sql.errors import Problem, Span, SqlError
@@ -24,7 +25,7 @@ def read_streams(
     `at` is their path, and `only` the class of those members of the list that are streams.
     """
     members = items(reading, data, at, "streams")
-    return _each_once(
+    return each_once(
         reading,
         (
             stream
@@ -37,10 +38,10 @@ def read_streams(
 
 def read_texts(reading: Reading, text: str) -> list[LoadedStream]:
     """The streams of a file that contains only CREATE statements."""
-    return _each_once(reading, _stream_texts(reading, text, (), None))
+    return each_once(reading, _stream_texts(reading, text, (), None))
 
 
-def _each_once(reading: Reading, streams: Iterable[LoadedStream]) -> list[LoadedStream]:
+def each_once(reading: Reading, streams: Iterable[LoadedStream]) -> list[LoadedStream]:
     """The streams by their names; a duplicate name is reported."""
     found: dict[str, LoadedStream] = {}
     for stream in streams:
@@ -52,15 +53,22 @@ def _each_once(reading: Reading, streams: Iterable[LoadedStream]) -> list[Loaded
     return list(found.values())
 
 
-def _read_stream(reading: Reading, data: Any, path: Path, name: str | None) -> list[LoadedStream]:
+def read_table(reading: Reading, data: Any, path: Path, name: str) -> list[LoadedStream]:
+    """A table under `tables` whose rows are outside."""
+    return _read_stream(reading, data, path, name, SourceTable)
+
+
+def _read_stream(
+    reading: Reading, data: Any, path: Path, name: str | None, model: type[Stream] = Stream
+) -> list[LoadedStream]:
     if isinstance(data, str):
         return list(_stream_texts(reading, data, path, name))
     if isinstance(data, dict) and list(data) == ["sql"] and isinstance(data["sql"], str):
         return list(_stream_texts(reading, data["sql"], (*path, "sql"), name))
     document, report = reading.document, reading.report
-    stream = validate(Stream, data, document, path, report, streams.SYNONYMS)
+    stream = validate(model, data, document, path, report, streams.SYNONYMS)
     usable = stream is not None
-    stream = stream or sketch(Stream, data, depth=1)
+    stream = stream or sketch(model, data, depth=1)
     if stream is None:
         return []
     if name is not None and stream.name not in (None, name):
@@ -76,7 +84,7 @@ def _read_stream(reading: Reading, data: Any, path: Path, name: str | None) -> l
         report.error("R102", "the key 'name' is missing in this stream", document.key_span(path))
         return []
     span = document.key_span(path) if name else document.value_span((*path, "name"))
-    return [_stream_mapping(reading, stream, called, path, span, usable)]
+    return [_stream_mapping(reading, stream.plain(), called, path, span, usable)]
 
 
 def _stream_mapping(

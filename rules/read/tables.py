@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.reading import LoadedTable, Reading
+from rules.read.streams import read_table
+from rules.reading import LoadedStream, LoadedTable, Reading
 from rules.source.document import Path
 from rules.tables import Table
 from rules.validation import describe, validate
 from sql.binder.rule import RelationPlan, plan_relation
 from sql.catalog.streams import Catalog
+from sql.errors import SqlError
+from sql.language import parse
 from sql.plan.options import RuleOptions
 from sql.plan.relations import Bounds
+from sql.syntax import CreateStream
 
 
-def read_tables(reading: Reading, data: Any) -> list[LoadedTable]:
-    """The tables under `tables`: a mapping of names to declarations."""
+def read_tables(reading: Reading, data: Any) -> tuple[list[LoadedTable], list[LoadedStream]]:
+    """The tables under `tables`, a mapping of names to declarations: relations, and those whose rows a source
+    or a store has."""
     if data is None:
-        return []
+        return [], []
     document, report = reading.document, reading.report
     if not isinstance(data, dict):
         report.error(
@@ -25,15 +30,47 @@ def read_tables(reading: Reading, data: Any) -> list[LoadedTable]:
             f"'tables' must be a mapping of names to tables, not {describe(data)}",
             document.value_span(("tables",)),
         )
-        return []
-    found = []
+        return [], []
+    relations: list[LoadedTable] = []
+    outside: list[LoadedStream] = []
     for name, item in data.items():
         path: Path = ("tables", name)
-        table = validate(Table, {"sql": item} if isinstance(item, str) else item, document, path, report)
-        if table is not None:
-            sql_path = path if isinstance(item, str) else (*path, "sql")
-            found.append(LoadedTable(str(name), table, sql_path, document.key_span(path), reading))
-    return found
+        if _is_outside(item):
+            outside += read_table(reading, item, path, str(name))
+        else:
+            relations += _relation(reading, item, path, str(name))
+    return relations, outside
+
+
+def _relation(reading: Reading, item: Any, path: Path, name: str) -> list[LoadedTable]:
+    document, report = reading.document, reading.report
+    if isinstance(item, dict) and "sql" not in item:
+        report.error(
+            "R102",
+            f"the table '{name}' needs 'sql' or 'kind'",
+            document.key_span(path),
+            "sql: create table … declares a relation; kind: lookup, or scan, a table whose rows are outside",
+        )
+        return []
+    table = validate(Table, {"sql": item} if isinstance(item, str) else item, document, path, report)
+    if table is None:
+        return []
+    sql_path = path if isinstance(item, str) else (*path, "sql")
+    return [LoadedTable(name, table, sql_path, document.key_span(path), reading)]
+
+
+def _is_outside(item: Any) -> bool:
+    """Whether a declaration is of a table whose rows are outside: it says its kind, or is eKuiper's text."""
+    if isinstance(item, dict):
+        if "kind" in item:
+            return True
+        item = item.get("sql") if list(item) == ["sql"] else None
+    if not isinstance(item, str):
+        return False
+    try:
+        return isinstance(parse(item)[0], CreateStream)
+    except SqlError:
+        return False
 
 
 def bind(loaded: LoadedTable, catalog: Catalog, zone: str) -> RelationPlan:

@@ -8,7 +8,7 @@ left it, `r2` as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
@@ -54,7 +54,8 @@ class ActingText:
                 self.nullable = (1, 2)
                 self._write_branches(others)
             source.line("return updates, inserts, removed, forwards")
-        work: Work = self.functions.generate(source, Event=Event, rows=search.opened(self.relation))["work"]
+        rows = in_order(search, self.relation)
+        work: Work = self.functions.generate(source, Event=Event, rows=rows)["work"]
         return work
 
     def _loop(self) -> LoopWriter:
@@ -124,6 +125,19 @@ class ActingText:
             for column, value in action.assignments:
                 source.line(f"r1[{column!r}] = {self._loop().value(value)}", value.span)
             source.line("is_updated = True")
+
+
+def in_order(search: Search, relation: Any) -> Callable[..., Iterable[Event]]:
+    """What finds the rows, in order of arrival: updated rows enter the data windows in this order, which may not
+    depend on an index, nor on the order of a data window."""
+    find = search.opened(relation)
+    if search.bounds is None and (search.columns or relation.kind == "table"):
+        return find
+    return lambda *sought: sorted(find(*sought), key=_number)
+
+
+def _number(row: Event) -> int:
+    return row.seq
 
 
 def _expressions(plan: TriggerPlan) -> list[Bound]:

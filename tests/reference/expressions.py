@@ -107,6 +107,9 @@ def _strict(name: str, values: list[Any], extra: Any) -> Any:
                 if None in (low_enough, high_enough)
                 else True
             )
+        case "quantified", [value, items]:
+            sign, word = extra
+            return _quantified(sign, word, value, items)
         case "array", _:
             return values
         case "slice", [base, low, high]:
@@ -166,6 +169,14 @@ def _member(value: Any, items: list[Any]) -> bool | None:
     if value is None:
         return None
     found = [equal(value, item) for item in items]
+    return True if True in found else None if None in found else False
+
+
+def _quantified(name: str, word: str, value: Any, items: list[Any]) -> bool | None:
+    """`value op any (…)`, `value op all (…)`: over nothing FALSE and TRUE."""
+    found = [None if None in (value, item) else _OPERATIONS[name](value, item) for item in items]
+    if word == "all":
+        return False if False in found else None if None in found else True
     return True if True in found else None if None in found else False
 
 

@@ -303,7 +303,7 @@ class Intersection:
             return []
         self.held = [*self.held, event]
         out = once(leaver for member in self.members for leaver in member.pushed_out(self.held, event, now))
-        self._drop(out)
+        self.drop(out)
         if self.batch is None:
             return [Delta([event], out)]
         # What leaves a sibling leaves the forming batch silently; what is posted leaves the siblings.
@@ -312,7 +312,7 @@ class Intersection:
 
     def advance(self, now: int) -> list[Delta]:
         out = once(leaver for member in self.members for leaver in member.expired(self.held, now))
-        self._drop(out)
+        self.drop(out)
         if self.batch is None:
             return [Delta([], out)] if out else []
         self.batch.held = [other for other in self.batch.held if other not in out]
@@ -321,10 +321,11 @@ class Intersection:
     def _posted(self, delta: Delta | None) -> list[Delta]:
         if delta is None or not (delta.inserted or delta.removed or delta.forced):
             return []
-        self._drop(delta.inserted)
+        self.drop(delta.inserted)
         return [delta]
 
-    def _drop(self, events: list[Event]) -> None:
+    def drop(self, events: list[Event]) -> None:
+        """They are in the window no longer."""
         self.held = [event for event in self.held if event not in events]
 
     def due_ms(self) -> int | None:

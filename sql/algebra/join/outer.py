@@ -22,10 +22,10 @@ Net = dict[Sides, int]
 """How often each joined row has come less how often it has gone."""
 
 
-def joined_event(sides: Sides, width: int) -> Event:
+def joined_event(sides: Sides, width: int, number: int = -1) -> Event:
     """A joined row to evaluate conditions with; sources not joined yet are NULL."""
     rows = [None if side is None else side.row for side in sides]
-    return Event(tuple(rows + [None] * (width - len(rows))), 0, -1)
+    return Event(tuple(rows + [None] * (width - len(rows))), 0, number)
 
 
 class Step:
@@ -46,6 +46,8 @@ class Step:
         self.width = width
         self.left = Rows(shape)
         self.right = right
+        self.number = 0
+        """Of the newest row of the left side: rows of equal values are in order of arrival."""
         self.lefts: dict[Sides, Event] = {}
         self.sides: dict[Event, Sides] = {}
         self.matches: dict[Event, int] = {}
@@ -82,7 +84,8 @@ class Step:
         return {sides: count for sides, count in net.items() if count}
 
     def _left_enters(self, sides: Sides, net: Net) -> None:
-        event = self.lefts[sides] = joined_event(sides, self.width)
+        self.number += 1
+        event = self.lefts[sides] = joined_event(sides, self.width, self.number)
         self.sides[event] = sides
         self.left.add(event)
         partners = self.to_right(event.row, 0)

@@ -24,12 +24,13 @@ streams:
     sql: >-
       CREATE TABLE device (id STRING, site STRING)
       WITH (KIND="lookup", TYPE="sql", DATASOURCE="device", CONF_KEY="register", KEY="id")
+tables:
   site:
     kind: lookup
     type: http
     datasource: URL/site/{name}
-    extra: {timeoutMs: 400, lookup: {cache: true, cacheTtl: 60}}
-tables:
+    cache: {ttl: 1m}
+    timeoutMs: 400
   alarm: create table alarm (dev string primary key, n int)
 rules:
   alarm: {sql: "on reading(dev = 'c') as r merge alarm as a where a.dev = r.dev

@@ -18,6 +18,7 @@ streams:
     sql: >-
       CREATE TABLE device (dev STRING, site STRING)
       WITH (KIND="lookup", TYPE="mqtt", DATASOURCE="p/device", KEY="dev")
+tables:
   site:
     kind: lookup
     key: name

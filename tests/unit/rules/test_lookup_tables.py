@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from rules.compile import compile_rules
 from rules.inline import run_tests
 from rules.loader import load_text, unite
@@ -40,3 +44,58 @@ def test_declarations_load_and_a_test_gives_the_rows() -> None:
     (result,) = run_tests(compiled)
     assert list(result.failures) == [], render_all(result.failures)
     assert "stream demo, asking users by id, asking alerts by id" in explain(compiled.rules["one"].plan)
+
+
+OUTSIDE = """
+tables:
+  site:
+    kind: lookup
+    type: http
+    datasource: http://inventory/{name}
+    cache: {ttl: 10m, misses: true, keysMax: 5}
+    timeoutMs: 2s
+    unanswered: error
+    waitingMax: 7
+    extra: {method: post}
+  limits: {kind: scan, type: memory, datasource: limits, retainSize: 10}
+  users: CREATE TABLE users (id bigint) WITH (TYPE="memory", DATASOURCE="u", KIND="lookup", KEY="id")
+  open: create table open (dev string primary key)
+"""
+
+
+def test_tables_whose_rows_are_outside_stand_beside_relations() -> None:
+    loaded = load_text(OUTSIDE, "f.yaml")
+    assert loaded.problems == [], render_all(loaded.problems)
+    compiled = compile_rules(unite([loaded]))
+    kinds = {name: stream.kind for name, stream in compiled.catalog.streams.items()}
+    assert (kinds["site"], kinds["limits"], kinds["users"]) == ("asked", "scan", "table")
+    assert sorted(compiled.tables) == ["open", "site", "users"]
+    assert json.loads(str(compiled.catalog.streams["site"].options["EXTRA"])) == {
+        "method": "post",
+        "timeoutMs": 2000,
+        "unanswered": "error",
+        "waitingMax": 7,
+        "lookup": {"cache": True, "cacheTtl": "600000ms", "cacheMissingKey": True, "keysMax": 5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "message"),
+    [
+        ("{maxRows: 3}", "2:3", "R102 the table 't' needs 'sql' or 'kind'"),
+        ("{kind: lokup}", "2:13", "R104 'kind' must be 'scan' or 'lookup', not text 'lokup'"),
+        ("{kind: lookup, type: http, datasource: a, cache: {tll: 1m}}", "2:56", "R101 unknown key 'tll' in 'cache'"),
+        ("{kind: lookup, type: memory, cache: {}}", "2:35", "R104 'cache' is for stores that are asked: type http,"),
+        ("{kind: lookup, type: sql, extra: x, rowsMax: 1}", "2:51", "R104 write 'extra' as a mapping where it"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_place(table: str, place: str, message: str) -> None:
+    loaded = load_text(f"tables:\n  t: {table}\n", "f.yaml")
+    assert f"f.yaml:{place}: {message}" in render_all(loaded.problems)
+
+
+def test_a_name_stands_for_one_stream_or_table() -> None:
+    text = "streams:\n  t: {datasource: t}\ntables:\n  t: {kind: scan, datasource: t}\n"
+    assert "f.yaml:4:3: R106 the stream 't' is already defined in line 2" in render_all(
+        load_text(text, "f.yaml").problems
+    )

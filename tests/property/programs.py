@@ -1,0 +1,118 @@
+"""Random programs over shared relations: what declares, what writes, what reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.property.streams import Step
+
+SCHEMAS = ["create schema Q(k string, n int)", "create schema Log(k string, n int)"]
+"""Beside `E`, which is there."""
+
+VIEWS = ("keepall", "length(2)", "unique(k)", "lastevent", "firstunique(k)", "sort(2, n)", "time(2 sec)",
+         "length(3)#unique(n)")  # fmt: skip
+
+CONDITIONS = ("r.k = {0}.k", "r.k is {0}.k", "r.n = {0}.n", "r.n < {0}.n", "r.n between {0}.n and 3",
+              "r.k = {0}.k and r.n <= {0}.n", "r.k != {0}.k", "r.k = {0}.k or r.n > {0}.n")  # fmt: skip
+"""Of the row `r` of a relation and an event."""
+
+ROW = "e.k as k, e.n as n, e.v as v"
+
+WRITERS = (
+    "insert into {r} select k, n, v from E",
+    "insert into {r} select k, n + 1 as n, v from E(n > 1)",
+    "insert into {r} select k, n, 0.5 as v from Q",
+    "on E as e merge {r} as r where {on_e} when matched then update set n = r.n + e.n, v = r.n "
+    "when not matched then insert select " + ROW,
+    "on E as e merge {r} as r where {on_e} when matched and e.n > 2 then delete "
+    "when matched then update set v = e.v when not matched and e.n < 3 then insert select " + ROW,
+    "on E as e merge {r} as r where r.k = e.k when matched then delete then insert select " + ROW + " "
+    "when not matched then insert into Log select e.k as k, e.n as n then insert select " + ROW,
+    "on E as e merge {r} insert select " + ROW,
+    "on Q as s delete from {r} as r where {on_s}",
+    "on Q(n > 2) as s delete from {r} as r",
+    "on Q as s update {r} as r set n = s.n, v = initial.n where {on_s}",
+    "on Q as s update {r} as r set v = (select count(*) from E#length(2)) where {on_s}",
+    "on Q as s select and delete r.k as k, r.n as n from {r} as r where {on_s}",
+)  # fmt: skip
+
+WINDOW_READERS = (
+    "select irstream k, n from W where n > 1",
+    "select irstream * from W(k = 'A')",
+    "select irstream count(*) as c, sum(n) as s from W",
+    "select irstream k, sum(n) as s, count(*) as c from W group by k",
+    "select irstream k, n, sum(n) as s from W",
+    "select irstream k, max(n) as m from W where v is not null group by k having count(*) > 1",
+    "select irstream e.n as a, r.n as b from E#length(2) as e {kind} join W as r on {on_e}",
+    "select irstream count(*) as c, sum(r.n) as s from E#unique(k) as e {kind} join W as r on {on_e}",
+    "select irstream e.k as k, count(*) as c from E#length(3) as e, W as r where {on_e} group by e.k",
+    "select irstream a.n as a, b.n as b from W as a {kind} join W as b on a.k = b.k and a.n < b.n",
+    "select irstream s.n as a, e.n as b, r.n as c from Q#lastevent as s, E#length(2) as e, W as r "
+    "where e.k = s.k and {on_e}",
+    "select irstream s.n as a, e.n as b, r.n as c from Q#unique(k) as s left outer join E#length(2) as e "
+    "on e.k = s.k {kind} join W as r on r.k = s.k",
+)  # fmt: skip
+
+READERS = (
+    "select s.n as n, r.n as m from Q as s unidirectional {kind} join {r} as r on {on_s}",
+    "select count(*) as c, sum(r.n) as m from Q as s unidirectional, {r} as r where {on_s}",
+    "on Q as s select r.k as k, r.n as n, r.v as v from {r} as r where {on_s}",
+    "on Q as s select count(*) as c, sum(r.n) as t from {r} as r where {on_s}",
+    "on Q as s select r.k as k, sum(r.n) as t from {r} as r where {on_s} group by r.k",
+    "select s.n as n, (select max(n) from {r}) as m, (select r.v from {r} as r where {on_s}) as v from Q as s",
+    "select s.n as n, (select count(*) from {r} as r where {on_s}) as c from Q as s "
+    "where exists (select * from {r} as r where {on_s})",
+    "select n in (select n from {r}) as i, n > any (select n from {r}) as a, n <= all (select n from {r}) as l from Q",
+    "select k, not exists (select * from E#length(2) as r where {on_s}) as x from Q as s",
+    "select irstream k, (select sum(n) from E#length(2)) as t from Q#length(2)",
+    "select irstream * from Log#length(2)",
+)  # fmt: skip
+
+
+@st.composite
+def program(draw: st.DrawFn) -> list[str]:
+    """The texts of the statements, in order of deployment."""
+
+    def filled(text: str) -> str:
+        kinds = draw(st.sampled_from(["inner", "left outer", "right outer", "full outer"]))
+        chosen = draw(st.sampled_from(CONDITIONS))
+        relation = draw(st.sampled_from(["W", "TB"]))
+        return text.format(r=relation, kind=kinds, on_e=chosen.format("e"), on_s=chosen.format("s"))
+
+    view = draw(st.sampled_from(VIEWS))
+    keys = draw(st.sampled_from(["k string primary key, n int", "k string primary key, n int primary key"]))
+    made = [f"create window W#{view} as E", f"create table TB ({keys}, v double)"]
+    indexes = draw(
+        st.lists(
+            st.sampled_from(["create index WK on W (k)", "create index WN on W (k, n btree)"]), max_size=1
+        )
+    )
+    texts = draw(st.lists(st.sampled_from(WRITERS), min_size=1, max_size=4))
+    texts += draw(st.lists(st.sampled_from([*WINDOW_READERS, *READERS, *READERS]), min_size=1, max_size=3))
+    named = [
+        f"@name('s{number}') {draw(st.sampled_from(['', '', '@Priority(2) ']))}{filled(text)}"
+        for number, text in enumerate(draw(st.permutations(texts)))
+    ]
+    return [*SCHEMAS, *made, *indexes, *named]
+
+
+@st.composite
+def happenings(draw: st.DrawFn) -> list[Step]:
+    """Events of both streams, and time between them."""
+    steps: list[Step] = []
+    now = 0
+    for _ in range(draw(st.integers(1, 12))):
+        if draw(st.booleans()):
+            now += 500 * draw(st.integers(1, 3))
+            steps.append({"advance": now})
+        stream = draw(st.sampled_from(["E", "E", "Q"]))
+        event: dict[str, Any] = {
+            "k": draw(st.sampled_from(["A", "B", None])),
+            "n": draw(st.sampled_from([1, 2, 3, None])),
+        }
+        if stream == "E":
+            event["v"] = draw(st.sampled_from([1.5, None]))
+        steps.append({"send": stream, "event": event})
+    return [*steps, {"advance": now + 3000}]

@@ -1,0 +1,1 @@
+"""The twin of relations: named windows, tables, triggers, joins and subqueries."""

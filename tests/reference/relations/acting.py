@@ -1,0 +1,132 @@
+"""Statements that act on relations: on … select, delete, update and merge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sql.plan.logical import Plan
+from sql.plan.relations import ActionPlan, BranchPlan, ChoicePlan, TriggerPlan
+from tests.reference.expressions import Place, Row, evaluate, holds
+from tests.reference.relations.joins import Rows
+from tests.reference.relations.statements import Source, Statement
+from tests.reference.relations.stores import Refused
+from tests.reference.rows import Event, project
+from tests.reference.windows import Delta
+
+if TYPE_CHECKING:
+    from tests.reference.relations.world import World
+
+
+class Choosing(Statement):
+    """on … select, which may delete what it has found."""
+
+    def changed(self, deltas: list[Delta]) -> None:
+        assert isinstance(self.plan.acts, ChoicePlan)
+        rows, store = Rows(self.plan, self.asking.value), self.world.stores[self.plan.sources[1].stream]
+        for event in deltas[0].inserted:
+            passes = self.plan.sources[1].filter
+            content = [row for row in store.content() if holds(passes, Place((row.row,)))]
+            found = rows.passing([(event, row) for row in content])
+            self.world.post(self.name, self.plan, rows.whole(found), [])
+            if self.plan.acts.delete and found:
+                self.world.publish(
+                    store, store.write((), (), [pair[1] for pair in found if pair[1]], self.world.now)
+                )
+
+
+class Acting(Statement):
+    """on … delete, update and merge."""
+
+    def __init__(self, name: str, plan: Plan, world: World) -> None:
+        super().__init__(name, plan, world)
+        assert isinstance(plan.acts, TriggerPlan) and plan.acts.trigger is not None
+        self.acts = plan.acts
+        self.sources = [Source(plan.acts.trigger, world)]
+
+    def changed(self, deltas: list[Delta]) -> None:
+        inserted: list[Row] = []
+        removed: list[Row] = []
+        for event in deltas[0].inserted:
+            try:
+                delta = self.act(event.row)
+            except Refused:
+                continue
+            inserted += [row.row for row in delta.inserted]
+            removed += [row.row for row in delta.removed]
+        if self.acts.shows == "rows":
+            inserted, removed = removed, []
+        self.world.post(self.name, self.plan, inserted, removed)
+
+    def act(self, trigger: Row) -> Delta:
+        """What one event does."""
+        store = self.world.stores[self.acts.relation]
+        changes = Changes(self, trigger)
+        is_matched = False
+        for event in store.content():
+            if holds(self.acts.where, changes.place(event.row, event.row)) and self._may_match():
+                is_matched = True
+                changes.matched(event, [branch for branch in self.acts.branches if branch.matched])
+        if not is_matched:
+            changes.unmatched([branch for branch in self.acts.branches if not branch.matched])
+        delta = store.write(changes.updates, changes.inserts, changes.removed, self.world.now)
+        self.world.publish(store, delta)
+        for into, row in changes.forwards:
+            self.world.forward(into, row)
+        return Delta([], list(changes.removed)) if self.acts.shows == "rows" else delta
+
+    def _may_match(self) -> bool:
+        return self.acts.where is not None or any(branch.matched for branch in self.acts.branches)
+
+
+class Changes:
+    """What an event is about to do to a relation."""
+
+    def __init__(self, statement: Acting, trigger: Row) -> None:
+        self.statement, self.trigger = statement, trigger
+        self.updates: list[tuple[Event, Row]] = []
+        self.inserts: list[Row] = []
+        self.removed: list[Event] = []
+        self.forwards: list[tuple[str, Row]] = []
+
+    def place(self, row: Row | None, initial: Row | None) -> Place:
+        """Where expressions are evaluated: the event, the row as it is now, the row as it was."""
+        rows = (self.trigger, row, initial)
+        return Place(rows, lambda slot: self.statement.asking.value(slot, Place(rows)))
+
+    def matched(self, event: Event, branches: list[BranchPlan]) -> None:
+        """The first branch that holds acts on a row; each action reads what those before it wrote."""
+        row, is_gone = event.row, False
+        for action in self._chosen(branches, self.place(row, row)):
+            place = self.place(row, event.row)
+            if not holds(action.where, place):
+                continue
+            if action.kind == "update":
+                row = dict(row)
+                for column, value in action.assignments:
+                    row[column] = evaluate(value, self.place(row, event.row))
+            elif action.kind == "delete":
+                is_gone = True
+            else:
+                self._insert(action, place)
+        if is_gone:
+            self.removed.append(event)
+        elif row is not event.row:
+            self.updates.append((event, row))
+
+    def unmatched(self, branches: list[BranchPlan]) -> None:
+        place = self.place(None, None)
+        for action in self._chosen(branches, place):
+            if holds(action.where, place):
+                self._insert(action, place)
+
+    @staticmethod
+    def _chosen(branches: list[BranchPlan], place: Place) -> Sequence[ActionPlan]:
+        return next((branch.actions for branch in branches if holds(branch.condition, place)), ())
+
+    def _insert(self, action: ActionPlan, place: Place) -> None:
+        row = project(action.items, place, None)
+        if action.into is None:
+            self.inserts.append(row)
+        else:
+            self.forwards.append((action.into, row))

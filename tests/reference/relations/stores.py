@@ -1,0 +1,101 @@
+"""Named windows and tables by the book: lists of rows, which are searched from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sql.plan.relations import TableDeclaration, WindowDeclaration
+from sql.types import key_of
+from tests.reference.expressions import Row
+from tests.reference.rows import Event
+from tests.reference.windows import Delta, Intersection, once
+
+Updates = Sequence[tuple[Event, Row]]
+"""Rows, and what becomes of them."""
+
+
+class Refused(Exception):
+    """A key is taken: the change is not made."""
+
+
+class Store(Protocol):
+    """A relation."""
+
+    name: str
+
+    def content(self) -> list[Event]: ...
+    def write(self, updates: Updates, rows: Sequence[Row], removed: Sequence[Event], now: int) -> Delta: ...
+    def due_ms(self) -> int | None: ...
+    def advance(self, now: int) -> Delta: ...
+
+
+class NamedWindow:
+    """Rows that data windows keep. An updated row is a new row; an old one is never changed."""
+
+    def __init__(self, declaration: WindowDeclaration, start_ms: int) -> None:
+        if declaration.source.union:
+            raise NotImplementedError("the twin has no unions that rows are taken out of by hand")
+        self.name = declaration.name
+        self.columns = tuple(declaration.columns)
+        self.windows = Intersection(declaration.source.windows, start_ms)
+        if self.windows.batch is not None:
+            raise NotImplementedError("the twin has no named windows of batches")
+        self.seq = 0
+
+    def content(self) -> list[Event]:
+        return self.windows.content()
+
+    def write(self, updates: Updates, rows: Sequence[Row], removed: Sequence[Event], now: int) -> Delta:
+        leaving = once([*(event for event, _ in updates), *removed])
+        self.windows.drop(leaving)
+        inserted: list[Event] = []
+        for row in [*(row for _, row in updates), *rows]:
+            self.seq += 1
+            for delta in self.windows.insert(Event(now, self.seq, shaped(row, self.columns)), now):
+                inserted += delta.inserted
+                leaving += delta.removed
+        return Delta(inserted, leaving)
+
+    def due_ms(self) -> int | None:
+        return self.windows.due_ms()
+
+    def advance(self, now: int) -> Delta:
+        return Delta([], [event for delta in self.windows.advance(now) for event in delta.removed])
+
+
+class Table:
+    """Rows by key; without a primary key one row. An updated row keeps its place, and no timer fires."""
+
+    def __init__(self, declaration: TableDeclaration) -> None:
+        if declaration.aggregates:
+            raise NotImplementedError("the twin has no tables that aggregate")
+        self.name = declaration.name
+        self.columns = tuple(declaration.columns)
+        self.keys = declaration.keys
+        self.rows: list[Event] = [] if self.keys else [Event(0, 0, shaped({}, self.columns))]
+        self.seq = 0
+
+    def content(self) -> list[Event]:
+        return list(self.rows)
+
+    def write(self, updates: Updates, rows: Sequence[Row], removed: Sequence[Event], now: int) -> Delta:
+        changed = {event: Event(now, event.seq, shaped(row, self.columns)) for event, row in updates}
+        came = [Event(now, self.seq + place, shaped(row, self.columns)) for place, row in enumerate(rows, 1)]
+        after = [changed.get(event, event) for event in self.rows if event not in removed] + came
+        keys = [key_of([event.row[column] for column in self.keys]) for event in after]
+        if len(set(keys)) < len(keys):
+            raise Refused
+        self.rows, self.seq = after, self.seq + len(came)
+        return Delta([*changed.values(), *came], [*changed, *removed])
+
+    def due_ms(self) -> int | None:
+        return None
+
+    def advance(self, now: int) -> Delta:
+        return Delta([], [])
+
+
+def shaped(row: Row, columns: Sequence[str]) -> Row:
+    """A row of just the declared columns."""
+    return {column: row.get(column) for column in columns}
