@@ -325,7 +325,6 @@ class Intersection:
         return [delta]
 
     def drop(self, events: list[Event]) -> None:
-        """They are in the window no longer."""
         self.held = [event for event in self.held if event not in events]
 
     def due_ms(self) -> int | None:
