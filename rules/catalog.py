@@ -9,7 +9,8 @@ from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
-from rules.reading import LoadedStream, LoadedTable
+from rules.reading import LoadedExpression, LoadedStream, LoadedTable
+from sql.binder.declarations import declare_expression
 from sql.binder.rule import RelationPlan, plan_lookup
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import Problem, SqlError
@@ -34,7 +35,19 @@ def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
                 problems += found if reported else []
             for name, value in file.variables.items():
                 catalog.variables[name] = Variable(name, type_of(value), value)
+            for expression in file.expressions:
+                found = _declare(catalog, expression)
+                problems += found if reported else []
     return catalog, problems
+
+
+def _declare(catalog: Catalog, item: LoadedExpression) -> list[FileProblem]:
+    """Declare an expression; it may call those declared before it."""
+    try:
+        declare_expression(catalog, item.statement, item.statement.text)
+    except SqlError as error:
+        return [item.reading.sql_problem(problem, item.path) for problem in error.problems]
+    return []
 
 
 class Contexts:
@@ -125,7 +138,7 @@ def copy_of(catalog: Catalog) -> Catalog:
     """An independent copy of a catalog: streams and variables of an engine do not change the original."""
     copied = Catalog()
     copied.streams, copied.contexts = dict(catalog.streams), dict(catalog.contexts)
-    copied.relations = dict(catalog.relations)
+    copied.relations, copied.expressions = dict(catalog.relations), dict(catalog.expressions)
     copied.variables = {name: replace(variable) for name, variable in catalog.variables.items()}
     return copied
 

@@ -19,7 +19,15 @@ from rules.read import contexts as read_contexts
 from rules.read import rules as read_rules
 from rules.read import streams as read_streams
 from rules.read import tables as read_tables
-from rules.reading import LoadedContext, LoadedRule, LoadedStream, LoadedTable, LoadedTest, Reading
+from rules.reading import (
+    LoadedContext,
+    LoadedExpression,
+    LoadedRule,
+    LoadedStream,
+    LoadedTable,
+    LoadedTest,
+    Reading,
+)
 from rules.secrets import Secrets
 from rules.source.document import Document, Limits
 from rules.source.yaml_source import Kind, read_file, read_text
@@ -41,6 +49,7 @@ class LoadedFile:
     tests: list[LoadedTest] = field(default_factory=list)
     contexts: list[LoadedContext] = field(default_factory=list)
     tables: list[LoadedTable] = field(default_factory=list)
+    expressions: list[LoadedExpression] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
     problems: list[FileProblem] = field(default_factory=list)
     document: Document | None = field(default=None, repr=False)
@@ -55,8 +64,8 @@ class LoadedFile:
 class Loaded:
     """Files that belong together: names are unique among them.
 
-    `context` holds neighbours of the files asked for: only their streams, tables, contexts and variables
-    count.
+    `context` holds neighbours of the files asked for: only their streams, tables, contexts, expressions
+    and variables count.
     """
 
     files: list[LoadedFile]
@@ -156,7 +165,7 @@ def file_name(path: str | FilePath) -> str:
     return f"{MANAGED}/{path.name}" if path.parent.name == MANAGED else path.name
 
 
-Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable)
+Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable, LoadedExpression)
 
 
 def unite(files: Iterable[LoadedFile]) -> Loaded:
@@ -166,6 +175,7 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
     streams: dict[str, LoadedStream] = {}
     contexts: dict[str, LoadedContext] = {}
     tables: dict[str, LoadedTable] = {}
+    expressions: dict[str, LoadedExpression] = {}
     united = []
     for file in files:
         kept = replace(file, problems=list(file.problems))
@@ -177,6 +187,9 @@ def unite(files: Iterable[LoadedFile]) -> Loaded:
             item for item in file.contexts if _is_first(item.name, item, contexts, "context", kept)
         ]
         kept.tables = [item for item in file.tables if _is_first(item.name, item, tables, "table", kept)]
+        kept.expressions = [
+            item for item in file.expressions if _is_first(item.name, item, expressions, "expression", kept)
+        ]
         kept.tests = [test for test in file.tests if test.nested_in is None or test.nested_in in kept.rules]
         kept.problems = in_order(kept.problems)
         united.append(kept)
@@ -238,6 +251,7 @@ def _read(file: LoadedFile, reading: Reading) -> None:
     file.contexts = read_contexts.read_contexts(reading, data.get("contexts"))
     _add_rules(file, reading, read_rules.read_rules(reading, data.get("rules")))
     file.tests += read_rules.read_tests(reading, data.get("tests"), ("tests",))
+    file.expressions = read_rules.read_expressions(reading, data.get("expressions"))
     file.variables = read_rules.read_variables(reading, data.get("variables"))
 
 

@@ -1,7 +1,7 @@
 """The model of a rule file.
 
     one rule, as eKuiper writes it      id, name, sql, actions, options
-    or several things                   streams, tables, contexts, rules, tests, variables
+    or several things                   streams, tables, contexts, rules, tests, expressions, variables
 
 The models give types, bounds, JSON Schema and descriptions. Sinks stand above this package, so they announce
 the settings of their action with `register_action`; an action that is not registered does not exist.
@@ -87,6 +87,11 @@ class RuleFile(Model):
         default_factory=dict,
         description="tables by name: 'create table …' or 'create window …', alone or with bounds; or with `kind` a "
         "table whose rows a source or a store has",
+    )
+    expressions: dict[str, str] = Field(
+        default_factory=dict,
+        description="expressions that queries call by name: 'x => x.high - x.low', '(a, b) => a + b', or without "
+        "parameters",
     )
     variables: dict[str, Variable] = Field(
         default_factory=dict, description="variables that queries may read, with their first values"

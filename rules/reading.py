@@ -18,7 +18,7 @@ from rules.source.document import Document, Path
 from rules.tables import Table
 from rules.validation import describe
 from sql.errors import Problem, Span
-from sql.syntax import CreateStream
+from sql.syntax import CreateExpression, CreateStream
 
 
 @dataclass(slots=True)
@@ -139,6 +139,17 @@ class LoadedTable:
 
     name: str
     table: Table
+    path: Path
+    name_span: Span
+    reading: Reading = field(repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class LoadedExpression:
+    """A declared expression and its place."""
+
+    name: str
+    statement: CreateExpression
     path: Path
     name_span: Span
     reading: Reading = field(repr=False)

@@ -78,7 +78,8 @@ class SourceTable(Stream):
 
     def plain(self) -> Stream:
         """The same as a stream, whose EXTRA says what is said of the store."""
-        given = {ASKED_AS[name]: value for name in ASKED_AS if (value := getattr(self, name)) is not None}
+        told = {name for name in ASKED if name != "cache"}
+        given = self.model_dump(include=told, by_alias=True, exclude_none=True)
         if self.cache is not None:
             cache = self.cache
             given["lookup"] = {
@@ -87,16 +88,7 @@ class SourceTable(Stream):
                 "cacheMissingKey": cache.misses,
                 "keysMax": cache.keys_max,
             }
-        fields = {name: getattr(self, name) for name in Stream.model_fields}
+        fields = {name: value for name, value in self if name in Stream.model_fields}
         if given:
             fields["extra"] = {**(self.extra if isinstance(self.extra, dict) else {}), **given}
         return Stream.model_construct(**fields)
-
-
-ASKED_AS = {
-    "timeout_ms": "timeoutMs",
-    "unanswered": "unanswered",
-    "waiting_max": "waitingMax",
-    "rows_max": "rowsMax",
-}
-"""Fields, and what EXTRA calls them."""

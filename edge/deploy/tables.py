@@ -131,8 +131,9 @@ def _computed(table: CompiledTable) -> Any:
 
 
 def declare_streams(catalog: Catalog, wanted: Catalog) -> None:
-    """Make the streams and variables of rule files known to the engine."""
+    """Make the streams, expressions and variables of rule files known to the engine."""
     for stream in wanted.streams.values():
         catalog.add(stream)
     for name, variable in wanted.variables.items():
         catalog.variables.setdefault(name, variable)
+    catalog.expressions = dict(wanted.expressions)

@@ -10,12 +10,13 @@ from typing import Any
 from rules import options
 from rules.base import Model, yaml_keys
 from rules.model import ID_PATTERN, NO_EFFECT, Action, Rule, RuleFile, Variable, action_names, action_settings
-from rules.reading import LoadedRule, LoadedTest, Reading, items
+from rules.reading import LoadedExpression, LoadedRule, LoadedTest, Reading, items
 from rules.scenario import Test
 from rules.secrets import Absent
 from rules.source.document import Path
 from rules.validation import describe, sketch, validate
-from sql.errors import Span, did_you_mean
+from sql.errors import Span, SqlError, did_you_mean
+from sql.language import parse_declared
 
 RULE_KEYS = ("sql", "id", "actions", "options", "graph")
 """Keys of a file that is one rule in eKuiper's form."""
@@ -23,7 +24,7 @@ RULE_KEYS = ("sql", "id", "actions", "options", "graph")
 
 def is_rule_file(data: dict[str, Any]) -> bool:
     """True if a file holds several things; otherwise it is one rule."""
-    several = ("rules", "streams", "contexts", "tables")
+    several = ("rules", "streams", "contexts", "tables", "expressions")
     return any(key in data for key in several) or not any(key in data for key in RULE_KEYS)
 
 
@@ -61,6 +62,30 @@ def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
             )
         else:
             found[name] = value
+    return found
+
+
+def read_expressions(reading: Reading, data: Any) -> list[LoadedExpression]:
+    """The expressions: a mapping of names to texts such as `x => x.high - x.low`."""
+    found = []
+    if data is not None and not isinstance(data, dict):
+        reading.report.error(
+            "R103",
+            f"'expressions' must be a mapping of names to expressions, not {describe(data)}",
+            reading.document.value_span(("expressions",)),
+        )
+    for name, text in data.items() if isinstance(data, dict) else ():
+        path: Path = ("expressions", name)
+        if not isinstance(text, str):
+            message = f"the expression '{name}' must be text, not {describe(text)}"
+            reading.report.error("R103", message, reading.document.value_span(path))
+            continue
+        try:
+            statement = parse_declared(str(name), text)
+        except SqlError as error:
+            reading.report.found += [reading.sql_problem(problem, path) for problem in error.problems]
+            continue
+        found.append(LoadedExpression(str(name), statement, path, reading.document.key_span(path), reading))
     return found
 
 

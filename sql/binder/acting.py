@@ -20,6 +20,7 @@ from sql.errors import Problems
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import Acts, Declaration
+from sql.syntax.declared import written_out
 
 Bind = Callable[[Any, Catalog, RuleOptions, str], Plan]
 
@@ -27,6 +28,7 @@ Bind = Callable[[Any, Catalog, RuleOptions, str], Plan]
 def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
     """The plan of a statement; relations that it declares are added to the catalog's streams. Raises
     SqlError."""
+    statement = written_out(statement, catalog.expressions, text)
     plan = BINDERS[type(statement)](statement, catalog, options, text)
     problems = Problems()
     check_ownership(problems, plan, catalog, statement)

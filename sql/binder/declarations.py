@@ -9,12 +9,14 @@ from sql.binder.scope import Scope, SourceScope
 from sql.binder.select import SelectBinder
 from sql.binder.windows.from_clause import bind_windows
 from sql.catalog.streams import Catalog, Stream
-from sql.errors import Problems, Span, did_you_mean
+from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
+from sql.functions import registry as functions
 from sql.plan.bound import Bound, Const
 from sql.plan.logical import SourcePlan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import AggregateColumn, Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
 from sql.record import replace
+from sql.syntax.declared import written_out
 from sql.types import Type, type_named
 
 
@@ -211,3 +213,17 @@ def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> Index
     problems.raise_if_any(text)
     equal = tuple(column.name for column in statement.columns if column.kind == "hash")
     return IndexDeclaration(statement.name, equal, ordered[0].name if ordered else None, statement.unique)
+
+
+def declare_expression(catalog: Catalog, statement: ast.CreateExpression, text: str) -> None:
+    """Declare an expression for all statements behind it. SqlError where its name is that of a function, or where
+    it calls itself."""
+    name = statement.name
+    if functions.lookup(name) is not None or aggregates.lookup(name) is not None:
+        message = f"'{name}' is a function already"
+        raise SqlError([Problem("B551", message, statement.span, "choose another name")], text)
+    body = statement.body.walk()
+    own = next((node for node in body if isinstance(node, ast.Call) and node.name == name), None)
+    if own is not None:
+        raise SqlError([Problem("B310", f"expression '{name}' calls itself", own.span)], text)
+    catalog.expressions[name] = written_out(statement, catalog.expressions, text)

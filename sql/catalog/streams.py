@@ -14,7 +14,7 @@ from sql.aggregates.state import decode, encode
 from sql.catalog.loop import Loop
 from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
 from sql.record import Record, field, replace
-from sql.syntax import ColumnDefinition, ColumnType, CreateStream, CreateVariable, Option
+from sql.syntax import ColumnDefinition, ColumnType, CreateExpression, CreateStream, CreateVariable, Option
 from sql.types import Type, declared_type, type_named, type_of
 
 if TYPE_CHECKING:
@@ -115,6 +115,8 @@ class Catalog:
         self.contexts: dict[str, ContextPlan] = {}
         self.relations: MutableMapping[str, Any] = {}
         """Named windows and tables with their rows (`sql.algebra.table`)."""
+        self.expressions: dict[str, CreateExpression] = {}
+        """What is declared to be called by name."""
         self.asked: dict[str, Any] = {}
         """Tables that are queried event by event (`sql.engine.asking`)."""
         self.requests: list[Request] | None = None
@@ -186,6 +188,7 @@ class Catalog:
         found = Catalog()
         found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
         found.context_variables, found.asked = self.context_variables, self.asked
+        found.expressions = self.expressions
         found.variables = ChainMap(own, self.variables)
         found.relations = ChainMap(relations, self.relations) if relations else self.relations
         found.loop, found.assigned = loop or self.loop, self.assigned

@@ -9,7 +9,7 @@ from sql import syntax as ast
 from sql.algebra.event import Event
 from sql.binder.acting import bind_statement, is_bound
 from sql.binder.contexts import bind_context, context_named, priority_of
-from sql.binder.declarations import bind_index
+from sql.binder.declarations import bind_index, declare_expression
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.scope import Scope, SourceScope
 from sql.catalog.streams import Catalog, Stream
@@ -25,6 +25,7 @@ from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
 from sql.plan.relations import VariableDeclaration
 from sql.record import Record
+from sql.syntax.declared import written_out
 from sql.types import type_named
 
 
@@ -132,6 +133,7 @@ def _deploy(
     engine: Engine, name: str, statement: ast.Statement, now_ms: int, options: RuleOptions, text: str
 ) -> bool:
     """True if something was started under the name."""
+    statement = written_out(statement, engine.catalog.expressions, text)
     at = Deployment(engine, name, now_ms, options, text)
     if is_bound(statement):
         plan = bind_statement(statement, engine.catalog, options, text)
@@ -192,6 +194,13 @@ def _variable(at: Deployment, statement: ast.CreateVariable) -> bool:
     return True
 
 
+def _expression(at: Deployment, statement: ast.CreateExpression) -> bool:
+    if statement.name in at.catalog.expressions:
+        raise refused(at.text, "B551", f"expression '{statement.name}' is declared already", statement.span)
+    declare_expression(at.catalog, statement, at.text)
+    return False
+
+
 def _rows_to_copy(at: Deployment, statement: ast.CreateWindow) -> list[dict[str, Any]]:
     """The rows of another named window that a new one begins with."""
     if not statement.fill or statement.like is None:
@@ -231,6 +240,7 @@ def _update(at: Deployment, statement: ast.UpdateStream) -> bool:
 DEPLOYMENTS: dict[type[ast.Statement], Callable[[Deployment, Any], bool]] = {
     ast.CreateStream: _stream_of,
     ast.CreateVariable: _variable,
+    ast.CreateExpression: _expression,
     ast.CreateContext: _context,
     ast.CreateIndex: _index,
     ast.UpdateStream: _update,

@@ -24,6 +24,6 @@ Codes of the problems found here:
 | P090 | a construct that is known but not supported |
 """
 
-from sql.language.reading import parse, parse_expression
+from sql.language.reading import parse, parse_declared, parse_expression
 
-__all__ = ["parse", "parse_expression"]
+__all__ = ["parse", "parse_declared", "parse_expression"]

@@ -11,6 +11,7 @@ from sql.language.select import SelectParser
 from sql.syntax import (
     ColumnDefinition,
     ColumnType,
+    CreateExpression,
     CreateStream,
     CreateVariable,
     Option,
@@ -18,7 +19,7 @@ from sql.syntax import (
 )
 from sql.types import type_named
 
-NOT_YET = frozenset({"expression", "dataflow", "map", "objectarray", "json", "avro", "xml"})
+NOT_YET = frozenset({"dataflow", "map", "objectarray", "json", "avro", "xml"})
 """The objects of EPL's `create` that this parser only recognises."""
 
 
@@ -41,6 +42,8 @@ class DefinitionParser(SelectParser):
         if word == "context" and not constant:
             self._advance()
             return self._create_context(start)
+        if word == "expression" and not constant:
+            return self._declared_expression(start)
         if word in NOT_YET:
             self._unsupported(f"create {word}", self._curr)
         kind = None if constant else DECLARED.get(word)
@@ -51,6 +54,18 @@ class DefinitionParser(SelectParser):
 
     def _create_context(self, start: Token) -> Statement:
         raise NotImplementedError  # implemented in sql.language.contexts
+
+    def _declared_expression(self, start: Token) -> CreateExpression:
+        """`expression name { body }`, `expression name { (x, y) => body }`, `expression name alias for { body }`."""
+        self._advance()
+        name = self._name("the name of the expression").text
+        if self._match_word("alias") and not self._match_word("for"):
+            self._unexpected("FOR behind ALIAS")
+        self._expect(TokenType.L_BRACE, "'{', the expression, and '}'")
+        parameters = self._lambda_parameters() or ()
+        body = self._expression()
+        self._expect(TokenType.R_BRACE, "'}' behind the expression")
+        return CreateExpression(name, body, parameters, span=self._since(start))
 
     def _create_variable(self, start: Token, constant: bool) -> CreateVariable:
         type_name = self._any_name("a type").text

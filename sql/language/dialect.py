@@ -13,10 +13,10 @@ from sql.language.cursor import span_of
 from sql.language.relations import RelationParser
 from sql.language.tokens import StreamTokenizer
 from sql.record import replace
-from sql.syntax import Annotation, Column, CreateContext, Statement
+from sql.syntax import Annotation, Column, CreateContext, CreateExpression, Statement
+from sql.syntax.declared import written_out
 
 NOT_YET = {
-    "expression": "expression",
     "import": "import",
     "module": "module",
     "uses": "uses",
@@ -72,6 +72,17 @@ class StreamParser(RelationParser):
         known = ", ".join(name.upper() for name in STATEMENTS)
         return self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
 
+    def _with_expressions(self) -> Statement:
+        """`expression name { … }` before a statement, once or several times: known in this statement alone."""
+        known: dict[str, CreateExpression] = {}
+        while self._at_word("expression"):
+            found = self._declared_expression(self._curr)
+            if found.name in known:
+                self._refuse("P009", f"expression '{found.name}' stands twice", found.span)
+            known[found.name] = written_out(found, known, self.sql, is_here=True)
+        statement: Statement = written_out(self._bare_statement(), known, self.sql, is_here=True)
+        return statement
+
     def _in_context(self) -> Statement:
         """`context name` before a statement that runs once per partition of the context."""
         start = self._take()
@@ -117,6 +128,7 @@ STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {
     "context": lambda parser: parser._in_context(),
     "delete": lambda parser: parser._delete(),
     "into": lambda parser: parser._into_table(),
+    "expression": lambda parser: parser._with_expressions(),
 }
 """Statements by their first word."""
 

@@ -13,7 +13,7 @@ from sql.language.cursor import span_of
 from sql.language.dialect import StreamDialect, StreamParser
 from sql.language.lexical import lexical_problems
 from sql.record import replace
-from sql.syntax import Expr, Node, Statement
+from sql.syntax import CreateExpression, Expr, Lambda, Node, Statement
 
 DEPTH_MAX: Final = 200
 """The greatest depth of one statement's tree, so that every walk over it stays within Python's stack."""
@@ -50,6 +50,15 @@ def parse(text: str) -> list[Statement]:
 def parse_expression(text: str) -> Expr:
     """The single expression of `text`. Raises `SqlError`."""
     return _tree(tokens_of(text), text, StreamParser._expression)
+
+
+def parse_declared(name: str, text: str) -> CreateExpression:
+    """What `create expression name { text }` declares. Raises `SqlError`."""
+    body = _tree(tokens_of(text), text, StreamParser._argument)
+    span = Span(0, len(text))
+    if isinstance(body, Lambda):
+        return CreateExpression(name, body.body, body.parameters, span=span, text=text)
+    return CreateExpression(name, body, span=span, text=text)
 
 
 def tokens_of(text: str) -> list[Token]:

@@ -115,6 +115,7 @@ from sql.syntax.sources import Join, LotSource, Source, StreamSource, WindowCall
 from sql.syntax.statements import (
     ColumnDefinition,
     ColumnType,
+    CreateExpression,
     CreateStream,
     CreateVariable,
     OnSet,
@@ -142,6 +143,7 @@ __all__ = [
     "ContextKind",
     "ContextPart",
     "CreateContext",
+    "CreateExpression",
     "CreateIndex",
     "CreateStream",
     "CreateTable",

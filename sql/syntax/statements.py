@@ -59,6 +59,15 @@ class CreateVariable(Statement):
     array: bool = False
 
 
+class CreateExpression(Statement):
+    """`create expression name { x => e }`, or `expression name { … }` before a statement: what may be called by
+    this name. Without parameters it may be written without parentheses."""
+
+    name: str
+    body: Expr
+    parameters: tuple[str, ...] = ()
+
+
 class OnSet(Statement):
     """`on Stream(filter) [as s] set a = e, …`."""
 

@@ -29,6 +29,7 @@ from sql.functions.registry import Context
 from sql.language import parse
 from sql.plan.options import RuleOptions
 from sql.plan.relations import TriggerPlan
+from sql.syntax.declared import written_out
 
 Row = dict[str, Any]
 Forward = Callable[[str, Row], None]
@@ -62,7 +63,7 @@ def ask(
     options = options or RuleOptions()
     if len(statements) != 1:
         raise _refused(text, statements[1], "one question at a time")
-    statement = statements[0]
+    statement = written_out(statements[0], catalog.expressions, text)
     if isinstance(statement, ast.Select) and statement.insert_into is None and statement.into_table is None:
         return _select(statement, catalog, options, text, now_ms)
     if read_only:

@@ -38,7 +38,11 @@ class World:
                 continue
             if isinstance(plan.acts, WindowDeclaration):
                 self.stores[plan.acts.name] = NamedWindow(plan.acts, self.now)
-            kinds = {WindowDeclaration: Listening, ChoicePlan: Choosing, TriggerPlan: Acting}
+            kinds: dict[type, type[Statement]] = {
+                WindowDeclaration: Listening,
+                ChoicePlan: Choosing,
+                TriggerPlan: Acting,
+            }
             self.statements.append(kinds.get(type(plan.acts), Query)(name, plan, self))
         self.statements.sort(key=lambda statement: -statement.plan.priority)
 

@@ -98,15 +98,34 @@ def test_problem_and_place(text: str, code: str, line: int, column: int) -> None
     assert (problem.code, *line_and_column(text, problem.span.start)) == (code, line, column)
 
 
+DECLARED = [
+    ("create expression f {", "P001", 1, 22),
+    ("create expression f { x => y => 2 }", "P001", 1, 30),
+    ("expression f { 1 } expression f { 2 } select f() from E", "P009", 1, 20),
+    ("expression f { x => x } select f() from E", "B310", 1, 32),
+    ("expression f { 1 }", "P001", 1, 19),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "line", "column"), DECLARED, ids=[text for text, *_ in DECLARED])
+def test_declared_expressions(text: str, code: str, line: int, column: int) -> None:
+    test_problem_and_place(text, code, line, column)
+
+
+def test_expressions_that_double_each_other_are_bounded() -> None:
+    doubled = "".join(f"expression f{n} {{ f{n - 1}() + f{n - 1}() }} " for n in range(1, 30))
+    (problem,) = problems("expression f0 { 1 } " + doubled + "select f29() from E")
+    assert problem.code == "P006"
+
+
 NOT_YET = [
-    ("create expression f {x => x}", "create expression", 8),
+    ("create dataflow f", "create dataflow", 8),
     ("select a from (select b from F)", "a subquery in FROM", 15),
 ]
 
 
 @pytest.mark.parametrize(("text", "construct", "column"), NOT_YET, ids=[text for text, *_ in NOT_YET])
 def test_known_but_not_supported(text: str, construct: str, column: int) -> None:
-    text = text.replace("{x => x}", "x")
     (problem,) = problems(text)
     assert (problem.code, problem.message) == ("P090", f"{construct} is not supported yet")
     assert line_and_column(text, problem.span.start) == (1, column)
