@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal, Self
+from urllib.parse import parse_qsl
 
 from pydantic import (
     BeforeValidator,
@@ -30,6 +31,31 @@ from sinks.template import Template, TemplateError
 def reveal(text: Any) -> str:
     """The characters of a setting that may be a secret. Use the result at once and never log it."""
     return text.reveal() if isinstance(text, Secret) else str(text)
+
+
+_IN_QUERY = ("host", "hostaddr", "server")
+"""What the URL of a database may name hosts by, beside its usual place."""
+
+_HIDING = ("service", "dsn", "odbc_connect")
+"""What hides a host in the URL of a database."""
+
+
+def server_addresses(address: str) -> Iterator[str]:
+    """Each server that an address may lead to: those of a list with commas, those in a database URL's query."""
+    scheme, separator, rest = address.partition("://")
+    rest = rest if separator else address
+    servers, _, path = rest.partition("/")
+    user, at, hosts = servers.rpartition("@")
+    named = dict(parse_qsl(path.partition("?")[2], keep_blank_values=True)) if separator else {}
+    given = [host for key in _IN_QUERY if key in named for host in named[key].split(",")]
+    if any(key in named for key in _HIDING):
+        given.append("unnamed.invalid")
+    if not hosts and not given and not scheme.startswith("sqlite"):
+        given.append("localhost")
+    yield from given
+    yield from (
+        f"{scheme}{separator}{user}{at}{host}" if separator else host for host in hosts.split(",") if host
+    )
 
 
 def _check_text(value: Any) -> Any:
@@ -192,7 +218,7 @@ class SinkSettings(Model):
         """The servers of this sink: the path of the setting by its YAML names, and the address, which may be
         a secret."""
         if self.address is not None and (value := dict(self)[self.address]) is not None:
-            yield (self.address,), reveal(value)
+            yield from (((self.address,), each) for each in server_addresses(reveal(value)))
 
     @model_validator(mode="before")
     @classmethod

@@ -151,7 +151,7 @@ class OutgoingConfig(Section):
     """Where rules may send to."""
 
     allow: Names | None = None
-    """Hosts that actions and `httppull` streams may name: `host`, `host:port`, patterns such as
+    """Hosts that actions, `httppull` streams and lookup tables may name: `host`, `host:port`, patterns such as
     `*.plant.example`. null: any. `connections` and the broker of the streams are not asked."""
 
 

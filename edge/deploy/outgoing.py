@@ -8,21 +8,30 @@ itself (`connections`, `mqtt`) are not asked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
+from typing import Any
 from urllib.parse import urlsplit
 
 from edge.deploy.stream_types import stream_type
+from edge.intake.sources.registry import BadSource, own_settings
 from rules.compile import Compiled
 from rules.model import Action
 from rules.problems import FileProblem
 from rules.reading import LoadedRule, LoadedStream
 from rules.source.document import Path
-from sinks.settings import SinkSettings
+from sinks.settings import SinkSettings, server_addresses
+from sql.catalog.stores import STORES
+from sql.catalog.streams import Stream
 from sql.errors import Problem, Span
 
 HINT = "list the host in outgoing.allow of the gateway's configuration, or use a connection that it defines"
 
-PULL = "httppull"
+ASKED = (*STORES, "httppull")
+"""Types of streams and tables that talk to a server of their choice."""
+
+NAMES = ("url", "dburl", "addr")
+"""Keys of EXTRA whose value is an address."""
 
 
 def outgoing_problems(
@@ -34,18 +43,34 @@ def outgoing_problems(
     found = [problem for rule in compiled.rules.values() for problem in _of_rule(rule.rule, allow)]
     for loaded in streams:
         stream = compiled.catalog.streams.get(loaded.name)
-        address = "" if stream is None else str(stream.options.get("DATASOURCE", ""))
-        if (
-            stream is not None
-            and stream_type(stream) == PULL
-            and "://" in address
-            and not is_allowed(address, allow)
-        ):
-            message = (
-                f"the DATASOURCE of stream '{loaded.name}' leads to a host that this gateway may not talk to"
-            )
-            found.append(loaded.reading.problem_at(Problem("E103", message, hint=HINT), loaded.name_span))
+        for option, address in _named(stream) if stream is not None else ():
+            if not is_allowed(address, allow):
+                spans = {given.key.upper(): given.span for given in loaded.statement.options}
+                message = f"the {option} of '{loaded.name}' leads to a host that this gateway may not talk to"
+                found.append(loaded.problem(Problem("E103", message, spans.get(option, Span(0, 1)), HINT)))
     return found
+
+
+def _named(stream: Stream) -> Iterator[tuple[str, str]]:
+    """The addresses that a stream or table names itself, with the option of each; those of the gateway's
+    configuration are not asked."""
+    if stream_type(stream) not in ASKED:
+        return
+    address = str(stream.options.get("DATASOURCE", ""))
+    if "://" in address:
+        yield "DATASOURCE", address
+    with suppress(BadSource):
+        for value in _addresses_in(own_settings(stream)):
+            for part in server_addresses(value):
+                yield "EXTRA", part
+
+
+def _addresses_in(settings: Any) -> Iterator[str]:
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _addresses_in(value)
+        elif isinstance(value, str) and name.lower() in NAMES:
+            yield value
 
 
 def _of_rule(loaded: LoadedRule, allow: Sequence[str]) -> Iterator[FileProblem]:

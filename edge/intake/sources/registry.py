@@ -149,7 +149,7 @@ def settings_of(kind: Kind, stream: Stream, configured: Configured | None = None
 
     Raises `BadSource` with the option that is wrong.
     """
-    extra = _extra(stream)
+    extra = own_settings(stream)
     section: Section = {} if configured is None else configured.section(kind.name, stream)
     known = {name.lower(): name for name in yaml_keys(kind.settings)}
     values = {known.get(name.lower(), name): value for name, value in {**section, **extra}.items()}
@@ -172,7 +172,8 @@ def _reason(item: Any) -> str:
     )
 
 
-def _extra(stream: Stream) -> dict[str, Any]:
+def own_settings(stream: Stream) -> dict[str, Any]:
+    """The settings in a stream's EXTRA. Raises `BadSource`."""
     written = stream.options.get("EXTRA")
     if written is None:
         return {}

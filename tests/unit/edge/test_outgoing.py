@@ -53,6 +53,16 @@ def problems(
             "oAuth: {access: {url: 'http://elsewhere.example'}}, headers: {A: '{{.t}}'}}",
             "url",
         ),
+        (
+            "influx2: {addr: 'http://elsewhere.example:8086', org: o, token: t, bucket: b, measurement: m}",
+            "addr",
+        ),
+        ("kafka: {brokers: 'a.plant.example:9092,elsewhere.example:9092', topic: t}", "brokers"),
+        ("redis: {addr: 'elsewhere.example:6379', key: k}", "addr"),
+        ("redisPub: {address: 'elsewhere.example:6379', channel: c}", "addr"),
+        ("sql: {url: 'postgresql://u@elsewhere.example/db', table: t}", "url"),
+        ("sql: {url: 'postgresql:///db?host=elsewhere.example', table: t}", "url"),
+        ("sql: {url: 'postgresql://a.plant.example,elsewhere.example/db', table: t}", "url"),
     ],
 )
 def test_a_host_that_is_not_listed_is_refused_at_its_place(tmp_path: Path, action: str, key: str) -> None:
@@ -61,6 +71,57 @@ def test_a_host_that_is_not_listed_is_refused_at_its_place(tmp_path: Path, actio
     assert "elsewhere" not in found.partition("\n")[0], "an address may be a secret"
     assert problems(tmp_path, action, ["*.plant.example", "elsewhere.example"]) == []
     assert problems(tmp_path, action, None) == []
+
+
+TABLES = """tables:
+  t: {table}
+rules:
+  one: {{sql: SELECT m.a FROM m LEFT JOIN t ON m.a = t.id, actions: [nop: {{}}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "option"),
+    [
+        ("{kind: lookup, type: http, datasource: 'http://elsewhere.example/{id}'}", "DATASOURCE"),
+        ("{kind: lookup, type: http, datasource: x, extra: {url: 'http://elsewhere.example'}}", "EXTRA"),
+        (
+            "{kind: lookup, type: sql, datasource: x, extra: {url: 'mysql+pymysql://u@elsewhere.example/d'}}",
+            "EXTRA",
+        ),
+        (
+            "{kind: lookup, type: sql, datasource: x, extra: {dburl: 'postgresql://elsewhere.example/d'}}",
+            "EXTRA",
+        ),
+        ("{kind: lookup, type: redis, datasource: '0', extra: {addr: 'elsewhere.example:6379'}}", "EXTRA"),
+        (
+            "{kind: lookup, type: httppull, key: id, datasource: 'http://a.plant.example', "
+            "extra: {interval: 1000, oAuth: {access: {url: 'http://elsewhere.example'}}}}",
+            "EXTRA",
+        ),
+    ],
+)
+def test_a_store_on_a_host_that_is_not_listed_is_refused(tmp_path: Path, table: str, option: str) -> None:
+    def found(allow: list[str] | None) -> list[str]:
+        (tmp_path / "a.yaml").write_text(STREAM + TABLES.format(table=table))
+        problems = RuleFiles(tmp_path, "UTC", Secrets(), allow).read().problems
+        return [line for line in (problem.render() for problem in problems) if "E103" in line]
+
+    (only,) = found(["*.plant.example"])
+    assert "a.yaml:4" in only and f"the {option} of 't' leads to a host" in only
+    assert found(["*.plant.example", "elsewhere.example"]) == [] == found(None)
+
+
+def test_a_database_whose_host_cannot_be_seen_is_refused(tmp_path: Path) -> None:
+    for url in (
+        "mssql+pyodbc:///?odbc_connect=SERVER%3Delsewhere",
+        "postgresql:///db?service=x",
+        "postgresql:///db",
+    ):
+        (found,) = problems(tmp_path, f"sql: {{url: '{url}', table: t}}", ["*.plant.example"])
+        assert "'url' leads to a host that this gateway may not talk to" in found
+    assert problems(tmp_path, "sql: {url: 'postgresql:///db', table: t}", ["localhost"]) == []
+    assert problems(tmp_path, "sql: {url: 'sqlite:///out.db', table: t}", []) == []
 
 
 def test_the_gateways_own_broker_needs_no_entry(tmp_path: Path) -> None:
