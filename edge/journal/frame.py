@@ -24,7 +24,7 @@ _HEADER = struct.Struct("<2sHIII")
 _POSITION = struct.Struct("<Q")
 HEADER_BYTES = _HEADER.size
 
-COMPRESSED_FROM_BYTES = 400
+COMPRESSED_FROM_BYTES = 200
 """Shorter records are written as they are: a single message hardly shrinks."""
 
 ZLIB_BYTES_MAX = 400_000
