@@ -225,8 +225,11 @@ def publish(port: int, load: Load, began_sending: Any) -> None:
 
 
 CASES: dict[str, Callable[[], Result]] = {
-    load.name: partial(point, load, bar)
-    for qos, bars in BARS.items()
-    for load, bar in ((Load(rate, qos), bar) for rate, bar in bars.items())
-} | {f"cpu_out_qos{qos}": partial(way_out, Load(5_000, qos), bar) for qos, bar in BARS_OUT.items()}
+    **{
+        load.name: partial(point, load, bar)
+        for qos, bars in BARS.items()
+        for load, bar in ((Load(rate, qos), bar) for rate, bar in bars.items())
+    },
+    **{f"cpu_out_qos{qos}": partial(way_out, Load(5_000, qos), bar) for qos, bar in BARS_OUT.items()},
+}
 """A case for each rate and quality of service, and for the way out; `gateway_cpu` means all of them."""
