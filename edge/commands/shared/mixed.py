@@ -8,6 +8,7 @@ at,dev,temp                                               CSV with a header
 
 from __future__ import annotations
 
+import base64
 import csv
 import heapq
 import json
@@ -85,7 +86,20 @@ class Mixed:
         for where, line in lines_of(path):
             name, event = line.get("stream"), line.get("event")
             if name in self.streams and isinstance(event, dict):
-                yield recorded.instant_ms(line.get("at"), where), str(name), event
+                yield (
+                    recorded.instant_ms(line.get("at"), where),
+                    str(name),
+                    self._with_bytes(str(name), event),
+                )
+
+    def _with_bytes(self, name: str, event: dict[str, Any]) -> dict[str, Any]:
+        """An event as it was decoded: a recording has bytes as base64."""
+        stream = self.streams[name]
+        columns = {column for column, kind in (stream.columns or {}).items() if kind is Type.BYTES}
+        if str(stream.options.get("FORMAT", "json")).lower() == "binary":
+            columns.add("self")
+        texts = {column: event[column] for column in columns & event.keys() if isinstance(event[column], str)}
+        return event | {column: base64.b64decode(text) for column, text in texts.items()}
 
     def _of_messages(self, path: str) -> Iterator[Arrival]:
         for where, line in lines_of(path):

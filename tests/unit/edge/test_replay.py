@@ -116,3 +116,15 @@ def test_bytes_are_printed_as_a_sink_writes_them(
     rules.write_text(f'{STREAMS}rules:\n  - id: raw\n    sql: "{sql}"\n    actions: [{{nop: {{}}}}]\n')
     path = write(tmp_path / "m.jsonl", [{"at": 1000, "dev": "YWI="}])
     assert replayed(capsys, str(rules), f"m={path}", "--rule", "raw") == [[{"raw": "YWI="}]]
+
+
+def test_bytes_of_a_recording_are_bytes_again(
+    rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = 'CREATE STREAM b () WITH (DATASOURCE="raw", FORMAT="binary")'
+    rule = "{id: r, sql: 'SELECT self, length(self) AS n FROM b', actions: [{nop: {}}]}"
+    rules.write_text(f"streams: ['{stream}']\nrules: [{rule}]\n")
+    path = write(
+        tmp_path / "b.jsonl", [{"at": 1000, "stream": "b", "topic": "raw", "event": {"self": "YWI="}}]
+    )
+    assert replayed(capsys, str(rules), path, "--rule", "r") == [[{"self": "YWI=", "n": 2}]]
