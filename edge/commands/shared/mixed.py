@@ -89,17 +89,20 @@ class Mixed:
                 yield (
                     recorded.instant_ms(line.get("at"), where),
                     str(name),
-                    self._with_bytes(str(name), event),
+                    self._with_bytes(str(name), event, where),
                 )
 
-    def _with_bytes(self, name: str, event: dict[str, Any]) -> dict[str, Any]:
+    def _with_bytes(self, name: str, event: dict[str, Any], where: str) -> dict[str, Any]:
         """An event as it was decoded: a recording has bytes as base64."""
         stream = self.streams[name]
         columns = {column for column, kind in (stream.columns or {}).items() if kind is Type.BYTES}
         if str(stream.options.get("FORMAT", "json")).lower() == "binary":
             columns.add("self")
         texts = {column: event[column] for column in columns & event.keys() if isinstance(event[column], str)}
-        return event | {column: base64.b64decode(text) for column, text in texts.items()}
+        try:
+            return event | {column: base64.b64decode(text) for column, text in texts.items()}
+        except ValueError as error:
+            raise UsageError(f"{where}: columns {', '.join(sorted(texts))} are not base64: {error}") from None
 
     def _of_messages(self, path: str) -> Iterator[Arrival]:
         for where, line in lines_of(path):
