@@ -37,7 +37,7 @@ BY_AGGREGATE: dict[str, Merge] = {
 PERCENTILES = ("median", "percentile_cont", "percentile_disc")
 
 REPLACED_COLUMNS = ("data_template", "data_field")
-"""Settings after which the columns of the SELECT are gone."""
+"""Settings that replace the columns of the SELECT."""
 
 
 def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[ActionProblem]]:

@@ -104,7 +104,7 @@ def _first_of(number: int, zone: tzinfo) -> int:
 
 
 def parse_fleet_window(value: object) -> FleetWindow:
-    """A window from its text or its milliseconds. Raises ValueError with what is expected.
+    """A window from its text or its milliseconds. Raises ValueError with the accepted forms.
 
     >>> parse_fleet_window("1mo"), parse_fleet_window("90s")
     (FleetWindow(length_ms=0, months=1), FleetWindow(length_ms=90000, months=0))

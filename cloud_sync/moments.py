@@ -34,7 +34,7 @@ def squares(kind: str, result: float | None, count: int, total: float) -> tuple[
 
 
 def spread(kind: str, count: int, total: Fraction, squared: Fraction) -> float | None:
-    """The result over all values; NULL where there are too few.
+    """The result over all values; NULL if there are too few.
 
     >>> spread("stddev_pop", 2, Fraction(4), Fraction(10)), spread("var_samp", 1, Fraction(4), Fraction(16))
     (1.0, None)

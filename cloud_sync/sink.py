@@ -41,7 +41,7 @@ INT64 = range(-(2**63), 2**63)
 
 class CloudSink:
     """Append rows to the spool. They become durable with the gateway's next commit, together with the rule's
-    state; the receipt of a message therefore only says that the next commit will hold it."""
+    state; the receipt of a message therefore only means that the next commit will contain it."""
 
     def __init__(self, settings: CloudSettings, context: SinkContext) -> None:
         self._settings = settings
@@ -79,9 +79,9 @@ class CloudSink:
 
 
 def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
-    """The record of one row. `at_ms` stands for both bounds of a row without window columns (an alert).
+    """The record of one row. `at_ms` is both bounds of a row without window columns (an alert).
 
-    Raises ValueError with the column and the reason when the row does not fit the settings.
+    Raises ValueError with the column and the reason if the row does not fit the settings.
     """
     start_ms = _instant(row, settings.window_start, at_ms)
     end_ms = _instant(row, settings.window_end, start_ms)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 SKETCHES = ("theta", "kll", "top_k")
-"""How sketches merge: distinct values, numbers in order, frequent values."""
+"""The merges of sketches: distinct values, numbers in order, frequent values."""
 BYTES_MAX = 128 << 10
 TOP_LG_SIZE = 10
 TOP_ITEMS_MAX = (1 << TOP_LG_SIZE) * 3 // 4
@@ -189,7 +189,7 @@ def read_top(content: bytes) -> Top:
 
 
 def merge_top(contents: Iterable[bytes]) -> bytes:
-    """One sketch of several: counts and errors add up, and the rarest leave where there are too many."""
+    """One sketch of several: counts and errors add up, and the rarest are dropped if there are too many."""
     counts: Counter[str] = Counter()
     total = offset = 0
     for content in contents:

@@ -36,9 +36,9 @@ class UploadSettings:
     """The bounds of a file, and the waiting time after a failure.
 
     A file holds rows of one rule and one date: at most `rows_max` rows and `bytes_max` bytes before
-    compression. It is formed when so many rows wait, when the oldest has waited `wait_ms`, or when the spool
-    is more than half full. `heartbeat_ms`: between two heartbeats (`cloud_sync.heartbeat`); 0 writes none.
-    `sign_key`: signs manifests (`cloud_sync.signing`); empty for none.
+    compression. It is formed when `rows_max` rows wait, when the oldest has waited `wait_ms`, or when the
+    spool is more than half full. `heartbeat_ms`: between two heartbeats (`cloud_sync.heartbeat`); 0 writes
+    none. `sign_key`: signs manifests (`cloud_sync.signing`); empty for none.
     """
 
     rows_max: int = 20_000

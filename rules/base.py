@@ -23,7 +23,7 @@ class Model(BaseModel):
     )
 
     without_effect: ClassVar[Mapping[str, str]] = {}
-    """Keys of eKuiper that may stand here and change nothing, each with the reason; told as a note."""
+    """Keys of eKuiper that are accepted and have no effect, each with the reason, which a note reports."""
 
 
 def yaml_keys(model: type[BaseModel]) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def _actual(emissions: list[Emission]) -> dict[int, _Instant]:
 
 
 def _difference(wanted: _Instant, got: _Instant) -> str:
-    """The differences as lines of `- expected` and `+ actual`; empty when there is none."""
+    """The differences as lines of `- expected` and `+ actual`; empty if there is none."""
     lines: list[str] = []
     for name in ("rows", "removed", "late"):
         lines += _row_lines(name, getattr(wanted, name), getattr(got, name))

@@ -1,7 +1,7 @@
 """The options of a rule: eKuiper's names for eKuiper's concepts, and our own options.
 
-An eKuiper option that has no meaning here is accepted, so that rule files drop in, and answered with a note
-that says why (`INERT`).
+An eKuiper option that has no meaning here is accepted, so that rule files drop in, and gets a note with the
+reason (`INERT`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Secrets: `${env:NAME}` and `${file:path}` in the text of actions.
 
-`${env:NAME:-text}` stands for `text` where the variable is not set.
+`${env:NAME:-text}` means `text` if the variable is not set.
 
 A resolved text is a `Secret`: it prints as stars everywhere (str, repr, format, model dumps, errors); only
 `reveal()` returns its characters. `$${` stands for a plain `${`. Nothing is ever resolved inside SQL.
@@ -62,7 +62,7 @@ class Secret:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
-        """As a field type: accepts a secret, or a text and hides it; dumps as stars."""
+        """The schema as a field type: accepts a secret, or a text and hides it; dumps as stars."""
         return core_schema.no_info_before_validator_function(
             lambda value: cls(value) if isinstance(value, str) else value,
             core_schema.is_instance_schema(cls),

@@ -1,8 +1,7 @@
 """The interface of a sink: three verbs, three failures, and one entry in the registry.
 
-A sink only knows how to hand messages to one outside system. Queueing, batching, retrying, ordering, dead
-letters and counting are written once, in `sinks.delivery`; turning rows into payloads is written once, in
-`sinks.render`.
+A sink only passes messages to one external system. Queueing, batching, retrying, ordering, dead letters and
+counting are written once, in `sinks.delivery`; turning rows into payloads is written once, in `sinks.render`.
 
 To add a sink, add one file to `sinks/builtin` with a settings model, a class with `open`, `send` and `close`,
 and one call of `register_sink`. The name given there is the name in YAML. Client libraries are imported in

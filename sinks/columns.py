@@ -16,7 +16,7 @@ from sql.errors import closest, did_you_mean
 from sql.record import replace
 
 _ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
-"""`{machine}`, which stands for itself here."""
+"""`{machine}`, which is literal text here."""
 
 
 def check_columns(settings: SinkSettings, plan: Plan) -> tuple[SinkSettings, list[ActionProblem]]:

@@ -16,7 +16,7 @@ Settings = TypeVar("Settings", bound=Model)
 
 
 SYNONYMS = {"resourceId": "connectionSelector"}
-"""How eKuiper also names a connection in an action."""
+"""The other name that eKuiper has for a connection in an action."""
 
 
 class ConnectionSettings(Model):
@@ -34,7 +34,7 @@ class BadConnection(ValueError):
 
 
 def connected(settings: Settings, name: str | None, context: SinkContext) -> Settings:
-    """The settings completed by the connection `name`. Raises `Fatal` where it cannot be."""
+    """The settings completed by the connection `name`. Raises `Fatal` if that is impossible."""
     if name is None:
         return settings
     try:
@@ -44,7 +44,7 @@ def connected(settings: Settings, name: str | None, context: SinkContext) -> Set
 
 
 def completed(settings: Settings, name: str, connections: Mapping[str, Mapping[str, Any]]) -> Settings:
-    """The settings with those of a connection where nothing is written. Raises `BadConnection`.
+    """The settings, with those of a connection for the ones not written. Raises `BadConnection`.
 
     eKuiper writes `kind.name`; the kind may be left out here, and a connection may be called either way.
     """

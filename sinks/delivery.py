@@ -39,8 +39,8 @@ RETRY_AFTER_MAX_MS = 3_600_000
 """The longest wait that a destination may request."""
 
 UNEXPECTED_MAX = 3
-"""A message on which the code of a sink fails so many times becomes a dead letter, so that it cannot block
-the rest."""
+"""A message on which the code of a sink fails this number of times becomes a dead letter, so that it cannot
+block the rest."""
 
 
 class Stats(Record):

@@ -167,7 +167,7 @@ class Renderer:
         return {name: value for name, value in row.items() if value is not None}
 
     def _delimited(self, rows: list[Any]) -> tuple[bytes, bytes]:
-        """Column line and data lines. Columns stand in the order of `fields`, else of first appearance."""
+        """Column line and data lines. Columns have the order of `fields`, else of first appearance."""
         names: dict[str, None] = dict.fromkeys(self._settings.fields or ())
         for row in rows:
             if not isinstance(row, dict):

@@ -100,7 +100,7 @@ WITHOUT_EFFECT = {
     "cacheLength": "bufferLength bounds the results that wait",
     "cacheSaveInterval": "with enableCache each result is in the file at once",
 }
-"""Properties whose promise is kept another way."""
+"""Properties without effect, because their purpose is fulfilled in another way, which the text describes."""
 
 CACHE = frozenset(
     [

@@ -14,7 +14,7 @@ from sinks.base import Fatal
 from sinks.settings import WITHOUT_EFFECT, Text, reveal
 
 TLS_WITHOUT_EFFECT = {**WITHOUT_EFFECT, "renegotiationSupport": "no server may renegotiate"}
-"""What changes nothing in a sink whose connection may be encrypted."""
+"""Properties without effect on a sink whose connection may be encrypted."""
 
 _VERSIONS = {"tls1.2": ssl.TLSVersion.TLSv1_2, "tls1.3": ssl.TLSVersion.TLSv1_3}
 

@@ -62,8 +62,8 @@ class Settled:
 
 
 class Batch:
-    """One batch on its way into `version`, which it changes. `run` is unique and names the folders of what is
-    written. Nothing counts before the version is committed."""
+    """One batch, which changes `version`. `run` is unique and names the folders of the written parts. Nothing
+    counts before the version is committed."""
 
     def __init__(
         self, spark: SparkSession, bucket: Storage, tables: Tables, version: Version, run: str

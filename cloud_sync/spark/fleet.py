@@ -2,7 +2,7 @@
 
 A fleet row is the state of one group (rule, level, window, keys): cells that merge by adding whole numbers or
 by taking an extreme, the gateways and the number of records in it. Merging is exact, associative and
-commutative, so a window is the same whatever order its records came in, and however they were cut into runs.
+commutative, so a window is the same for any order of its records, and any division of them into runs.
 `values` are the state's results, made once when a window is written. All rules share one schema and one plan;
 a rule's own columns are a view (`view`).
 """

@@ -1,8 +1,8 @@
 """The heartbeats of spools: read the new ones from the bucket, keep the newest of each spool as a table.
 
-A run reads those that were written since the newest that it knows, so its cost follows what is new. The clock
-of the bucket against that of the gateway, when the file was written, is the gateway's clock offset (and the
-time it took).
+A run reads those that were written since the newest known one, so its cost follows the number of new ones.
+The clock of the bucket against that of the gateway, when the file was written, is the gateway's clock offset
+(and the time it took).
 """
 
 from __future__ import annotations

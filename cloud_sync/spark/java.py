@@ -36,7 +36,7 @@ class JavaMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A usable Java: its home folder (for JAVA_HOME), major version, and where it comes from."""
+    """A usable Java: its home folder (for JAVA_HOME), major version, and its origin."""
 
     home: Path
     version: int

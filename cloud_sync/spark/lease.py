@@ -1,8 +1,8 @@
 """The lease of one OUT: while one run works, a second one is refused, so that neither works in vain.
 
-The lease saves work; that no number is wrong does not depend on it (`tables`: of two runs one cannot commit).
-It is a file that is created if absent and names its holder. A holder that was killed leaves it behind: it is
-taken over when it has expired, or at once if its process is known to be gone (same machine).
+The lease saves work; the correctness of the tables does not depend on it (`tables`: of two runs one cannot
+commit). It is a file that is created if absent and names its holder. A holder that was killed leaves it
+behind: it is taken over when it has expired, or at once if its process is known to be gone (same machine).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cloud_sync.spark.storage import Storage
 
 NAME = "_lease.json"
 LEASE_MS = 15 * 60_000
-"""A lease that was not renewed for so long has no holder any more. It is renewed before each batch."""
+"""A lease that was not renewed for this time is expired. It is renewed before each batch."""
 
 
 class Held(Exception):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LISTED_MAX = 1_000
 """The most rows of a table of the page; the page gives the number of the others."""
 SILENT_MS = 2 * 3_600_000
-"""A gateway whose newest window and heartbeat are so much older than the fleet's is silent: two
+"""A gateway is silent if its newest window and heartbeat are older than the fleet's by this time: two
 heartbeats."""
 
 GATEWAY_COLUMNS = (

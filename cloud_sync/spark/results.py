@@ -17,7 +17,7 @@ VALUE = f"STRUCT<name: STRING, merge: STRING, type: STRING, whole: {EXACT_INT}, 
 
 
 class Result(NamedTuple):
-    """The value of a column, in the field of its type; all of them are None where there is none."""
+    """The value of a column, in the field of its type; all of them are None if there is none."""
 
     whole: Decimal | None = None
     real: float | None = None

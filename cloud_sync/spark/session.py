@@ -41,7 +41,7 @@ RESULT_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     "spark.sql.adaptive.enabled": "true",
 }
-"""Settings that could change a result or, for the last two, what a batch of files costs."""
+"""Settings that could change a result or, for the last two, the cost of a batch of files."""
 
 
 DELTA = "4.4.0"
@@ -91,7 +91,7 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
 
 
 def delta_settings() -> dict[str, str]:
-    """What a new application needs for Delta tables. Raises SparkMissing where this Spark has no Delta."""
+    """The settings of a new application for Delta tables. Raises SparkMissing if this Spark has no Delta."""
     import pyspark
 
     version = ".".join(pyspark.__version__.split(".")[:2])

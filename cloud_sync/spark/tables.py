@@ -53,8 +53,7 @@ class Version:
     `records` and `fleet` are partitioned: a key is a partition's path, `of_rule=…/of_day=…` and
     `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are
     lists of parts. `retained_from`: records of earlier days are not taken in any more. `restated`: ids of
-    rules with windows that were stated anew, `sketched`: of those with sketches.
-    `heartbeats`: the newest of each spool.
+    rules with restated windows, `sketched`: of those with sketches. `heartbeats`: the newest of each spool.
     """
 
     number: int = 0
@@ -145,7 +144,7 @@ class Tables:
         self.storage = storage
 
     def current(self) -> Version:
-        """The newest version; an empty one where there is none."""
+        """The newest version; an empty one if there is none."""
         names = sorted(name for name in self.storage.names(VERSIONS) if name.endswith(".json"))
         content = self.storage.read(f"{VERSIONS}/{names[-1]}") if names else None
         return decode(content) if content else Version()
@@ -189,7 +188,7 @@ class Tables:
 
     def merged(self, parts: list[Part], run: str, table: str, schema: str) -> list[Part]:
         """A list of parts in which few have about the same size: `TIER` of them become one. Each row is
-        written again at most once per tier, so the cost of a run follows what is new."""
+        written again at most once per tier, so the cost of a run follows the number of new rows."""
         tiers: dict[int, list[Part]] = {}
         for part in parts:
             tiers.setdefault(int(math.log(part.rows + 1, TIER)), []).append(part)

@@ -177,8 +177,7 @@ def _pivoted(rows: DataFrame) -> DataFrame:
 
 
 def column_names(found: Sequence[Part]) -> dict[Part, str]:
-    """A column name for each part, keys first: its own, or with merge and type appended
-    where that is ambiguous.
+    """A column name for each part, keys first: its own, or with merge and type appended if that is ambiguous.
 
     >>> column_names([Part("n", "count", "int"), Part("n", "sum", "float"), Part("dev", "key", "text")])
     {Part(name='dev', merge='key', type='text'): 'dev', Part(name='n', merge='count', type='int'): 'n_count_int', \

@@ -1,4 +1,4 @@
-"""The spool: rows on their way to the cloud, kept on disk until the cloud has them.
+"""The spool: rows for the cloud, kept on disk until the cloud has them.
 
 append -> pending (memory) -> commit: ONE transaction of rows and the numbers of the last ones -> durable
                                           -> the uploader plans a file, uploads it, acknowledges -> deleted

@@ -55,7 +55,7 @@ class HighWater:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def read(self) -> Mark | None:
-        """The newest mark; None where none can be read."""
+        """The newest mark; None if none can be read."""
         return _newest(self.path)
 
     def write(self, mark: Mark) -> None:
@@ -83,12 +83,12 @@ class HighWater:
 
 
 def mark_path(spool: Path) -> Path:
-    """Where the mark of a spool lies."""
+    """The path of a spool's mark."""
     return spool.with_name(spool.name + ".mark")
 
 
 def read_mark(spool: Path) -> Mark | None:
-    """The newest mark of a spool; None where none can be read."""
+    """The newest mark of a spool; None if none can be read."""
     return _newest(mark_path(spool))
 
 
@@ -107,7 +107,7 @@ def encode(mark: Mark) -> bytes:
 
 
 def decode(slot: bytes) -> Mark | None:
-    """The mark in a slot; None where there is none, or a damaged one."""
+    """The mark in a slot; None if there is none, or a damaged one."""
     body, check = slot[: _SLOT.size], slot[_SLOT.size : _SLOT.size + _CHECK.size]
     if len(check) < _CHECK.size or _CHECK.unpack(check)[0] != zlib.crc32(body) or not body.startswith(_MAGIC):
         return None

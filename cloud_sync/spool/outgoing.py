@@ -19,7 +19,7 @@ ANY_SEQ = 2**62
 
 
 class Outgoing:
-    """Rows on their way out, and the file whose upload was begun. Thread-safe."""
+    """The rows to upload, and the file whose upload was begun. Thread-safe."""
 
     def __init__(self, store: Store, rows: Rows) -> None:
         self._store = store

@@ -39,7 +39,7 @@ class Pending:
         return len(self._rows)
 
     def mark(self, key: str) -> int:
-        """The number of the last row taken from an origin; 0 when there is none."""
+        """The number of the last row taken from an origin; 0 if there is none."""
         return self._marks.get(key, 0)
 
     def add(self, records: Sequence[Record], now_ms: int, key: str | None, first: int, last: int) -> None:

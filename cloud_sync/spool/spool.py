@@ -66,7 +66,7 @@ class Spool:
     # --- writing --------------------------------------------------------------------------------------------
 
     def mark(self, key: str) -> int:
-        """The number of the last row taken from an origin; 0 when there is none."""
+        """The number of the last row taken from an origin; 0 if there is none."""
         return self._pending.mark(key)
 
     def append(self, records: Sequence[Record], now_ms: int, origin: Origin | None = None) -> None:
@@ -165,8 +165,8 @@ class Spool:
             self._is_disk_full = False
 
     def _make_room(self, group: list[PendingRow]) -> None:
-        """On a full disk: drop the oldest rows. Raises SpoolFull where the settings or the
-        rows do not allow it."""
+        """On a full disk: drop the oldest rows. Raises SpoolFull if the settings or the rows do not allow
+        it."""
         store, before = self._store, self._store.rows
         if self.settings.on_full == "drop_oldest":
             excess = max(ROOM_BYTES, sum(waiting.record.size_bytes for waiting in group))

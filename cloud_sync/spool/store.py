@@ -178,7 +178,7 @@ class Store:
             return self.counters + self._counted
 
     def number(self, query: str, values: tuple[object, ...] = ()) -> int:
-        """The first value of a query; 0 when there is none."""
+        """The first value of a query; 0 if there is none."""
         found = self.db.execute(query, values).fetchone()
         return int(found[0] or 0) if found else 0
 

@@ -36,8 +36,8 @@ class SpoolSettings:
     `bytes_max`: rows waiting, in bytes; at the bound `on_full` decides: `block` refuses new rows (SpoolFull)
     until the uploader has made room, `drop_oldest` deletes the oldest rows, `drop_newest` does not take the
     new ones; both count what they drop. `age_max_ms`: rows older than this are deleted and counted; None
-    keeps them for ever. `group_rows`, `group_wait_ms`: a commit is due when so many rows wait, or the first
-    has waited so long. `reserve_bytes`: size of a file that is deleted when the disk is full, so that
+    keeps them for ever. `group_rows`, `group_wait_ms`: a commit is due when that number of rows wait, or the
+    first has waited that time. `reserve_bytes`: size of a file that is deleted when the disk is full, so that
     acknowledged rows can be deleted.
     """
 
@@ -50,7 +50,7 @@ class SpoolSettings:
 
 
 class Origin(NamedTuple):
-    """Where appended rows come from: a key, and the number of the first of them among all rows of that key.
+    """The origin of appended rows: a key, and the number of the first of them among all rows of that key.
 
     Rows whose number the spool has stored already are ignored, so a replay may append them again.
     """

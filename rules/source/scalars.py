@@ -75,7 +75,7 @@ def offsets(source: str, place: Place, value: str) -> list[int]:
             behind = end
         else:
             result.append(behind)
-            # Never run past the line: a fold's blank stands for the line's end.
+            # Never run past the line: a fold's blank is the line's end.
             behind += source[behind : behind + 1] in (" ", "\t")
     result.append(behind)
     return result

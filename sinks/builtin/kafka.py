@@ -239,7 +239,7 @@ class KafkaSink:
 
 
 def _failure(error: Any, done: int) -> Retry | Reject | Fatal:
-    """The failure that an error of the library stands for."""
+    """The failure that corresponds to an error of the library."""
     if error is None:
         return Retry("the brokers did not acknowledge in time", done=done)
     text = f"Kafka: {error.str()}"

@@ -85,7 +85,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
 
     @property
     def row_fields(self) -> list[str] | None:
-        """`fields` are those of the rows inside `tableDataField`, where there is one."""
+        """`fields` for the row itself; None with `tableDataField`, to whose rows they apply."""
         return self.fields if self.table_data_field is None else None
 
     @property

@@ -36,7 +36,7 @@ DISK_RETRY_MS = 1_000
 """The time after a failed write until the file is tried again."""
 
 _owners: dict[Path, threading.Lock] = {}
-"""The owner of each file: the next version of an action waits until the one before has closed."""
+"""A lock per file: the next version of an action waits until the one before has closed."""
 
 
 class Numbered(Protocol):

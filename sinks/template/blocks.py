@@ -19,7 +19,7 @@ LEAVES = ("break", "continue")
 
 
 class _Leave(Exception):
-    """`{{break}}` or `{{continue}}` on its way to the loop."""
+    """`{{break}}` or `{{continue}}`, raised to leave the block of a loop."""
 
     def __init__(self, word: str) -> None:
         self.goes_on = word == "continue"

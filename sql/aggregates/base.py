@@ -1,4 +1,4 @@
-"""The contract of aggregates: one definition each, whatever strategy runs it.
+"""The contract of aggregates: one definition each, independent of the strategy that runs it.
 
 An `Aggregate` is the definition: names, parameters, types. Its `make(removal)` builds the state machine that
 the planner needs. `Removal` is the order in which values will leave, so that each aggregate can pick the

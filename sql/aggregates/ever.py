@@ -1,6 +1,6 @@
 """firstever, lastever, countever and leaving: results that include events that have left.
 
-minever and maxever stand beside min and max, minbyever and maxbyever beside minby and maxby.
+minever and maxever are defined with min and max, minbyever and maxbyever with minby and maxby.
 """
 
 from __future__ import annotations

@@ -83,12 +83,12 @@ def extreme_left(rest: Any, value: Rare) -> Any:
 
 
 def lowest_with(rest: Any, plain: deque[Any]) -> Any:
-    """min of plain and rare values: NaN stands above every number."""
+    """min of plain and rare values: NaN is above every number."""
     return plain[0] if plain else rest.low.result()
 
 
 def highest_with(rest: Any, plain: deque[Any]) -> Any:
-    """max of plain and rare values: text is never among numbers, and NaN stands above all of them."""
+    """max of plain and rare values: text is never among numbers, and NaN is above all of them."""
     return rest.high.result()
 
 

@@ -24,8 +24,8 @@ def is_row(value: Any) -> bool:
 
 def encode(value: Any) -> Any:
     """The value as plain data. A value that JSON cannot represent becomes `{"$": kind, "of": text}`: NaN,
-    infinities, large integers (as hexadecimal text, which knows no limit of digits), bytes, tuples and
-    objects that have a `$` themselves. A whole row of another shape comes back as a dict.
+    infinities, large integers (as hexadecimal text, which has no limit of digits), bytes, tuples and objects
+    that have a `$` themselves. A whole row of another shape comes back as a dict.
     """
     kind = value.__class__
     if kind is float:

@@ -3,8 +3,8 @@
 | text | instants |
 |---|---|
 | `2026-01-01T00:00:00Z` | the date |
-| `PT10S` | the start and so much |
-| `2026-01-01T00:00:00Z/PT10S` | the date and so much |
+| `PT10S` | the start plus the period |
+| `2026-01-01T00:00:00Z/PT10S` | the date plus the period |
 | `R3/PT10S` | three times, counted from the start; `R/` for ever |
 | `R3/2026-01-01T00:00:00Z/PT10S` | three times, the first of which is the date |
 

@@ -57,7 +57,7 @@ class Stream(Record):
     derived: bool = False
     """True if made by `insert into`: it has the columns of the statements that insert."""
     context: str | None = None
-    """Of a named window or table: the context whose partitions have one each."""
+    """The context of a named window or table, whose partitions have one each."""
 
     @property
     def is_relation(self) -> bool:
@@ -207,7 +207,7 @@ class Catalog:
         return {name: encode(item.value) for name, item in self.variables.items() if not item.constant}
 
     def restore_variables(self, values: dict[str, Any]) -> None:
-        """Put the values of a snapshot back; a variable that is not declared any more is left out."""
+        """Put the values of a snapshot back; a variable that is no longer declared is left out."""
         for name, value in values.items():
             if name in self.variables and not self.variables[name].constant:
                 self.variables[name].value = self.variables[name].arrived = decode(value)
@@ -219,7 +219,7 @@ class Catalog:
         self.assigned.clear()
 
     def type_of(self, column: ColumnType) -> Type:
-        """The type of a declared column: a schema's name stands for an event of it."""
+        """The type of a declared column; the name of a schema is the type of its events."""
         return Type.OBJECT if column.name in self.streams else declared_type(column)
 
     def define_variable(self, statement: CreateVariable, value: Any) -> Variable:

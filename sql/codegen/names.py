@@ -29,7 +29,7 @@ class Names:
         self.reserved = self.reserved.union(locals_)
 
     def bind(self, value: Any, hint: str) -> str:
-        """A global name that stands for `value`; the same one for the same object."""
+        """A global name bound to `value`; the same one for the same object."""
         known = self._known.get(id(value))
         if known is None:
             known = self._free(hint)

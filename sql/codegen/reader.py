@@ -17,7 +17,7 @@ class RowReader:
     """The reads of columns of the row `e` through locals, each loaded once, before its first use.
 
     `slots` has the code of the values that operators keep. With `joined` a row is a tuple of the sources'
-    rows, NULL if a source has none; with `rows` the row of each source stands in a local of its own, NULL for
+    rows, NULL if a source has none; with `rows` the row of each source is in a local of its own, NULL for
     those `nullable`.
     """
 

@@ -1,7 +1,7 @@
 """A timeline as text: one line per event, samples and rows below.
 
 o-----|      arrives and enters, leaves        o....|----|    waits at a gate before it enters
-o----->      still inside at the end           o              never inside; the remark says why
+o----->      still inside at the end           o              never inside; the remark gives the reason
 [====)       the span of a sample
 """
 

@@ -229,7 +229,7 @@ def _distinct(items: Iterable[Any]) -> list[Any]:
     examples=(("array_max(parse_json('[1, null, 3]'))", 3), ("array_max(parse_json('[]'))", None)),
 )
 def array_max(array: Array) -> Any:
-    """The largest number or text, NULLs skipped; NULL if there is none. Others, and both, are an error."""
+    """The largest number or text, NULLs skipped; NULL if there is none. Other types or a mix are errors."""
     largest = None
     for item in map(ordered, array):
         if item is not None and (largest is None or less(largest, item)):
@@ -244,7 +244,7 @@ def array_max(array: Array) -> Any:
     examples=(("array_min(parse_json('[2, null, 1]'))", 1),),
 )
 def array_min(array: Array) -> Any:
-    """The smallest number or text, NULLs skipped; NULL if there is none. Others, and both, are an error."""
+    """The smallest number or text, NULLs skipped; NULL if there is none. Other types or a mix are errors."""
     smallest = None
     for item in map(ordered, array):
         if item is not None and (smallest is None or less(item, smallest)):

@@ -10,7 +10,7 @@ To add a function write it in the file of its category:
         \"\"\"The text with n spaces put before it.\"\"\"
 
 Implementations get plain Python values (None, bool, int, float, str, bytes, list, dict, `datetime` never) of
-the declared parameter types (`checks` ensures it) and return such values. A wrong value raises `DataError`;
+the declared parameter types (`checks` ensures this) and return such values. A wrong value raises `DataError`;
 TypeError, ValueError, OverflowError, ZeroDivisionError count as one.
 """
 

@@ -157,7 +157,7 @@ class SourceParser(CallParser):
         )
 
     def _stream_filter(self) -> Expr | None:
-        """`E(a, b)`: commas stand for AND."""
+        """`E(a, b)`: commas mean AND."""
         if self._match(TokenType.R_PAREN):
             return None
         with self._nested():

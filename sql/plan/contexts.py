@@ -80,7 +80,7 @@ class CrontabPlan(Record):
 
 
 class AfterPlan(Record):
-    """A period after the start of the condition."""
+    """A period that begins when the condition becomes active."""
 
     period: PeriodArgument
 

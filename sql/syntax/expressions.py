@@ -137,7 +137,7 @@ class Call(Expr):
     """A function call. `count(*)` has one `Star` argument. `distinct` is `f(distinct x)`.
 
     `filter` is EPL's `filter:expr` parameter or SQL's `f(x) FILTER(WHERE …)`; `group_by` EPL's `group_by:(…)`
-    (None when absent, () for `group_by:()`).
+    (None if absent, () for `group_by:()`).
     """
 
     beside = Expr.beside | {"name_span"}

@@ -1,6 +1,6 @@
 """The check of an uploaded file: a pure function from bytes to records, or to the reason why there are none.
 
-No upload can stop a run: a file that is not as its manifest says, or holds one line that is no record of the
+No upload can stop a run: a file that differs from its manifest, or holds one line that is no record of the
 contract, goes to quarantine as a whole, and the files beside it count. Every range of the contract is checked
 here, so that nothing behind has to. It needs only the standard library: it runs in Spark's workers.
 """

@@ -1,6 +1,6 @@
 """Dates: `now` is the instant of the result, so that a replay gives the same text.
 
-Layouts are Go's: the reference time Mon Jan 2 15:04:05 MST 2006 written as the result shall look.
+Layouts are Go's: the reference time Mon Jan 2 15:04:05 MST 2006 written in the form of the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arithmetic. `add` and its kin work on whole numbers, their forms ending in f on floats."""
+"""Arithmetic. `add` and similar functions work on whole numbers, their forms ending in f on floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""printf and its kin."""
+"""printf and similar functions."""
 
 from __future__ import annotations
 
