@@ -40,8 +40,9 @@ INT64 = range(-(2**63), 2**63)
 
 
 class CloudSink:
-    """Append rows to the spool. They become durable with the gateway's next commit, together with the rule's
-    state; the receipt of a message therefore only means that the next commit will contain it."""
+    """A sink that appends rows to the spool. They become durable with the gateway's next commit, together
+    with the rule's state; the receipt of a message therefore only means that the next commit will contain
+    it."""
 
     def __init__(self, settings: CloudSettings, context: SinkContext) -> None:
         self._settings = settings

@@ -69,7 +69,7 @@ class Conflict(Exception):
 
 
 class Uploader:
-    """Moves one spool's rows to one target, one file per step. Not thread-safe; the spool is."""
+    """The upload of one spool's rows to one target, one file per step. Not thread-safe; the spool is."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ DEFECT_WAIT_MS = 60_000
 
 
 class UploadWorker:
-    """Runs an uploader in a thread until it is closed."""
+    """A thread that runs an uploader until it is closed."""
 
     def __init__(self, uploader: Uploader, clock: Clock) -> None:
         self._uploader = uploader

@@ -77,7 +77,7 @@ class Message(Record):
 
 
 class Sink(Protocol):
-    """Hands messages to one destination. Called from one worker thread only."""
+    """A channel to one destination. Called from one worker thread only."""
 
     def open(self) -> None:
         """Connect. Called before the first `send` and again after `Fatal`; raises `Retry` or `Fatal`."""

@@ -62,7 +62,7 @@ def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[
 
 
 class Renderer:
-    """Render emissions as messages for one sink. Stateless and thread-safe."""
+    """The renderer of emissions as messages for one sink. Stateless and thread-safe."""
 
     def __init__(self, settings: SinkSettings, rule_id: str = "") -> None:
         self._settings = settings

@@ -42,8 +42,8 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 
 
 class WriterLock:
-    """Keeps a second process from writing to the spool. Released by the operating
-    system when this one dies."""
+    """The lock that keeps a second process from writing to the spool. The operating system releases it if
+    this process dies."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)

@@ -111,8 +111,8 @@ class _OpenFile:
 
 
 class FileSink:
-    """Writes lines; a batch is on the disk whole or not at all, and a torn last line of a
-    crash is ended first."""
+    """A sink that writes lines; a batch is on the disk whole or not at all, and a torn last line of a crash
+    is ended first."""
 
     def __init__(self, settings: FileSettings, context: SinkContext) -> None:
         self._settings = settings

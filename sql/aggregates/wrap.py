@@ -20,7 +20,7 @@ class Place(Record):
 
 
 class Distinct(Accumulator):
-    """Pass distinct values on once: add a value at its first occurrence, remove it with the last."""
+    """A filter of distinct values: it adds a value at its first occurrence and removes it with the last."""
 
     __slots__ = ("counts", "inner")
 
@@ -92,7 +92,7 @@ def distinct(definition: Aggregate, removal: Removal, *constants: Any) -> Accumu
 
 
 class Filtered(Accumulator):
-    """Take (value, condition) and pass the value on if the condition is true."""
+    """A filter of (value, condition): it passes the value on if the condition is true."""
 
     __slots__ = ("inner",)
 
@@ -129,7 +129,7 @@ class Filtered(Accumulator):
 
 
 class NotNull(Filtered):
-    """Pass values on unless NULL, for accumulators that would keep a NULL."""
+    """A filter that passes values on unless NULL, for accumulators that would keep a NULL."""
 
     __slots__ = ()
 

@@ -45,7 +45,7 @@ _SURE = {int: NUMBER, float: NUMBER, str: TEXT, bool: BOOLEAN}
 
 
 class ExpressionWriter:
-    """Writes expressions for one place (`reader`) into one set of global names."""
+    """The writer of expressions for one place (`reader`), with one set of global names."""
 
     def __init__(self, reader: Reader, names: Names, warnings: support.Warnings, context: Any) -> None:
         self.reader = reader
