@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edge.base.errors import UsageError
 from edge.commands.shared import recorded, rule_arguments
 from edge.monitor.client import DEFAULT_ADDRESS, DEFAULT_DATA
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rules.drive import Arrival
     from sql import Catalog
     from sql.catalog.streams import Stream
+    from sql.engine.relations.parameters import Parameters
 
 PROMPT, CONTINUED = "penstock> ", "       -> "
 
@@ -56,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--parameters",
         metavar="JSON",
-        help="with --gateway: values of the parameters, '[5, \"a\"]' for each '?' or '{\"low\": 5}' for ':low'",
+        help="values of the parameters of what is asked of data or a gateway: '[5, \"a\"]' for each '?', or "
+        "'{\"low\": 5}' for ':low'",
     )
     parser.add_argument(
         "--only",
@@ -128,10 +131,26 @@ def _ask_data(arguments: argparse.Namespace) -> int:
 
         return lines(text, streams, arguments.broker, arguments.seconds)
 
-    session = Session(catalog, events if files else None, live, printed, arguments.zone)
+    parameters = _parameters(arguments.parameters)
+    session = Session(catalog, events if files else None, live, printed, arguments.zone, parameters)
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1
     return _converse(session, sys.stdin.isatty())
+
+
+def _parameters(text: str | None) -> Parameters:
+    """The values of --parameters. Raises `UsageError`."""
+    if text is None:
+        return ()
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--parameters is no JSON: {error}") from None
+    if not isinstance(found, list | dict):
+        raise UsageError("--parameters is a JSON list, or an object with names")
+    return found
 
 
 def _converse(session: Prompt, is_terminal: bool) -> int:

@@ -2,6 +2,7 @@
 recorded data or live streams.
 
 CREATE STREAM …, CREATE TABLE …       declare
+CREATE EXPRESSION name { x => … }     declare what queries may call
 SHOW STREAMS | TABLES                 list
 DESCRIBE STREAM | TABLE name          show columns and options
 EXPLAIN SELECT … | STREAM name        show the plan of a query; who could read a stream
@@ -19,10 +20,12 @@ from edge.prompt.declarations import declaration, described
 from rules.catalog import copy_of
 from rules.drive import Arrival, drive
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
+from sql.binder.declarations import declare_expression
 from sql.catalog.streams import Stream
+from sql.engine.relations.parameters import Parameters, with_parameters
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.explain import explain
-from sql.syntax import CreateStream
+from sql.syntax import CreateExpression, CreateStream
 
 QUERY = "query"
 """What the rule of a question is called."""
@@ -48,6 +51,8 @@ class Session:
     live: Callable[[str, Sequence[Stream]], Iterator[str]] | None = None
     printed: Callable[[Emission], str] = str
     zone: str = "UTC"
+    parameters: Parameters = ()
+    """The values of `?` and `:name` in what is asked of the data."""
 
     def run(self, text: str) -> Iterator[str]:
         """The lines that answer one statement. Raises `SqlError` and `Refused`."""
@@ -70,6 +75,9 @@ class Session:
         for statement in parse(text):
             if isinstance(statement, CreateStream):
                 yield f"{statement.kind} {self.catalog.define(statement).name} is declared"
+            elif isinstance(statement, CreateExpression):
+                declare_expression(self.catalog, statement, text)
+                yield f"expression {statement.name} is declared"
             else:
                 yield from self._ask(text)
                 return
@@ -117,8 +125,10 @@ class Session:
         return plan_rule(text, catalog, RuleOptions(zone=self.zone, rule_id=QUERY))
 
     def _ask(self, text: str) -> Iterator[str]:
-        catalog = copy_of(self.catalog)
+        catalog = with_parameters(text, copy_of(self.catalog), self.parameters)
         plan = self._planned(text, catalog)
+        if self.parameters and self.data is None:
+            raise Refused("parameters are for recorded data, and for the tables of a gateway")
         if self.data is not None:
             yield from self._over(self.data(), plan, catalog)
         elif self.live is not None:

@@ -36,6 +36,22 @@ def told(session: Session, *texts: str) -> list[str]:
     return lines
 
 
+def test_questions_take_parameters_and_call_declared_expressions(session: Session) -> None:
+    told(session, "CREATE STREAM m (dev STRING, v FLOAT) WITH ()")
+    session.printed = lambda emission: json.dumps(emission.inserted)
+    session.parameters = ["a", 2]
+    assert told(session, "SELECT v FROM m WHERE dev = ? AND v > ?") == ['[{"v": 5}]']
+    (refused,) = told(session, "SELECT v FROM m WHERE v > ?")
+    assert "B560 the question has 1 question marks, and 2 values were given" in refused
+    session.parameters = {"low": 4}
+    declared, line = told(
+        session,
+        "CREATE EXPRESSION above { (x, least) => x.v > least }",
+        "SELECT dev FROM m WHERE above(m, :low)",
+    )
+    assert (declared, line) == ("expression above is declared", '[{"dev": "a"}]')
+
+
 def test_streams_are_declared_listed_described_and_dropped(session: Session) -> None:
     assert told(
         session, DDL, "show streams", "DESCRIBE STREAM m;", "SHOW TABLES", "DROP STREAM m", "SHOW STREAMS"
