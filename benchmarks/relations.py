@@ -7,7 +7,11 @@ from functools import partial
 
 from benchmarks.measure import STREAM, Bench, Result, in_turns
 from benchmarks.payloads import START_MS, Decoding, payloads
-from sql import run_script
+from sql import RuleOptions, parse, plan_rule, run_script
+from sql.binder.rule import plan_lookup
+from sql.engine.asking.answers import answer
+from sql.plan.asks import Policy
+from sql.syntax import CreateStream
 
 ROWS = 100_000
 FEW = 1_000
@@ -109,4 +113,57 @@ def measured(name: str) -> Result:
     )
 
 
-CASES: dict[str, Callable[[], Result]] = {name: partial(measured, name) for name in CASES_OF}
+LOOKUP = 'CREATE TABLE device () WITH (DATASOURCE="device", TYPE="sql", KIND="lookup")'
+LOOKUP_BAR = 10.0
+"""Cost of an event in costs of decoding it."""
+
+
+class LookupBench(Bench):
+    """A rule that joins each event with a table that a store is asked for, whose answers are all in the cache."""
+
+    def __init__(self) -> None:
+        super().__init__([], payloads(EVENTS, FEW, shuffled=True))
+        self.decoding = Decoding(None)
+        catalog = self.engine.catalog
+        catalog.requests = []
+        (statement,) = parse(LOOKUP)
+        assert isinstance(statement, CreateStream)
+        catalog.define(statement)
+        self.engine.deploy("table", plan_lookup(statement, LOOKUP, catalog, RuleOptions()).plan, START_MS)
+        day_ms = 86_400_000
+        catalog.asked["device"].change(Policy(day_ms, True, 10 * FEW, day_ms, 2 * EVENTS, "miss"))
+        text = "SELECT m.dev AS dev, device.site AS site FROM m LEFT JOIN device ON m.dev = device.id"
+        self.engine.deploy("measured", plan_rule(text, catalog), START_MS)
+
+    def answer_all(self) -> None:
+        """The store answers what it has been asked for."""
+        requests = self.engine.catalog.requests
+        assert requests
+        for request in tuple(requests):
+            answer(self.engine, request, [{"id": request.key[0], "site": "north"}], self.now_ms)
+        requests.clear()
+
+
+def lookup_cached() -> Result:
+    """An event whose row of an asked table is in the cache."""
+    bench = LookupBench()
+    bench.run()
+    bench.answer_all()
+    rows = bench.engine.counters("measured")["rows_out"]
+    assert rows == bench.events
+    decoding, whole = in_turns((bench.decode, bench.run), 5)
+    assert not bench.engine.catalog.requests
+    return Result(
+        "lookup_cached",
+        whole / decoding,
+        events_per_s=bench.events / whole,
+        cost_ns=whole / bench.events * 1e9,
+        base_ns=decoding / bench.events * 1e9,
+        bar=LOOKUP_BAR,
+    )
+
+
+CASES: dict[str, Callable[[], Result]] = {
+    **{name: partial(measured, name) for name in CASES_OF},
+    "lookup_cached": lookup_cached,
+}
