@@ -161,7 +161,8 @@ def check_sources(
                 "B534",
                 f"lookup table '{stream.name}' has no events: it is asked for rows",
                 source.span,
-                f"read a stream, and join the table: FROM … LEFT JOIN {stream.name} ON …",
+                f"join it in a rule over a stream: FROM … LEFT JOIN {stream.name} ON …; what else needs the rows reads "
+                "the stream that this rule inserts into",
             )
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
             problems.error(

@@ -304,7 +304,8 @@ class SelectBinder:
                 "B208", "IN, ANY and ALL compare with one column", node.span, "select one column"
             )
         whole = plan.aggregates and not inner.scope.correlated and plan.row_kind == "aggregate"
-        if plan.sources and not (whole or all(source.keeps for source in plan.sources)):
+        is_asked = any(stream.kind == "asked" for stream in inner.sources.streams)
+        if plan.sources and not (whole or is_asked or all(source.keeps for source in plan.sources)):
             self.problems.error(
                 "B209", "a subquery needs a window to read from", node.span, "for example E#lastevent"
             )

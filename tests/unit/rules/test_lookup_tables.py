@@ -99,3 +99,27 @@ def test_a_name_stands_for_one_stream_or_table() -> None:
     assert "f.yaml:4:3: R106 the stream 't' is already defined in line 2" in render_all(
         load_text(text, "f.yaml").problems
     )
+
+
+ASKED = """
+streams:
+  reading: {datasource: reading, columns: {dev: string}}
+tables:
+  site: {kind: lookup, type: http, datasource: "http://h/{id}"}
+contexts:
+  per_dev: partition by dev from placed terminated by placed(city is null)
+rules:
+  place:
+    sql: INSERT INTO placed SELECT dev, site.city AS city FROM reading LEFT JOIN site ON reading.dev = site.id
+  of_rows: {context: per_dev, sql: "select dev, city, count(*) as n from placed", actions: [{log: {}}]}
+  sub: {sql: "select (select s.city from site as s where s.id = r.dev) as c from reading as r", actions: [{log: {}}]}
+  own: {context: per_dev, sql: "select site.city as c from placed left join site on placed.dev = site.id",
+        actions: [{log: {}}]}
+"""
+
+
+def test_where_a_table_cannot_be_asked_another_rule_asks() -> None:
+    compiled = compile_rules(unite([load_text(ASKED, "f.yaml")]))
+    found = [f"{problem.line}:{problem.column} {problem.code}" for problem in compiled.problems]
+    assert found == ["12:42 B534", "13:77 B534"], render_all(compiled.problems)
+    assert sorted(compiled.rules) == ["of_rows", "place"]
