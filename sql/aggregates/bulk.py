@@ -16,6 +16,9 @@ Numbers = list[Any]
 EXACT_MAX = 2**53
 """Whole numbers up to here are floats without rounding."""
 
+SQUARE_MAX = EXACT_MAX**2
+"""Sums up to here are divided without an overflow."""
+
 
 def expansion(values: Numbers) -> tuple[float, ...] | None:
     """Floats whose exact sum is that of `values`: the rounded sum, then the remainder of each rounding.
@@ -61,7 +64,7 @@ def total(values: Numbers) -> int | float | None:
 def mean(values: Numbers) -> float | None:
     """The exact sum divided by the count; None for a case that needs the accumulator, or for no values."""
     found = total(values)
-    return None if found is None or abs(found) > EXACT_MAX**2 else float(found) / len(values)
+    return None if found is None or abs(found) > SQUARE_MAX else float(found) / len(values)
 
 
 def has_nan(values: Numbers) -> bool:

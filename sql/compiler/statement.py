@@ -249,7 +249,8 @@ class StatementText:
             keys = "tuple(g.key for g in changed)"
             source.line("q.remember(changed)")
         elif kind == "group_event":
-            source.line("changed = {x.group: x for x in (*entered, *gone)}")
+            # In the order of their first event; the newest that has come stands for a group.
+            source.line("changed = {x.group: x for x in (*entered, *gone, *entered)}")
             keys = "tuple(g.key for g in changed)"
             source.line("q.remember(changed)")
         empty = "not inserted and not removed" if self.plan.where is None else "False"

@@ -17,6 +17,8 @@ from sql.algebra.gate.batch import Decision, Trigger
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Queue
+from sql.codegen.loop import LoopWriter
+from sql.codegen.source import SourceWriter
 
 NONE: list[Any] = []
 
@@ -98,14 +100,25 @@ class WhileTrue(Queue):
     has_timers = True  # a variable that changes expels events
     needs_event = True
     is_queue = False
-    write_load = Policy.write_load
-    write_prepare = Policy.write_prepare
     write_enter = Policy.write_enter
 
     def __init__(self, predicate: Predicate) -> None:
         super().__init__()
         self.predicate = predicate
         self._seen = Builtins(0, 0, None, None)
+
+    def write_load(self, source: SourceWriter, place: str) -> None:
+        if self.predicate.arguments:
+            Policy.write_load(self, source, place)
+        else:
+            source.line(f"window, expel = {place}.events, {place}.expel")
+
+    def write_prepare(self, loop: LoopWriter) -> None:
+        if self.predicate.arguments:
+            Policy.write_prepare(self, loop)
+        else:
+            loop.line("window.append(x)")
+            loop.line("left = expel()")
 
     def insert(self, event: Event, now: int) -> list[Event]:
         if self.predicate.arguments:

@@ -32,19 +32,26 @@ class CountInTurn(Window):
     def write_first(self, loop: Loop) -> None:
         loop.line("count = p.count")
         loop.hoisted.add("count")
+        if not loop.is_timed:
+            with loop.block("if not count:"):
+                loop.line("p.first_ms = at")
 
     def write_end(self, loop: Loop) -> None:
         loop.line("p.count = count")
 
     def write_after(self, loop: Loop) -> None:
         count = loop.own("count")
+        is_instant = count == "count" and not loop.is_timed  # all events of the loop are of one
         loop.line(f"{count} += 1")
-        with loop.block(f"if {count} == 1:"):
-            loop.line("p.first_ms = at")
+        if not is_instant:
+            with loop.block(f"if {count} == 1:"):
+                loop.line("p.first_ms = at")
         with loop.block(f"if {count} == {self.plan.size}:"):
             loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
-            if count != "p.count":
+            if count == "count":
                 loop.line("count = 0")
+            if is_instant:
+                loop.line("p.first_ms = at")
 
     def full(self, core: Core, p: Any, at_ms: int) -> None:
         """The last event of a window has come."""
