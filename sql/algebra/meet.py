@@ -210,7 +210,7 @@ class Join(Policy):
         return self._release(evicted) if evicted else evicted
 
     @property
-    def needs_event(self) -> bool:  # type: ignore[override]
+    def needs_event(self) -> bool:
         return not self._is_written
 
     @property
@@ -242,7 +242,8 @@ class Join(Policy):
             super().write_prepare(loop)
             return
         for member in self.members:
-            member.write_prepare(loop)  # type: ignore[union-attr]
+            assert isinstance(member, Policy)
+            member.write_prepare(loop)
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
         if not self._is_written:
@@ -257,7 +258,8 @@ class Join(Policy):
 
         source.line(f"holders[x] = {len(self.members)}")
         for member in self.members:
-            member.write_enter(source, release)  # type: ignore[union-attr]
+            assert isinstance(member, Policy)
+            member.write_enter(source, release)
 
     def discard(self, event: Event) -> bool:
         for member in self.members:

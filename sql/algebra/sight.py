@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Reversible, Sequence
 from itertools import dropwhile, islice
+from typing import Protocol
 
 from sql.algebra.event import Event
 
@@ -46,10 +47,14 @@ class Nothing(Sight):
         return iter(())
 
 
+class Walked(Collection[Event], Reversible[Event], Protocol):
+    """What can be walked from both ends."""
+
+
 class ByArrival(Sight):
     """A content in order of arrival that can be walked from both ends. Cost: the places walked."""
 
-    def __init__(self, content: Collection[Event]) -> None:
+    def __init__(self, content: Walked) -> None:
         self.content = content
 
     def back(self, place: int, event: Event) -> Event | None:
@@ -65,7 +70,7 @@ class ByArrival(Sight):
         return len(self.content)
 
     def __iter__(self) -> Iterator[Event]:
-        return reversed(self.content)  # type: ignore[call-overload, no-any-return]
+        return reversed(self.content)
 
 
 class ByList(Sight):

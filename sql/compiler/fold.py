@@ -8,7 +8,7 @@ leave     the event `y` no longer counts in `h`, its group
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sql.aggregates.base import Removal
@@ -41,7 +41,7 @@ class Fold:
 
     # --- the class of groups --------------------------------------------------------------------------------
 
-    def write_group_class(self, source: SourceWriter, bind: object) -> None:
+    def write_group_class(self, source: SourceWriter, bind: Callable[[object, str], str]) -> None:
         """One group: its key, the number of its events, what is kept for its aggregates."""
         slots = self.kept.slots
         first = ("first",) if self.keeps_first else ()
@@ -54,7 +54,7 @@ class Fold:
                 if first:
                     source.line("self.first = first")
                 for slot in slots:
-                    begins = "0" if slot.make is int else f"{bind(slot.make, f'new_{slot.name}')}()"  # type: ignore[operator]
+                    begins = "0" if slot.make is int else f"{bind(slot.make, f'new_{slot.name}')}()"
                     source.line(f"self.{slot.name} = {begins}")
         source.line("")
 

@@ -88,7 +88,7 @@ class SharedGroups:
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """A window has closed; each rule makes its own rows of it."""
-        self._publish(Closing(start_ms, end_ms, list(sample)))  # type: ignore[arg-type]
+        self._publish(Closing(start_ms, end_ms, list(sample)))
         return ()
 
     def failed(self, row: Any, error: BaseException, at_ms: int) -> None:

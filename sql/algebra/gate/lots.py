@@ -233,7 +233,10 @@ class LatestOf(Policy):
         self.line = line
         self.latest = latest
         self.has_timers = line.has_timers
-        self.needs_event = line.needs_event
+
+    @property
+    def needs_event(self) -> bool:
+        return self.line.needs_event
 
     def insert(self, event: Event, now: int) -> list[Event]:
         left = [*self.latest.show(event)]

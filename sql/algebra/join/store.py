@@ -109,7 +109,8 @@ class _SeenIndex:
     def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
         """The rows of a key without NULL."""
         if self.seen.unseen(self.seen.window.name) is None:
-            return self.index.get(key, default)  # type: ignore[no-any-return]
+            found: Iterable[Event] = self.index.get(key, default)
+            return found
         return self.find(key)
 
     def find(self, key: Any, span: Any = None) -> Iterable[Event]:

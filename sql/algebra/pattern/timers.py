@@ -75,7 +75,7 @@ class Timers:
         while self.heap and self.heap[0][2].due is None:
             heappop(self.heap)
             self.ended -= 1
-        best = (*self.heap[0][:2], None) if self.heap else None
+        best: tuple[int, int, deque[Timed] | None] | None = (*self.heap[0][:2], None) if self.heap else None
         for queue in self.queues.values():
             while queue and queue[0].due is None:
                 queue.popleft()
@@ -84,7 +84,7 @@ class Timers:
                 due, number = queue[0].due, queue[0].number
                 assert due is not None
                 if best is None or (due, number) < best[:2]:
-                    best = (due, number, queue)  # type: ignore[assignment]
+                    best = (due, number, queue)
         return best
 
     def deadline(self) -> int | None:

@@ -35,14 +35,16 @@ class Policy(Operator):
     ranked = False
     """True if `content` is in rank order (sort, rank, time_order) instead of order of arrival."""
 
-    needs_event = True
-    """True if the event must exist before it is known whether it enters."""
-
     is_queue = False
     """True if `window` in the text is a queue in order of arrival."""
 
     expels_arrivals = False
     """True if `insert` may give back the event that arrives; then it alone."""
+
+    @property
+    def needs_event(self) -> bool:
+        """True if the event must exist before it is known whether it enters."""
+        return True
 
     def admits(self, event: Event, now: int) -> bool:
         """True if the event may enter at all (first-type windows refuse). Raises what `insert` would raise of

@@ -112,7 +112,7 @@ class Queue(Policy):
         self.events = self.queue(find(seq) for seq in state)
 
     @property
-    def needs_event(self) -> bool:  # type: ignore[override]
+    def needs_event(self) -> bool:
         return self.refuses and type(self).write_prepare is Queue.write_prepare
 
     @property

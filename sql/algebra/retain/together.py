@@ -40,7 +40,7 @@ class Together(Queue):
         self._share()
 
     @property
-    def needs_event(self) -> bool:  # type: ignore[override]
+    def needs_event(self) -> bool:
         return any(member.needs_event for member in self.members)
 
     def admits(self, event: Event, now: int) -> bool:

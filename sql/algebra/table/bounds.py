@@ -9,6 +9,9 @@ from sql.algebra.event import Event
 from sql.errors import DataError
 from sql.plan.relations import Bounds
 
+Stored = tuple[int, int, int, list[tuple[int, int]]]
+"""What was refused, has expired and was dropped; by the number of a row the instant of its last write."""
+
 
 class Bounded:
     """The rows of one relation in the order of their last write, as far as its bounds ask for it.
@@ -39,15 +42,7 @@ class Bounded:
     def change(self, bounds: Bounds, rows: Iterable[Event]) -> None:
         """Other bounds from now on; rows of which the last write is not known count from their arrival."""
         self.bounds = bounds
-        self.restore(
-            [
-                self.refused,
-                self.expired,
-                self.dropped,
-                [[row.seq, at_ms] for row, at_ms in self.written.items()],
-            ],
-            rows,
-        )
+        self.restore(self.snapshot(), rows)
 
     def left(self, row: Event) -> None:
         """A row is gone."""
@@ -91,21 +86,17 @@ class Bounded:
         """What has happened because of the bounds."""
         return {"refused": self.refused, "expired": self.expired, "dropped": self.dropped}
 
-    def snapshot(self) -> list[object]:
+    def snapshot(self) -> Stored:
         """Counts, and the numbers of the rows with the time of their last write."""
-        return [
-            self.refused,
-            self.expired,
-            self.dropped,
-            [[row.seq, at_ms] for row, at_ms in self.written.items()],
-        ]
+        written = [(row.seq, at_ms) for row, at_ms in self.written.items()]
+        return self.refused, self.expired, self.dropped, written
 
-    def restore(self, state: list[object], rows: Iterable[Event]) -> None:
+    def restore(self, state: Stored, rows: Iterable[Event]) -> None:
         """Put a snapshot back; rows that it does not know, for the bounds were others,
         count from their arrival."""
-        self.refused, self.expired, self.dropped, written = state  # type: ignore[assignment]
+        self.refused, self.expired, self.dropped, written = state
         by_number = {row.seq: row for row in rows}
-        known = [(seq, at_ms) for seq, at_ms in written if seq in by_number]  # type: ignore[attr-defined]
+        known = [(seq, at_ms) for seq, at_ms in written if seq in by_number]
         self.written.clear()
         if self.is_kept:
             times = {by_number[seq]: at_ms for seq, at_ms in known}

@@ -70,7 +70,8 @@ class Search:
             return within(store.index(self.columns, self.bounds.column), self.bounds)
         if self.values:
             index = store.index(self.columns, None)
-            return index.single if self.is_single else index.get  # type: ignore[no-any-return]
+            find: Callable[..., Iterable[Event]] = index.single if self.is_single else index.get
+            return find
         return lambda: tuple(store.content())
 
     @contextmanager
@@ -120,7 +121,8 @@ def within(index: Any, bounds: Bounds) -> Callable[[Any, Any, Any], Iterable[Eve
             return ()
         if bounds.turned and order_key(low) > order_key(high):
             low, high = high, low
-        return find(key, Span(low, high, bounds.low_inside, bounds.high_inside))  # type: ignore[no-any-return]
+        rows: Iterable[Event] = find(key, Span(low, high, bounds.low_inside, bounds.high_inside))
+        return rows
 
     return found
 

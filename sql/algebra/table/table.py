@@ -89,7 +89,8 @@ class Table:
             return None
         if row.stale:
             row.refresh()
-        return row.row  # type: ignore[no-any-return]
+        found: Row = row.row
+        return found
 
     def keys(self) -> list[Any]:
         """The keys: values of one column, or lists of several."""

@@ -238,11 +238,11 @@ class ContextHost(Hosted):
 
     def feed_body(self, body: Body, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Pass changes of relations to one instance; the emissions."""
-        out = body.instance.feed(changes, now_ms)
+        out: list[Emission] = body.instance.feed(changes, now_ms)
         if out:
             self._count(body, out)
         self.schedule(body)
-        return out  # type: ignore[no-any-return]
+        return out
 
     def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
         if self.lane is not None and self.lane.takes_first(partition, stream, event):

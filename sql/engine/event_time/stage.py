@@ -190,9 +190,10 @@ class Stage:
     def _release(self, now_ms: int) -> list[Emission]:
         """Move the watermark and hand over what it has passed."""
         marks = [mark for stream, mark in self.highest.items() if not self._is_idle(stream, now_ms)]
-        if not marks or None in marks:
+        known = [mark for mark in marks if mark is not None]
+        if not known or len(known) < len(marks):
             return []
-        mark = min(marks) - self.options.late_tolerance_ms  # type: ignore[type-var, operator]
+        mark = min(known) - self.options.late_tolerance_ms
         if self.watermark is None or mark > self.watermark:
             self.watermark = mark
         return self._hand_over(self.watermark)

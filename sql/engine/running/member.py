@@ -8,6 +8,7 @@ What that finds when a window closes lies in the rule's inbox until the rule's o
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
     from sql.engine.running.sampled import SampledQuery
 
-Pairs = list[tuple[Any, list[Any]]]
+Pairs = list[tuple[Any, Sequence[Any]]]
 """Each group's first entry and the values of aggregates."""
 
 
