@@ -307,6 +307,10 @@ CODES: dict[str, Code] = {
     "B819": Code("a context that is still used", "remove the rules that use it before"),
     "B820": Code("two contexts for one rule", "name it beside the SQL or in it, not both"),
     "B821": Code("a relation of a context outside it", "write CONTEXT and its name before the statement"),
+    "B822": Code(
+        "a window that cannot run in the partitions of a context",
+        "an output limit (OUTPUT LAST EVERY 10 SEC), or a window in FROM",
+    ),
     "B824": Code(
         "an annotation of a pattern that has no effect there", "insert the matches into a stream first"
     ),

@@ -12,7 +12,7 @@ from sql.binder.contexts import bind_context
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, Span, SqlError
 from sql.language import parse
-from sql.plan.contexts import ContextPlan
+from sql.plan.contexts import ContextPlan, EventPointPlan, KeyedPlan
 from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax import CreateContext
@@ -52,6 +52,8 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
                 [Problem("P020", "a context is one declaration", Span(len(prefix), len(text)))], text
             )
         plan = bind_context(statements[0], catalog, RuleOptions(zone=context.timezone or zone), text)
+        if context.idle is not None:
+            _check_idle(plan, Span(len(prefix), len(text)))
     except SqlError as error:
         raise SqlError([_moved(problem, len(prefix)) for problem in error.problems], context.sql) from None
     return replace(
@@ -60,6 +62,17 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
         oldest_first=context.when_full == "oldest",
         idle_ms=context.idle,
     )
+
+
+def _check_idle(plan: ContextPlan, span: Span) -> None:
+    """Raise SqlError where partitions cannot end by their key's silence."""
+    ends = [level.kind.end for level in plan.levels if isinstance(level.kind, KeyedPlan)]
+    if not ends:
+        message = f"idle ends partitions by key, and context '{plan.name}' has none"
+        raise SqlError([Problem("B816", message, span, "leave idle out, or write partition by")])
+    if any(end is not None and not isinstance(end, EventPointPlan) for end in ends):
+        message = "idle stands beside an end by an event, not by time or by a pattern"
+        raise SqlError([Problem("B816", message, span, "leave one of the two out")])
 
 
 def warnings_of(plan: ContextPlan) -> list[Problem]:

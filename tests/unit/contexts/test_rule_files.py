@@ -45,6 +45,13 @@ def test_the_examples_pass_their_tests() -> None:
             "CONTEXT",
         ),
         ("contexts: {c: {sql: start m, maxPartitions: 0}}\n" + rule("SELECT v FROM m"), "R104", "0"),
+        ("contexts: {c: {sql: start m, idle: 1h}}\n" + rule("SELECT v FROM m"), "B816", "start m"),
+        (
+            "contexts: {c: {sql: partition by dev from m terminated after 5 sec, idle: 1h}}\n"
+            + rule("SELECT v FROM m"),
+            "B816",
+            "partition by",
+        ),
     ],
 )
 def test_a_problem_stands_at_its_place(text: str, code: str, shown: str) -> None:
