@@ -102,7 +102,7 @@ class Stream(Model):
     )
 
     def plain(self) -> Stream:
-        """As a stream without what only tables say."""
+        """The declaration as a stream, without the settings of tables."""
         return self
 
 

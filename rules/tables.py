@@ -30,7 +30,7 @@ class Table(Model):
 
 
 class Cache(Model):
-    """Answers of a store that serve later events."""
+    """The cache of a store's answers, which serve later events."""
 
     ttl: DurationMs = Field(600_000, ge=1, description="how long an answer serves")
     misses: bool = Field(False, description="keep answers without rows too")
@@ -38,11 +38,11 @@ class Cache(Model):
 
 
 ASKED = ("cache", "timeout_ms", "unanswered", "waiting_max", "rows_max")
-"""What is said of stores that are asked."""
+"""The settings of tables whose store is queried event by event."""
 
 
 class SourceTable(Stream):
-    """A table whose rows are outside: a source fills it, or a store is asked event by event."""
+    """A table with external rows: a source fills it, or a store is queried event by event."""
 
     kind: Literal["scan", "lookup"] | None = Field(
         None,
@@ -77,7 +77,7 @@ class SourceTable(Stream):
         return value
 
     def plain(self) -> Stream:
-        """The same as a stream, whose EXTRA says what is said of the store."""
+        """The same as a stream, with the settings of the store in its EXTRA."""
         told = {name for name in ASKED if name != "cache"}
         given = self.model_dump(include=told, by_alias=True, exclude_none=True)
         if self.cache is not None:

@@ -34,14 +34,14 @@ def reveal(text: Any) -> str:
 
 
 _IN_QUERY = ("host", "hostaddr", "server")
-"""What the URL of a database may name hosts by, beside its usual place."""
+"""The parameters that name hosts in the query of a database's URL."""
 
 _HIDING = ("service", "dsn", "odbc_connect")
-"""What hides a host in the URL of a database."""
+"""The parameters of a database's URL that hide its host."""
 
 
 def server_addresses(address: str) -> Iterator[str]:
-    """Each server that an address may lead to: those of a list with commas, those in a database URL's query."""
+    """The servers of an address: those of a list with commas, and those in a database URL's query."""
     scheme, separator, rest = address.partition("://")
     rest = rest if separator else address
     servers, _, path = rest.partition("/")

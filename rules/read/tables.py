@@ -60,7 +60,7 @@ def _relation(reading: Reading, item: Any, path: Path, name: str) -> list[Loaded
 
 
 def _is_outside(item: Any) -> bool:
-    """Whether a declaration is of a table whose rows are outside: it says its kind, or is eKuiper's text."""
+    """True if a table has external rows: the declaration names its kind, or is eKuiper's text."""
     if isinstance(item, dict):
         if "kind" in item:
             return True

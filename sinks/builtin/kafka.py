@@ -22,7 +22,7 @@ _SASL = {"plain": "PLAIN", "scram_sha_256": "SCRAM-SHA-256", "scram_sha_512": "S
 _QUIET = logging.getLogger("penstock.sinks.kafka")
 
 LOG_LEVEL = 2
-"""What the client library logs: critical things. The delivery tells of a broker that is away, once."""
+"""The log level of the client library: critical errors. The delivery reports an unreachable broker, once."""
 
 _HOPELESS = frozenset(
     {

@@ -116,7 +116,7 @@ class Catalog:
         self.relations: MutableMapping[str, Any] = {}
         """Named windows and tables with their rows (`sql.algebra.table`)."""
         self.expressions: dict[str, CreateExpression] = {}
-        """What is declared to be called by name."""
+        """The declared expressions, by name."""
         self.asked: dict[str, Any] = {}
         """Tables that are queried event by event (`sql.engine.asking`)."""
         self.requests: list[Request] | None = None

@@ -1,5 +1,5 @@
-"""`explain` for contexts: a node per level around the statement, what starts and ends its partitions, and what
-these cost."""
+"""`explain` for contexts: a node per level around the statement, the starts and ends of its partitions, and
+their cost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _used(plan: Plan) -> list[str]:
 
 
 class LevelNodes:
-    """What finds, starts and ends the partitions of one level."""
+    """The nodes of one level's partitions: the lookup by event, the starts and the ends."""
 
     def __init__(self, context: ContextPlan, level: LevelPlan) -> None:
         self.context = context
@@ -58,7 +58,7 @@ class LevelNodes:
         self.text = context.text
 
     def remark(self) -> str:
-        """How many partitions there are."""
+        """The number of partitions."""
         kind = self.level.kind
         if isinstance(kind, KeyedPlan):
             return "a partition per key"
@@ -73,7 +73,7 @@ class LevelNodes:
         return f"a partition from each start{once}; they overlap"
 
     def nodes(self) -> Iterator[Node]:
-        """What stands beside the statement."""
+        """The nodes beside the statement."""
         kind = self.level.kind
         if isinstance(kind, KeyedPlan):
             for item in kind.types:
@@ -143,7 +143,7 @@ class LevelNodes:
 
 
 def _finding(point: EventPointPlan) -> str:
-    """How an event finds the partitions that it starts or ends."""
+    """The way from an event to the partitions that it starts or ends."""
     if point.correlation is not None:
         return "found by hash"
     return "asked of each live partition" if point.asks_each else "asked once per event"
@@ -153,7 +153,7 @@ def _finding(point: EventPointPlan) -> str:
 
 
 def state(context: ContextPlan, plan: Plan, of_one: list[str]) -> list[str]:
-    """How many partitions there may be, and what each holds."""
+    """The greatest number of partitions, and the state of each."""
     by_kind = prod(_most(level.kind) for level in context.levels)
     most = min(context.max_partitions, by_kind or context.max_partitions)
     beyond = "the oldest ends for a new one" if context.oldest_first else "further ones are refused"
@@ -168,7 +168,7 @@ def state(context: ContextPlan, plan: Plan, of_one: list[str]) -> list[str]:
 
 
 def _most(kind: KindPlan) -> int:
-    """How many partitions one level may have; 0 where that depends on the events."""
+    """The greatest number of partitions of one level; 0 if it depends on the events."""
     if isinstance(kind, SpanPlan):
         return 1
     if isinstance(kind, HashedPlan):
@@ -177,7 +177,7 @@ def _most(kind: KindPlan) -> int:
 
 
 def cost(context: ContextPlan, plan: Plan) -> Iterator[str]:
-    """What finding the partitions of an event costs."""
+    """The cost of finding the partitions of an event."""
     for level in context.levels:
         kind = level.kind
         if isinstance(kind, KeyedPlan | HashedPlan):

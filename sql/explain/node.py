@@ -1,4 +1,4 @@
-"""A tree of operators, and how it is drawn."""
+"""A tree of operators, and its text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Node:
-    """One operator: what it does, a remark, and what feeds it."""
+    """One operator: its text, a remark, and its inputs."""
 
     label: str
     remark: str = ""

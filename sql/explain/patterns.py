@@ -22,7 +22,7 @@ NAMES: dict[type[StepPlan], str] = {
 
 
 def tree(pattern: PatternPlan, reads: Mapping[str, frozenset[str] | None]) -> Node:
-    """The nodes of a pattern, and at the filters the streams they hear, with what is read of each."""
+    """The nodes of a pattern, and at the filters the streams that they read, with their columns."""
 
     def node(step: StepPlan) -> Node:
         remark = ""

@@ -1,4 +1,4 @@
-"""What a statement needs to be compiled where nothing runs: relations without rows, and a partition."""
+"""Stand-ins with which a statement compiles without an engine: relations without rows, and a partition."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sql.plan.walk import bounds_of
 from sql.types import Type
 
 SAMPLES = {Type.STRING: "1", Type.BOOLEAN: True, Type.FLOAT: 1.0}
-"""What a property of a partition is taken to be, by its type; 1 if it is of another."""
+"""The stand-in value of a partition's property, by its type; 1 for other types."""
 
 
 def partition_of(plan: Plan, context: ContextPlan) -> tuple[Any, ...]:
-    """The properties of a partition, each of those that a statement reads with a value."""
+    """The properties of a partition, with a stand-in value for each one that a statement reads."""
     row = tuple([None] * len(level.properties) for level in context.levels)
     for bound in bounds_of(plan):
         slot, path = _path(bound)
@@ -40,7 +40,7 @@ def _path(bound: Bound) -> tuple[Slot | None, list[str]]:
 
 
 def _filled(held: Any, path: list[str], value: Any) -> Any:
-    """What is held, with a value at the end of a path; what holds something already stays."""
+    """`held` with a value added at the end of a path; existing values stay."""
     if not path:
         return value if held is None else held
     within = held if isinstance(held, dict) else {}
@@ -48,7 +48,7 @@ def _filled(held: Any, path: list[str], value: Any) -> Any:
 
 
 def catalog_of(catalog: Catalog, plan: Plan) -> Catalog:
-    """The catalog with empty relations in place of its own, and as a statement in the plan's context sees it."""
+    """The catalog with empty relations in place of its own, and the variables of the plan's context."""
     context = plan.context
     row = None if context is None else partition_of(plan, context)
     found = catalog.within({} if context is None else catalog.context_variables.get(context.name, {}))
@@ -64,6 +64,6 @@ def catalog_of(catalog: Catalog, plan: Plan) -> Catalog:
 
 
 def has_own(catalog: Catalog, context: ContextPlan) -> bool:
-    """Whether a context has variables or relations of its own."""
+    """True if a context has variables or relations of its own."""
     streams = any(stream.context == context.name for stream in catalog.streams.values())
     return streams or bool(catalog.context_variables.get(context.name))

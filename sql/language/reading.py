@@ -53,7 +53,7 @@ def parse_expression(text: str) -> Expr:
 
 
 def parse_declared(name: str, text: str) -> CreateExpression:
-    """What `create expression name { text }` declares. Raises `SqlError`."""
+    """The declaration of `create expression name { text }`. Raises `SqlError`."""
     body = _tree(tokens_of(text), text, StreamParser._argument)
     span = Span(0, len(text))
     if isinstance(body, Lambda):

@@ -17,7 +17,7 @@ from sql.syntax import CronField
 from sql.types import Type
 
 WORD = "context"
-"""What stands before a property of the partition: `context.id`."""
+"""The qualifier of a property of the partition: `context.id`."""
 
 
 class Property(Record):
@@ -56,7 +56,7 @@ class EventPointPlan(Record):
 
     @property
     def asks_each(self) -> bool:
-        """Whether, as an end, it must be tried with each partition."""
+        """True if, as an end, it must be tested with each partition."""
         if self.correlation is not None or self.filter is None:
             return False
         return any(isinstance(node, Slot) and node.kind == "context" for node in self.filter.walk())

@@ -1,4 +1,4 @@
-"""What a plan reads, wherever it stands in it."""
+"""The expressions that a plan reads, anywhere in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sql.record import Record
 
 
 def bounds_of(value: object) -> Iterator[Bound]:
-    """The expressions of a plan, or of a part of one, and their parts; those that hold others come first."""
+    """The expressions of a plan, or of a part of one, and their parts; an expression precedes its parts."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, tuple | list):
@@ -26,5 +26,5 @@ def bounds_of(value: object) -> Iterator[Bound]:
 
 
 def slots_of(plan: Plan) -> Iterator[Slot]:
-    """What a plan reads beside columns, such as variables and properties of partitions."""
+    """The slots that a plan reads, such as variables and properties of partitions."""
     return (bound for bound in bounds_of(plan) if isinstance(bound, Slot))

@@ -1,6 +1,7 @@
-"""Declared expressions: calls of them are written out, so that whoever binds a statement meets none.
+"""Declared expressions: their calls are replaced by their bodies, so that the binder gets none.
 
-A parameter stands for its argument: `x.temp` reads a column of the event that is given, or a field of the object.
+A parameter stands for its argument: `x.temp` reads a column of the event, or a field of the object, that is
+the argument.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from sql.syntax.statements import CreateExpression
 Expressions = Mapping[str, CreateExpression]
 
 WRITTEN_OUT_MAX = 10_000
-"""How many nodes the expressions of one statement may become, for each may call others twice."""
+"""The most nodes of the expressions of one statement after the replacement: each may call others twice."""
 
 
 def written_out(node: Node, known: Expressions, text: str, *, is_here: bool = False) -> Any:
     """A statement, or an expression, with the bodies of `known` expressions in the place of their calls.
 
-    `is_here`: they stand in the same `text`, else what is wrong in one is told at its call. Raises SqlError.
+    `is_here`: they are part of the same `text`, else an error in one is reported at its call. Raises
+    SqlError.
     """
     return _Writing(known, text, is_here=is_here).out(node) if known else node
 
@@ -60,7 +62,7 @@ class _Writing:
 
 
 def _with_children(node: Node, change: Callable[[Node], Node]) -> Node:
-    """A node whose children are changed."""
+    """A copy of a node with changed children."""
     held = dict(zip(node.__struct_fields__, astuple(node), strict=True))
     changed = {name: _changed(value, change) for name, value in held.items()}
     different = {name: value for name, value in changed.items() if value is not held[name]}
@@ -77,13 +79,13 @@ def _changed(value: Any, change: Callable[[Node], Node]) -> Any:
 
 
 def placed(node: Node, span: Span) -> Any:
-    """An expression as if all of it stood at one place."""
+    """A copy of an expression with one span for all of it."""
     node = replace(_with_children(node, partial(placed, span=span)), span=span)
     return replace(node, name_span=span) if isinstance(node, Call) else node
 
 
 def _substituted(node: Node, given: Mapping[str, Expr]) -> Node:
-    """A body with arguments in the place of parameters."""
+    """A copy of a body with arguments in the place of parameters."""
     if not given:
         return node
     if isinstance(node, Column):
@@ -98,7 +100,7 @@ def _substituted(node: Node, given: Mapping[str, Expr]) -> Node:
 
 
 def _argument(node: Column, given: Mapping[str, Expr]) -> Expr:
-    """What stands in the place of a name of a body."""
+    """The expression in the place of a name of a body."""
     if node.table is None:
         return given.get(node.name, node)
     argument = given.get(node.table)

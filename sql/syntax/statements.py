@@ -60,8 +60,8 @@ class CreateVariable(Statement):
 
 
 class CreateExpression(Statement):
-    """`create expression name { x => e }`, or `expression name { … }` before a statement: what may be called by
-    this name. Without parameters it may be written without parentheses."""
+    """`create expression name { x => e }`, or `expression name { … }` before a statement: an expression that
+    is called by this name. Without parameters it may be written without parentheses."""
 
     name: str
     body: Expr
