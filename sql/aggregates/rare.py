@@ -49,7 +49,8 @@ def sum_with(rest: Sum, total: int, floats: int, count: int) -> int | float | No
 
 
 def _together(whole: Any, rest: Sum, total: int, floats: int, count: int) -> Any:
-    whole.numerator, whole.bits, whole.floats, whole.count = total, UNIT_SHIFT + 1, floats, count
+    whole.hold(total, UNIT_SHIFT + 1)
+    whole.floats, whole.count = floats, count
     whole.merge(rest)
     return whole
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal, register
-from sql.aggregates.exact import Nonfinite, Power, binary, check_number, number, to_float
+from sql.aggregates.exact import NAN, Nonfinite, Power, binary, check_number, number, to_float
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Distinct
 from sql.functions.registry import Parameter
@@ -65,13 +65,19 @@ class LotCount(Count):
             self.count -= 1
 
 
+COARSE, FINE = 53, 101
+"""The lengths of denominators that a sum takes of its own accord: floats from 1 on are multiples of 2**-52, and
+nearly all others of 2**-100."""
+
+
 class Sum(Accumulator):
     """The exact sum: an integer while it contains only integers, else the float nearest to the true sum.
 
-    `numerator / 2**(bits - 1)` is the finite part, so that `bits` is the length of the denominator.
+    `numerator / 2**(bits - 1)` is the finite part, so that `bits` is the length of the denominator; `scale` is the
+    denominator as a float, NaN beyond `FINE`. A float that is a multiple of its reciprocal is added as an integer.
     """
 
-    __slots__ = ("bits", "count", "floats", "nonfinite", "numerator")
+    __slots__ = ("bits", "count", "floats", "nonfinite", "numerator", "scale")
 
     name = "sum"
 
@@ -79,15 +85,20 @@ class Sum(Accumulator):
         self.count = 0
         self.floats = 0
         self.nonfinite: Nonfinite | None = None
-        self.numerator = 0
-        self.bits = 1
+        self.hold(0, 1)
+
+    def hold(self, numerator: int, bits: int) -> None:
+        """Make this the finite part."""
+        self.numerator = numerator
+        self.bits = bits
+        self.scale = 2.0 ** (bits - 1) if bits <= FINE else NAN
 
     def add(self, value: Any, event: Event) -> None:
         if value.__class__ is float:
-            try:
-                numerator, denominator = value.as_integer_ratio()
-                self.numerator += numerator << (self.bits - denominator.bit_length())
-            except (ValueError, OverflowError):
+            scaled = value * self.scale
+            if scaled.is_integer():
+                self.numerator += int(scaled)
+            else:
                 self._add_rare(value, 1)
             self.floats += 1
             self.count += 1
@@ -106,28 +117,31 @@ class Sum(Accumulator):
         self.count -= 1
         if value.__class__ is float:
             self.floats -= 1
-            try:
-                numerator, denominator = value.as_integer_ratio()
-                self.numerator -= numerator << (self.bits - denominator.bit_length())
-            except (ValueError, OverflowError):
+            scaled = value * self.scale
+            if scaled.is_integer():
+                self.numerator -= int(scaled)
+            else:
                 self._add_rare(value, -1)
         else:
             self.numerator -= value << (self.bits - 1)
-        if not self.count:
-            # Empty: reset the precision of the finest number, which costs digits.
-            self.bits = 1
+        if not self.count and self.bits > FINE:
+            self.hold(0, 1)  # reset the precision of the finest number, which costs digits
 
     def _add_rare(self, value: float, by: int) -> None:
-        """Add or remove a number that is not finite, or add one finer than all before."""
+        """Add or remove a number that is not finite, is very large, or is finer than all before."""
         if value - value != 0:
             if self.nonfinite is None:
                 self.nonfinite = Nonfinite()
             self.nonfinite.count(value, by)
             return
         numerator, denominator = value.as_integer_ratio()
-        finer = denominator.bit_length()
-        self.numerator = (self.numerator << (finer - self.bits)) + numerator * by
-        self.bits = finer
+        bits = denominator.bit_length()
+        if bits > self.bits:
+            self._refine(COARSE if bits <= COARSE else max(FINE, bits))
+        self.numerator += numerator * by << (self.bits - bits)
+
+    def _refine(self, bits: int) -> None:
+        self.hold(self.numerator << (bits - self.bits), bits)
 
     def add_many(self, values: list[Any]) -> None:
         parts = bulk.expansion(values)
@@ -141,32 +155,39 @@ class Sum(Accumulator):
         self.floats += floats - len(parts)
 
     def result(self) -> Any:
+        if self.floats and self.nonfinite is None:
+            return self.rounded()
         return self.total() if self.count else None
 
     def total(self) -> int | float:
         """The sum, 0 over nothing."""
         if self.nonfinite:
             return self.nonfinite.total()
-        if self.floats:
-            return to_float(self.numerator, 1 << (self.bits - 1))
-        return self.numerator >> (self.bits - 1)
+        return self.rounded() if self.floats else self.numerator >> (self.bits - 1)
+
+    def rounded(self) -> float:
+        """The finite part as the nearest float."""
+        if self.bits <= FINE:
+            try:
+                return self.numerator / self.scale
+            except OverflowError:  # the numerator alone is too large for a float
+                pass
+        return to_float(self.numerator, 1 << (self.bits - 1))
 
     def merge(self, other: Accumulator) -> None:
         self._merge(other, 1)
 
     def unmerge(self, other: Accumulator) -> None:
         self._merge(other, -1)
-        if not self.count:
-            self.bits = 1
+        if not self.count and self.bits > FINE:
+            self.hold(0, 1)
 
     def _merge(self, other: Accumulator, by: int) -> None:
         assert isinstance(other, Sum)
         self.count += by * other.count
         self.floats += by * other.floats
-        finer = other.bits - self.bits
-        if finer > 0:
-            self.numerator <<= finer
-            self.bits = other.bits
+        if other.bits > self.bits:
+            self._refine(other.bits)
         self.numerator += by * other.numerator << (self.bits - other.bits)
         if other.nonfinite is not None:
             self.nonfinite = self.nonfinite or Nonfinite()
@@ -174,11 +195,11 @@ class Sum(Accumulator):
 
     def snapshot(self) -> Any:
         nonfinite = self.nonfinite.state() if self.nonfinite else None
-        return [self.count, self.floats, encode(self.numerator), self.bits, nonfinite]
+        return [self.count, self.floats, encode(self.numerator), self.bits if self.count else 1, nonfinite]
 
     def restore(self, state: Any, events: Callable[[int], Event]) -> None:
-        self.count, self.floats, numerator, self.bits, nonfinite = state
-        self.numerator = decode(numerator)
+        self.count, self.floats, numerator, bits, nonfinite = state
+        self.hold(decode(numerator), bits)
         self.nonfinite = Nonfinite(*nonfinite) if nonfinite else None
 
 
@@ -194,7 +215,7 @@ class Average(Sum):
             return None
         if self.nonfinite:
             return self.nonfinite.total()
-        rounded = to_float(self.numerator, 1 << (self.bits - 1))
+        rounded = self.rounded()
         if rounded - rounded != 0:  # the sum is too large for a float; the mean may not be
             return to_float(self.numerator, self.count << (self.bits - 1))
         return rounded / self.count

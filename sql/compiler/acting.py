@@ -1,18 +1,19 @@
 """The text of a trigger: what an event does to a relation, collected before any of it is done.
 
-    work(r0, now)   the updates (row, new row), the rows to insert, the rows to remove, the rows for other streams
+    work(r0, now)   does it, and gives the rows that came and those that were there before
 
-In the text `r0` is the event, `r1` the row of the relation as the actions before have
-left it, `r2` as it was.
+In the text `r0` is the event, `r1` the row of the relation as the actions before have left it, `r2` as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.search import Search, loop_over, reads_subquery
+from sql.algebra.table.window import Change
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.rows import write_items
@@ -22,8 +23,18 @@ from sql.plan.relations import ActionPlan, BranchPlan, TriggerPlan
 
 Row = dict[str, Any]
 
-Work = Callable[[Any, int], tuple[list[tuple[Event, Row]], list[Row], list[Event], list[tuple[str, Row]]]]
+Work = Callable[[Any, int], Change]
 """Takes the event and the instant."""
+
+Forward = Callable[[str, Row], None]
+"""Takes a row for another stream."""
+
+COLLECTED = {"update": "updates", "insert": "inserts", "delete": "removed"}
+"""Where the text collects what actions do to the relation."""
+
+
+MARKS = {"delete": "is_gone", "update": "is_updated"}
+"""What says that one of several actions on a row is to happen."""
 
 
 class ActingText:
@@ -38,25 +49,55 @@ class ActingText:
         self.nullable: tuple[int, ...] = ()
         """The sources that have no row where the text stands."""
 
-    def compiled(self) -> Work:
+    def compiled(self, forward: Forward) -> Work:
         """The function."""
         source, parts = self.source, tuple(conjuncts(self.plan.where))
         search = Search(parts, 1, {0}, self.relation)
         matched = [branch for branch in self.plan.branches if branch.matched]
         others = [branch for branch in self.plan.branches if not branch.matched]
         with source.block("def work(r0, now):"):
-            source.line("updates, inserts, removed, forwards = [], [], [], []")
-            source.line("is_matched = False")
+            for name in self._collected:
+                source.line(f"{name} = []")
+            if others:
+                source.line("is_matched = False")
             if matched or parts:
                 self._write_matched(search, [part for part in parts if part not in search.settled], matched)
-            with source.block("if not is_matched:"):
-                source.line("r1 = r2 = None")
-                self.nullable = (1, 2)
-                self._write_branches(others)
-            source.line("return updates, inserts, removed, forwards")
-        rows = in_order(search, self.relation)
-        work: Work = self.functions.generate(source, Event=Event, rows=rows)["work"]
+            if others:
+                with source.block("if not is_matched:"):
+                    source.line("r1 = r2 = None")
+                    self.nullable = (1, 2)
+                    self._write_branches(others)
+            self._write_done()
+        names = {"rows": in_order(search, self.relation), "write": self.relation.write, "forward": forward}
+        work: Work = self.functions.generate(source, Event=Event, **names)["work"]
         return work
+
+    @cached_property
+    def _actions(self) -> list[ActionPlan]:
+        return [action for branch in self.plan.branches for action in branch.actions]
+
+    @cached_property
+    def _collected(self) -> list[str]:
+        """The lists that the text fills."""
+        actions = self._actions
+        found = {COLLECTED[action.kind] for action in actions if action.into is None}
+        forwards = ["forwards"] if any(action.into is not None for action in actions) else []
+        return [name for name in COLLECTED.values() if name in found] + forwards
+
+    def _write_done(self) -> None:
+        """What was collected is done, all or nothing; rows for other streams follow."""
+        source = self.source
+        mine = [name for name in COLLECTED.values() if name in self._collected]
+        given = ", ".join(name if name in mine else "()" for name in COLLECTED.values())
+        source.line("came, before = [], []")
+        if mine:
+            with source.block(f"if {' or '.join(mine)}:"):
+                source.line(f"came, before = write({given}, now)")
+        if "forwards" in self._collected:
+            with source.block("for stream, row in forwards:"):
+                source.line("forward(stream, row)")
+        shows_rows = self.plan.shows == "rows"
+        source.line("return [y.row for y in removed], []" if shows_rows else "return came, before")
 
     def _loop(self) -> LoopWriter:
         """A writer of the next expression: the row may be another one than before."""
@@ -71,7 +112,8 @@ class ActingText:
         with search.each(self._loop(), "rows", "y"):
             source.line("r1 = r2 = y.row")
             self._loop().test(rest)
-            source.line("is_matched = True")
+            if any(not branch.matched for branch in self.plan.branches):
+                source.line("is_matched = True")
             self._write_branches(branches)
 
     def _write_branches(self, branches: Sequence[BranchPlan]) -> None:
@@ -97,24 +139,29 @@ class ActingText:
     def _write_actions(self, branch: BranchPlan) -> None:
         """The actions on one row, one after the other: each reads what those before it wrote."""
         source = self.source
-        if branch.matched:
-            source.line("is_gone = is_updated = False")
+        kinds = {action.kind for action in branch.actions}
+        is_sure = len(branch.actions) == 1 and branch.actions[0].where is None
+        if not is_sure:
+            for mark in (MARKS[kind] for kind in MARKS if kind in kinds):
+                source.line(f"{mark} = False")
         for action in branch.actions:
             if action.where is None:
-                self._write_action(action)
+                self._write_action(action, is_sure=is_sure)
                 continue
             with source.block(f"if {self._true(action.where)}:", action.where.span):
-                self._write_action(action)
-        if branch.matched:
+                self._write_action(action, is_sure=is_sure)
+        if not is_sure and "delete" in kinds:
             with source.block("if is_gone:"):
                 source.line("removed.append(y)")
-            with source.block("elif is_updated:"):
+        if not is_sure and "update" in kinds:
+            with source.block("elif is_updated:" if "delete" in kinds else "if is_updated:"):
                 source.line("updates.append((y, r1))")
 
-    def _write_action(self, action: ActionPlan) -> None:
+    def _write_action(self, action: ActionPlan, *, is_sure: bool) -> None:
+        """`is_sure`: it is all that happens to the row; else a mark is set that it is to happen."""
         source = self.source
         if action.kind == "delete":
-            source.line("is_gone = True")
+            source.line("removed.append(y)" if is_sure else "is_gone = True")
         elif action.kind == "insert":
             before, after = ("inserts.append(", ")")
             if action.into is not None:
@@ -124,7 +171,7 @@ class ActingText:
             source.line("r1 = dict(r1)")
             for column, value in action.assignments:
                 source.line(f"r1[{column!r}] = {self._loop().value(value)}", value.span)
-            source.line("is_updated = True")
+            source.line("updates.append((y, r1))" if is_sure else "is_updated = True")
 
 
 def in_order(search: Search, relation: Any) -> Callable[..., Iterable[Event]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.table.index import Indexes, Single
+from sql.algebra.table.index import Bucket, Indexes
 
 Passes = Callable[[Event], Any] | None
 
@@ -97,21 +97,20 @@ class Seen:
 
 
 class _SeenIndex:
-    """An index as a subquery sees it. Of a range it only proposes rows, so all of the key that left are
-    proposed."""
+    """An index as a subquery sees it."""
 
-    single: Single = None
+    is_single = False
 
     def __init__(self, index: Any, seen: Seen) -> None:
         self.index = index
         self.seen = seen
 
-    def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
+    def bucket(self, key: Any) -> Bucket | None:
         """The rows of a key without NULL."""
-        if self.seen.unseen(self.seen.window.name) is None:
-            found: Iterable[Event] = self.index.get(key, default)
+        if self.seen.is_current:
+            found: Bucket | None = self.index.bucket(key)
             return found
-        return self.find(key)
+        return dict.fromkeys(self.find(key))
 
     def find(self, key: Any, span: Any = None) -> Iterable[Event]:
         """The rows of a key."""
@@ -122,6 +121,8 @@ class _SeenIndex:
         came = set(delta[0])
         rows = [row for row in found if row not in came]
         left = [row for row in delta[1] if row not in came and self.index.key(row.row) == key]
+        if span is not None:
+            left = self.index.inside(left, span)
         return sorted([*rows, *left], key=lambda row: row.seq)
 
 
@@ -132,15 +133,17 @@ Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
 class _Filtered:
     """An index of which only the rows that pass are shown."""
 
-    single: Single = None
-
     def __init__(self, index: Any, passes: Callable[[Event], Any]) -> None:
         self.index = index
         self.passes = passes
+        self.is_single = index.is_single
 
-    def get(self, key: Any, default: Iterable[Event] = ()) -> list[Event]:
+    def bucket(self, key: Any) -> Bucket | None:
         """The rows of a key without NULL that pass."""
-        return [row for row in self.index.get(key, default) if self.passes(row)]
+        found = self.index.bucket(key)
+        if found.__class__ is dict:
+            return {row: None for row in found if self.passes(row)}
+        return found if found is not None and self.passes(found) else None
 
     def find(self, key: Any, span: Any = None) -> list[Event]:
         """The rows of a key that pass."""

@@ -23,15 +23,15 @@ class Bounded:
     def __init__(self, what: str, bounds: Bounds) -> None:
         """`what`: what messages call the relation."""
         self.what = what
-        self.bounds = bounds
+        self._limit(bounds)
         self.written: dict[Event, int] = {}
         """When each row was written last (ms), the longest ago first; empty where no bound asks."""
         self.refused = self.expired = self.dropped = 0
 
-    @property
-    def is_kept(self) -> bool:
+    def _limit(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.is_kept = bounds.ttl_ms is not None or bounds.oldest_first
         """True if the order of writing matters."""
-        return self.bounds.ttl_ms is not None or self.bounds.oldest_first
 
     def wrote(self, row: Event, now_ms: int) -> None:
         """A row came or was changed."""
@@ -41,7 +41,7 @@ class Bounded:
 
     def change(self, bounds: Bounds, rows: Iterable[Event]) -> None:
         """Other bounds from now on; rows of which the last write is not known count from their arrival."""
-        self.bounds = bounds
+        self._limit(bounds)
         self.restore(self.snapshot(), rows)
 
     def left(self, row: Event) -> None:

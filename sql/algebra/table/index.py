@@ -4,35 +4,23 @@ An index is over the rows of one source, whoever keeps them: a named window, a t
 window of a subquery. NULL equals nothing and lies in no range, so a row with NULL in an ordered column is in
 no answer of it.
 
-         equal     k -> {rows}                one look into a dictionary
-         ordered   [block][block][block]      bisection over blocks of some hundred rows; insert O(block)
+         equal     k -> {rows}     one look into a dictionary
+         ordered   sorted_rows     bisection
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.table.sorted_rows import SortedRows, Span
 from sql.errors import DataError
 from sql.rows import attribute_name
-from sql.types import key_of, order_key
-
-BLOCK_MAX = 512
-"""Rows of a block of an ordered index; a fuller one is cut in two."""
+from sql.types import key_of
 
 Values = Callable[[Any], Any]
 """What an index reads of a row."""
-
-
-class Span(NamedTuple):
-    """A range of values; None: no bound. The flags say whether a bound itself is inside."""
-
-    low: Any = None
-    high: Any = None
-    low_inside: bool = True
-    high_inside: bool = True
 
 
 def column_reader(column: Any, shape: str = "dict") -> Values:
@@ -63,124 +51,61 @@ def key_reader(columns: tuple[Any, ...], shape: str = "dict") -> Callable[[Any],
     return lambda row: tuple([key_of(read(row)) for read in readers])
 
 
-Single = Callable[[Any], Event | None] | None
-"""What gives the one row of a key, or None; None for an index that may have several of a key."""
+Bucket = Event | dict[Event, None]
+"""The row of a key, or its rows in order of arrival: most keys have one, which needs no container."""
+
+FindBucket = Callable[[Any], Bucket | None]
+"""What gives the rows of a key without NULL; None where no row has it."""
 
 
 class HashIndex:
     """Rows by the values of columns."""
 
-    single: Single = None
+    is_single = False
+    """True if no key has several rows."""
 
     def __init__(self, key: Callable[[Any], Hashable]) -> None:
         self.key = key
-        self.by_key: dict[Hashable, tuple[Event] | dict[Event, None]] = {}
-        """One row in a tuple, which takes less room; several in order of arrival."""
-        self.get = self.by_key.get
-        """Takes a key without NULL, and what to give where no row has it."""
+        self.by_key: dict[Hashable, Bucket] = {}
+        self.bucket: FindBucket = self.by_key.get
 
     def add(self, event: Event) -> None:
         """A row came."""
         key = self.key(event.row)
         found = self.by_key.get(key)
         if found is None:
-            self.by_key[key] = (event,)
-        elif isinstance(found, dict):
+            self.by_key[key] = event
+        elif found.__class__ is dict:
             found[event] = None
         else:
-            self.by_key[key] = {found[0]: None, event: None}
+            self.by_key[key] = {found: None, event: None}  # type: ignore[dict-item]
 
     def remove(self, event: Event) -> None:
         """A row left."""
         key = self.key(event.row)
         found = self.by_key[key]
-        if isinstance(found, dict):
+        if found.__class__ is dict:
             del found[event]
-        if found.__class__ is tuple or not found:
+        if found.__class__ is not dict or not found:
             del self.by_key[key]
 
     def find(self, key: Hashable, span: Span | None = None) -> Iterable[Event]:
         """The rows of a key, in order of arrival. A key with NULL finds nothing."""
-        return () if has_null(key) else self.by_key.get(key, ())
+        return () if has_null(key) else self._rows(key)
+
+    def _rows(self, key: Hashable) -> Iterable[Event]:
+        found = self.by_key.get(key)
+        if found is None:
+            return ()
+        return found if isinstance(found, dict) else (found,)
 
     def holder(self, row: Any) -> Event | None:
         """The row that has this row's key, if one has."""
-        return next(iter(self.by_key.get(self.key(row), ())), None)
-
-
-class SortedRows:
-    """Rows in order of a value, in blocks, so that one comes or goes in the time of a block."""
-
-    def __init__(self) -> None:
-        self.blocks: list[list[Entry]] = []
-        self.highest: list[Entry] = []
-        """The last entry of each block."""
-
-    def add(self, value: Any, event: Event) -> None:
-        """A row came."""
-        entry = (order_key(value), event.seq, event)
-        if not self.blocks:
-            self.blocks, self.highest = [[entry]], [entry]
-            return
-        place = min(bisect_left(self.highest, entry), len(self.blocks) - 1)
-        block = self.blocks[place]
-        insort(block, entry)
-        if len(block) > BLOCK_MAX:
-            half = len(block) // 2
-            self.blocks.insert(place + 1, block[half:])
-            del block[half:]
-            self.highest.insert(place, block[-1])
-            place += 1
-        self.highest[place] = self.blocks[place][-1]
-
-    def remove(self, value: Any, event: Event) -> None:
-        """A row left."""
-        wanted = (order_key(value), event.seq)
-        place = bisect_left(self.highest, wanted)
-        block = self.blocks[place]
-        del block[bisect_left(block, wanted)]
-        if block:
-            self.highest[place] = block[-1]
-        else:
-            del self.blocks[place], self.highest[place]
-
-    def between(self, span: Span) -> list[Event]:
-        """The rows in a range, in order of the value; values of another kind than its
-        ends are in no range."""
-        low = None if span.low is None else order_key(span.low)
-        high = None if span.high is None else order_key(span.high)
-        rank = low[0] if low is not None else high[0] if high is not None else 0
-        start = ((rank,), 0) if low is None else (low, -1 if span.low_inside else _LAST)
-        end: Any = ((rank + 1,), 0)
-        if high is not None:
-            end = min(end, (high, _LAST if span.high_inside else -1))
-        first = bisect_left(self.highest, start)
-        last = bisect_left(self.highest, end)
-        if end <= start or first >= len(self.blocks):
-            return []
-        at = bisect_left(self.blocks[first], start)
-        if first == last:
-            block = self.blocks[first]
-            return [entry[2] for entry in block[at : bisect_left(block, end)]]
-        found = [entry[2] for entry in self.blocks[first][at:]]
-        for block in self.blocks[first + 1 : last]:
-            found += [entry[2] for entry in block]
-        if last < len(self.blocks):
-            block = self.blocks[last]
-            found += [entry[2] for entry in block[: bisect_left(block, end)]]
-        return found
-
-
-Entry = tuple[Any, int, Event]
-"""The order of a value, the number of its row, and the row."""
-
-_LAST = 1 << 62
+        return next(iter(self._rows(self.key(row))), None)
 
 
 class OrderedIndex:
     """Rows by the values of columns, perhaps none, and then in order of one more."""
-
-    single: Single = None
 
     def __init__(self, key: Callable[[Any], Hashable], value: Values) -> None:
         self.key = key
@@ -201,21 +126,28 @@ class OrderedIndex:
         key = self.key(event.row)
         rows = self.by_key[key]
         rows.remove(value, event)
-        if not rows.blocks:
+        if not rows:
             del self.by_key[key]
 
-    def find(self, key: Hashable, span: Span | None = None) -> Iterable[Event]:
-        """The rows of a key whose value is in the range. A range without a bound that
-        is known finds nothing."""
+    def find(self, key: Hashable, span: Span) -> Iterable[Event]:
+        """The rows of a key whose value is in the range; at least one of its ends is known."""
         rows = self.by_key.get(key)
-        if rows is None or span is None or has_null(key):
-            return ()
-        return rows.between(span)
+        return () if rows is None or has_null(key) else rows.between(*span)
+
+    def inside(self, rows: Iterable[Event], span: Span) -> list[Event]:
+        """Those of some rows, which need not be in the index, whose value is in the range."""
+        found = SortedRows()
+        for row in rows:
+            value = self.value(row.row)
+            if value is not None:
+                found.add(value, row)
+        return found.between(*span)
 
     def holder(self, row: Any) -> Event | None:
         """The row that has this row's key and value, if one has."""
-        value = self.value(row)
-        return next(iter(self.find(self.key(row), Span(value, value))), None) if value is not None else None
+        key, value = self.key(row), self.value(row)
+        rows = None if value is None or has_null(key) else self.by_key.get(key)
+        return None if rows is None else next(iter(rows.equal(value)), None)
 
 
 Index = HashIndex | OrderedIndex

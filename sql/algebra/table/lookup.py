@@ -12,6 +12,7 @@ from typing import Any
 
 from sql.plan.bound import Bound, Op, Read, conjuncts, sources_read
 from sql.record import Record
+from sql.types import NUMERIC, Type
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -48,7 +49,15 @@ class Bounds(Record):
     low_inside: bool
     high_inside: bool
     needs: frozenset[int]
+    parts: tuple[Bound, ...]
+    """The parts of the condition that say so."""
     turned: bool = False
+
+    @property
+    def is_exact(self) -> bool:
+        """True if rows whose values lie between the ends satisfy the parts: all are numbers, or all texts."""
+        types = {operand.type for part in self.parts for operand in part.parts()}
+        return types <= NUMERIC or types == {Type.STRING}
 
 
 def _column(node: Bound, own: Own) -> Name | None:
@@ -96,6 +105,7 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
                 found.low_inside,
                 known.high_inside,
                 known.needs | found.needs,
+                known.parts + found.parts,
             )
         elif known.high is None and found.low is None:
             out[found.column] = Bounds(
@@ -105,6 +115,7 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
                 known.low_inside,
                 found.high_inside,
                 known.needs | found.needs,
+                known.parts + found.parts,
             )
     return list(out.values())
 
@@ -114,7 +125,9 @@ def _bounds(part: Op, own: Own) -> Bounds | None:
         column = _column(part.args[0], own)
         needs = sources_read(part.args[1]) | sources_read(part.args[2])
         if column is not None and _is_free(own, needs):
-            return Bounds(column, part.args[1], part.args[2], True, True, needs, part.extra == "turned")
+            return Bounds(
+                column, part.args[1], part.args[2], True, True, needs, (part,), part.extra == "turned"
+            )
         return None
     if part.name not in MIRRORED:
         return None
@@ -124,7 +137,7 @@ def _bounds(part: Op, own: Own) -> Bounds | None:
         if column is not None and _is_free(own, needs):
             inside = name.endswith("=")
             low, high = (other, None) if name.startswith(">") else (None, other)
-            return Bounds(column, low, high, inside, inside, needs)
+            return Bounds(column, low, high, inside, inside, needs, (part,))
     return None
 
 

@@ -1,13 +1,14 @@
 """How the rows that a condition asks for are found, as statements: by an index where its
 parts allow, else one by one.
 
-An index settles the equalities it was asked by, so that they are not tested again; of a range it only
-proposes the rows. What else the condition says is tested on each row that is found.
+An index settles the equalities it was asked by, and a range whose values are of one type, so that they are not
+tested again. What else the condition says is tested on each row that is found.
 
-    for y1 in (find_1(key),):           the primary key of a table: a row or None
-    for y1 in find_1(key, ()):          a hash index: what equals the values
-    for y1 in find_1(key, low, high):   an ordered index: equalities, perhaps none, and a range
-    for y1 in find_1():                 every row
+    y1 = find_1(key)
+    for y1 in () if y1 is None else (y1,):                 the primary key of a table: a row or None
+    for y1 in () if y1 is None else … (y1,):               a hash index: a row, several as a dict, or None
+    for y1 in find_1(key, low, high):                      an ordered index: equalities, perhaps none, and a range
+    for y1 in find_1():                                    every row
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
-from sql.algebra.table.index import Span, sought
+from sql.algebra.table.index import sought
 from sql.algebra.table.lookup import Bounds, Own, equalities, ranges
+from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expressions import Code, ExpressionWriter
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
@@ -27,7 +29,6 @@ from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Slot, conjuncts, sources_read
 from sql.rows import Shape
-from sql.types import order_key
 
 Find = Callable[[Sequence[Any], int], list[Event]]
 """The rows that stand beside rows, by source, at an instant. Those of sources that are not known may be
@@ -51,10 +52,12 @@ class Search:
         self.columns = tuple(item.column for item in equal)
         self.settled = [item.part for item in equal]
         """The parts that need no test of their own."""
-        self.is_single = (
-            bool(equal) and self.bounds is None and store.index(self.columns, None).single is not None
-        )
+        self.is_single = False
         """True if a key has one row at most."""
+        if self.bounds is not None:
+            self.settled += self.bounds.parts if self.bounds.is_exact else ()
+        elif equal:
+            self.is_single = store.index(self.columns, None).is_single
 
     @staticmethod
     def _range(
@@ -69,8 +72,7 @@ class Search:
         if self.bounds is not None:
             return within(store.index(self.columns, self.bounds.column), self.bounds)
         if self.values:
-            index = store.index(self.columns, None)
-            find: Callable[..., Iterable[Event]] = index.single if self.is_single else index.get
+            find: Callable[..., Any] = store.index(self.columns, None).bucket
             return find
         return lambda: tuple(store.content())
 
@@ -85,12 +87,10 @@ class Search:
             ]
             head = f"{found}({key}, {low}, {high})"
         elif self.values:
-            key = self._key(loop)
-            head = f"({found}({key}),)" if self.is_single else f"{found}({key}, ())"
+            loop.source.line(f"{event} = {found}({self._key(loop)})")
+            several = "" if self.is_single else f"{event} if {event}.__class__ is dict else "
+            head = f"() if {event} is None else {several}({event},)"
         with loop.source.block(f"for {event} in {head}:"):
-            if self.is_single:
-                with loop.source.block(f"if {event} is None:"):
-                    loop.source.line("continue")
             yield
 
     def _key(self, loop: LoopWriter) -> str:
@@ -115,13 +115,14 @@ def reads_subquery(nodes: Iterable[Bound]) -> bool:
 def within(index: Any, bounds: Bounds) -> Callable[[Any, Any, Any], Iterable[Event]]:
     """What finds the rows of a key in a range of an ordered index; an end that is NULL finds nothing."""
     find, has_low, has_high = index.find, bounds.low is not None, bounds.high is not None
+    low_inside, high_inside, turned = bounds.low_inside, bounds.high_inside, bounds.turned
 
     def found(key: Any, low: Any, high: Any) -> Iterable[Event]:
         if (has_low and low is None) or (has_high and high is None):
             return ()
-        if bounds.turned and order_key(low) > order_key(high):
+        if turned and placed(low) > placed(high):
             low, high = high, low
-        rows: Iterable[Event] = find(key, Span(low, high, bounds.low_inside, bounds.high_inside))
+        rows: Iterable[Event] = find(key, (low, high, low_inside, high_inside))
         return rows
 
     return found

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.bounds import Bounded
-from sql.algebra.table.index import Index, Indexes, Single, key_reader
-from sql.algebra.table.window import Row, check_collisions
+from sql.algebra.table.index import Bucket, FindBucket, Index, Indexes, key_reader
+from sql.algebra.table.window import Change, Row, check_collisions
 from sql.errors import DataError
 from sql.plan.relations import TableDeclaration
 from sql.types import key_of
+
+NONE: dict[str, Accumulator] = {}
+"""The accumulators of a row without aggregating columns."""
 
 
 class TableRow(Event, eq=False):
@@ -27,7 +28,7 @@ class TableRow(Event, eq=False):
     are not computed yet."""
 
     key: Hashable = None
-    accumulators: dict[str, Accumulator] = msgspec.field(default_factory=dict)
+    accumulators: dict[str, Accumulator] = NONE
     stale: bool = False
 
     def refresh(self) -> None:
@@ -144,55 +145,58 @@ class Table:
         rows: Sequence[Mapping[str, Any]],
         removed: Sequence[Event],
         now_ms: int,
-    ) -> Delta:
-        """Rows are updated in their place, others come and go, all or none. What came
-        and what was there before.
+    ) -> Change:
+        """Rows are updated in their place, others come and go, all or none.
 
         `updates`: rows with just the declared columns.
         """
-        if not rows and not removed and not self.indexes.unique:
-            done = self._updated(updates, now_ms)
-            if done is not None:
-                return done
+        key_of_row, is_alike = self.key_of_row, not (rows or removed or self.indexes.unique)
+        for event, row in updates:
+            is_alike = is_alike and key_of_row(row) == event.key  # type: ignore[attr-defined]
+        if not is_alike:
+            return self._write(updates, rows, removed, now_ms)
+        came, before = [], []
+        indexes, is_kept = self.indexes.all, self.bounded.is_kept
+        for event, row in updates:
+            came.append(row)
+            before.append(event.row)
+            for index in indexes:
+                index.remove(event)
+            event.row = row
+            for index in indexes:
+                index.add(event)
+            if is_kept:
+                self.touched(event, now_ms)
+        self.version += 1
+        return came, before
+
+    def _write(
+        self,
+        updates: Sequence[tuple[Event, Row]],
+        rows: Sequence[Mapping[str, Any]],
+        removed: Sequence[Event],
+        now_ms: int,
+    ) -> Change:
         changed = [row for _, row in updates]
         updated = dict.fromkeys(event for event, _ in updates)
         removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
         self._check([*changed, *rows], {**updated, **dict.fromkeys(removed)})
-        before = [Event(event.row, event.time_ms, event.seq) for event, _ in updates]
+        before = [event.row for event in (*updated, *removed)]
         for event in removed:
             self._remove(event)
         self._rewrite(updates, now_ms)
         added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
         self.version += 1
-        return Delta([*(event for event, _ in updates), *added], [*before, *removed])
+        return [event.row for event in (*updated, *added)], before
 
-    def _updated(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> Delta | None:
-        """Update rows in their place; None where a key would be another one."""
-        for event, row in updates:
-            if self.key_of_row(row) != event.key:  # type: ignore[attr-defined]
-                return None
-        before = []
-        for event, row in updates:
-            before.append(Event(event.row, event.time_ms, event.seq))
-            if self.indexes.all:
-                self.indexes.remove(event)
-            event.row = row
-            if self.indexes.all:
-                self.indexes.add(event)
-            if self.bounded.is_kept:
-                self.touched(event, now_ms)
-        self.version += 1
-        return Delta([event for event, _ in updates], before)
-
-    def upsert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
+    def upsert(self, row: Mapping[str, Any], now_ms: int) -> None:
         """A row comes, in the place of the one with its key. Raises DataError where a bound or an index
         refuses it."""
         there = self.rows.get(self.key_of_row(row))
-        return (
+        if there is None:
             self.insert(row, now_ms)
-            if there is None
-            else self.write([(there, self.shaped(row))], (), (), now_ms)
-        )
+        else:
+            self.write([(there, self.shaped(row))], (), (), now_ms)
 
     def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
@@ -260,7 +264,7 @@ class Table:
 
     def _add(self, key: Hashable, row: Mapping[str, Any], now_ms: int) -> TableRow:
         self.seq += 1
-        accumulators = {name: make() for name, make in self.makers.items()}
+        accumulators = {name: make() for name, make in self.makers.items()} or NONE
         event = self.rows[key] = TableRow(
             self.shaped(row), now_ms, self.seq, key=key, accumulators=accumulators, stale=bool(accumulators)
         )
@@ -290,35 +294,35 @@ class Table:
 class PrimaryKey:
     """The primary key of a table as an index; `order` says where its columns stand in the key asked for."""
 
+    is_single = True
+
     def __init__(self, table: Table, order: tuple[int, ...]) -> None:
         self.rows = table.rows
         self.order = order
         is_plain = not table.makers and order == tuple(range(len(order)))
-        self.single: Single = table.rows.get if is_plain else None
+        self.bucket: FindBucket = table.rows.get if is_plain else self._row
 
-    def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
+    def _row(self, key: Any) -> TableRow | None:
         """The row of a key without NULL."""
         if len(self.order) > 1:
             key = tuple([key[place] for place in self.order])
         row = self.rows.get(key)
-        if row is None:
-            return default
-        if row.stale:
+        if row is not None and row.stale:
             row.refresh()
-        return (row,)
+        return row
 
 
 class Fresh:
     """An index whose rows are computed anew, where their aggregates have changed, before they are shown."""
 
-    single: Single = None
+    is_single = False
 
     def __init__(self, index: Index) -> None:
         self.index = index
 
-    def get(self, key: Any, default: Iterable[Event] = ()) -> Iterable[Event]:
+    def bucket(self, key: Any) -> Bucket | None:
         """The rows of a key without NULL."""
-        return self.find(key)
+        return dict.fromkeys(self.find(key))
 
     def find(self, key: Any, span: Any = None) -> Iterable[Event]:
         """The rows of a key."""

@@ -19,6 +19,9 @@ from sql.plan.relations import WindowDeclaration
 
 Row = dict[str, Any]
 
+Change = tuple[list[Row], list[Row]]
+"""The rows that came, also by an update, and those that were there before in their place or at all."""
+
 
 class NamedWindow:
     """The rows of one named window.
@@ -106,10 +109,11 @@ class NamedWindow:
         rows: Sequence[Mapping[str, Any]],
         removed: Sequence[Event],
         now_ms: int,
-    ) -> Delta:
+    ) -> Change:
         """Rows are updated, which makes new rows of them, others come and go, all or none of them."""
         changed = [row for _, row in updates]
-        return self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)
+        delta = self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)
+        return [event.row for event in delta.inserted], [event.row for event in delta.removed]
 
     def _check(self, rows: Sequence[Row], leaving: Mapping[Event, Any]) -> None:
         for row in rows if self.indexes.unique else ():

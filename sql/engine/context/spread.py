@@ -8,6 +8,7 @@ from typing import Any
 
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
+from sql.algebra.table.window import Change
 from sql.plan.relations import IndexDeclaration, TableDeclaration, WindowDeclaration
 
 Part = Any
@@ -110,7 +111,15 @@ class SpreadRelation:
 
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave the parts that have them, and others come."""
-        return self.write((), rows, tuple(removed), now_ms)
+        gone = tuple(removed)
+        deltas = [self.insert(row, now_ms) for row in rows]
+        for part in self.parts(EVERY) if gone else ():
+            held = set(part.content())
+            deltas.append(part.change((), [event for event in gone if event in held], now_ms))
+        return Delta(
+            [event for delta in deltas for event in delta.inserted],
+            [event for delta in deltas for event in delta.removed],
+        )
 
     def write(
         self,
@@ -118,20 +127,23 @@ class SpreadRelation:
         rows: Sequence[Mapping[str, Any]],
         removed: Sequence[Event],
         now_ms: int,
-    ) -> Delta:
+    ) -> Change:
         """Rows are updated and removed in the parts that have them, others come."""
-        found = []
+        came: list[dict[str, Any]] = []
+        before: list[dict[str, Any]] = []
         for part in self.parts(EVERY):
             mine = set(part.content())
             changed = [item for item in updates if item[0] in mine]
             gone = [event for event in removed if event in mine]
             if changed or gone:
-                found.append(part.write(changed, (), gone, now_ms))
-        found += [self.insert(row, now_ms) for row in rows]
-        return Delta(
-            [event for delta in found for event in delta.inserted],
-            [event for delta in found for event in delta.removed],
-        )
+                new, old = part.write(changed, (), gone, now_ms)
+                came += new
+                before += old
+        for row in rows:
+            delta = self.insert(row, now_ms)
+            came += [event.row for event in delta.inserted]
+            before += [event.row for event in delta.removed]
+        return came, before
 
 
 class AllRows:

@@ -22,7 +22,7 @@ from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.choice import Choice
 from sql.engine.relations.parameters import Parameters, with_parameters
 from sql.engine.relations.subqueries import Subqueries
-from sql.engine.relations.triggers import Actor, Insert
+from sql.engine.relations.triggers import Insert, actor
 from sql.engine.running.statement import looking
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.functions.registry import Context
@@ -123,10 +123,9 @@ def _change(
         plan = binder.delete(statement.where)
     else:
         plan = binder.update(statement.assignments, statement.where)
-    actor = Actor(plan, catalog, _functions(plan, catalog, options, text, now_ms))
-    delta = actor({}, now_ms, forward)
-    shown = delta.removed if plan.shows == "rows" else delta.inserted
-    return [] if catalog.relations[plan.relation].kind == "table" else [event.row for event in shown]
+    work = actor(plan, catalog, _functions(plan, catalog, options, text, now_ms), forward)
+    came, _ = work({}, now_ms)
+    return [] if catalog.relations[plan.relation].kind == "table" else came
 
 
 def _functions(

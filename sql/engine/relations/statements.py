@@ -140,7 +140,8 @@ class Triggered(Statement):
             and self.looked is None
             and not self.subqueries.queries
         ):
-            return self._push_all(rows, now_ms)
+            self.counts["events_in"] += len(rows)
+            return self.act_on_each(rows, now_ms)
         for row in rows:
             self.counts["events_in"] += 1
             try:
@@ -155,17 +156,6 @@ class Triggered(Statement):
             if self.matches is not None:
                 out += self._completed(self.matches, stream, row, now_ms)
         return out + self.taken()
-
-    def _push_all(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Each event is a trigger as it comes."""
-        out: list[Emission] = []
-        self.counts["events_in"] += len(rows)
-        for row in rows:
-            try:
-                out += self.act((row,), now_ms)
-            except DATA_ERRORS as error:
-                out += self.failed(row, self.functions.failure(error), now_ms)
-        return out
 
     def _completed(self, matches: Matches, stream: str, row: Any, now_ms: int) -> list[Emission]:
         """Act on the matches that an event completes."""
@@ -203,6 +193,16 @@ class Triggered(Statement):
 
     def variable_changed(self, name: str) -> None:
         self.subqueries.variable_changed(name, self.context.now_ms)
+
+    def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Act on events, and post for each by itself what came of it."""
+        out: list[Emission] = []
+        for row in rows:
+            try:
+                out += self.act((row,), now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, self.functions.failure(error), now_ms)
+        return out
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.context.now_ms = now_ms

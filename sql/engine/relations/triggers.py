@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.compiler.acting import ActingText
+from sql.compiler.acting import ActingText, Forward, Work
 from sql.emission import Emission
 from sql.engine.relations.statements import Partition, Triggered
 from sql.plan.logical import Plan
@@ -30,26 +30,9 @@ class Insert:
         return self.where is None or bool(self.where(probe))
 
 
-class Actor:
-    """Does what an event does to a relation."""
-
-    def __init__(self, plan: TriggerPlan, catalog: Catalog, functions: FunctionSet) -> None:
-        self.plan = plan
-        self.relation = catalog.relations[plan.relation]
-        self.work = ActingText(plan, self.relation, functions).compiled()
-
-    def __call__(self, trigger: Any, now_ms: int, forward: Callable[[str, Row], None]) -> Delta:
-        """The change of the relation that an event causes; rows for other streams go to `forward`."""
-        updates, inserts, removed, forwards = self.work(trigger, now_ms)
-        delta = NOTHING
-        if updates or inserts or removed:
-            delta = self.relation.write(updates, inserts, removed, now_ms)
-        for stream, row in forwards:
-            forward(stream, row)
-        return Delta((), removed) if self.plan.shows == "rows" else delta
-
-
-NOTHING = Delta()
+def actor(plan: TriggerPlan, catalog: Catalog, functions: FunctionSet, forward: Forward) -> Work:
+    """What does to a relation what an event asks for; rows for other streams go to `forward`."""
+    return ActingText(plan, catalog.relations[plan.relation], functions).compiled(forward)
 
 
 class ActingStatement(Triggered):
@@ -61,7 +44,7 @@ class ActingStatement(Triggered):
         acts = plan.acts
         assert isinstance(acts, TriggerPlan) and acts.trigger is not None
         super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
-        self.actor = Actor(acts, catalog, self.functions)
+        self.work = actor(acts, catalog, self.functions, self._forward)
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         inserted: list[Row] = []
@@ -69,15 +52,26 @@ class ActingStatement(Triggered):
         out: list[Emission] = []
         for row in rows:
             try:
-                delta = self.actor(row, now_ms, self._forward)
+                came, before = self.work(row, now_ms)
             except DATA_ERRORS as error:
                 out += self.failed(row, self.functions.failure(error), now_ms)
                 continue
-            inserted += [event.row for event in delta.inserted]
-            removed += [event.row for event in delta.removed]
-        if self.actor.plan.shows == "rows":
-            inserted, removed = removed, []
+            inserted += came
+            removed += before
         return self.shown(inserted, removed, now_ms) + out
+
+    def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        work, out = self.work, []
+        for row in rows:
+            try:
+                came, before = work(row, now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, self.functions.failure(error), now_ms)
+                continue
+            if came or before:
+                self.counts["rows_out"] += len(came)
+                out.append(Emission(self.name, now_ms, "rows", came, before))
+        return out
 
     def _forward(self, stream: str, row: Row) -> None:
         self.catalog.loop.forward(stream, [row], self.name)

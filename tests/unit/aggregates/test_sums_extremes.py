@@ -1,6 +1,7 @@
 """What the numbers must be: exact sums, values that stop counting, wrong types."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -95,3 +96,20 @@ def test_a_monotonic_queue_keeps_only_what_may_still_win() -> None:
 
 def test_integers_keep_their_precision_against_floats() -> None:
     assert over(extremes.make_max, [2.0**53, 2**53 + 1]) == 2**53 + 1
+
+
+def test_a_sum_of_coarse_fine_and_huge_floats_is_exact_whatever_leaves() -> None:
+    values = [71.53, 5e-324, 1e300, 2**70, -0.1, 2.0**-60, 1.7e308, -1e300, 3, 71.53, 2.0**-101, -1.7e308]
+    for size in range(1, len(values) + 1):
+        window: list[float] = []
+        total = sums.Sum(Removal.FIFO)
+        for place, value in enumerate(values):
+            total.add(value, Arrival(place))
+            window.append(value)
+            if len(window) > size:
+                total.remove(window.pop(0), Arrival(place - size))
+            exact = sum(map(Fraction, window), Fraction())
+            assert total.result() == (float(exact) if abs(exact) < 2**1024 else INF)
+            again = sums.Sum(Removal.FIFO)
+            again.restore(total.snapshot(), lambda seq: Arrival(seq))
+            assert again.result() == total.result()

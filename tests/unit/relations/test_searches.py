@@ -12,7 +12,7 @@ import pytest
 from sql import Catalog, Engine, run_script
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
-from sql.algebra.table.index import BLOCK_MAX, SortedRows, Span
+from sql.algebra.table.sorted_rows import BLOCK_MAX, SortedRows
 
 DECLARED = (
     "create schema E (k any, n any); create schema S (k any, n any);"
@@ -101,7 +101,7 @@ def test_ranges_of_an_ordered_index() -> None:
                 and (low is None or event.row["v"] > low or (low_inside and event.row["v"] == low))
                 and (high is None or event.row["v"] < high or (high_inside and event.row["v"] == high))
             ]
-            found = [event.seq for event in index.between(Span(low, high, low_inside, high_inside))]
+            found = [event.seq for event in index.between(low, high, low_inside, high_inside)]
             assert sorted(found) == sorted(expected), (low, high, low_inside, high_inside)
 
 
@@ -117,3 +117,20 @@ def test_an_error_in_a_row_of_a_join_costs_that_row() -> None:
     assert [each.kind for each in emissions] == ["rows", "error"]
     assert emissions[0].inserted == [{"p": 20}, {"p": 40}]
     assert (emissions[1].error or "").startswith("1:19: cannot evaluate w.n * s.n")
+
+
+def test_a_range_looks_for_rows_that_a_trigger_of_the_same_event_has_deleted() -> None:
+    engine = Engine(Catalog())
+    run_script(
+        engine, "create schema E (n int); create schema S (n int); create window W#keepall as (n int);", 0
+    )
+    run_script(engine, "insert into W select n from E; on S as s delete from W as w;", 0)
+    run_script(
+        engine,
+        "@name('s') select w.n as n from S as s unidirectional, W as w where w.n > s.n order by w.n",
+        0,
+    )
+    for n in (1, 2, 3, 4):
+        engine.push("E", [{"n": n}], 0)
+    found = [each.inserted for each in engine.push("S", [{"n": 2}], 1) if each.rule == "s"]
+    assert found == [[{"n": 3}, {"n": 4}]]  # a join learns of it when the event has been dealt with
