@@ -38,17 +38,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ls(data: Path) -> int:
+    from edge.journal.pages import numbered
     from edge.journal.reader import segments
 
     for segment in segments(data / "journal"):
         print(f"{segment.path.name}  from {segment.start}  {segment.path.stat().st_size} bytes")
     for path in _snapshots(data):
         print(f"{path.name}  at {int(path.stem)}  {path.stat().st_size} bytes")
+    for _, path in sorted(numbered(data / "snapshots")):
+        print(f"{path.name}  of snapshots  {path.stat().st_size} bytes")
     return 0
 
 
 def _verify(data: Path) -> int:
-    from edge.journal import snapshots
+    from edge.journal import pages
     from edge.journal.reader import TORN_NOTE, Reading, read, segments
 
     listed = segments(data / "journal")
@@ -60,7 +63,7 @@ def _verify(data: Path) -> int:
     bad = [str(damage) for damage in reading.damage]
     for path in _snapshots(data):
         try:
-            snapshots.decode(path.read_bytes())
+            pages.read(path)
         except (OSError, ValueError) as error:
             bad.append(f"{path}: {error}; the one before it is used")
     for text in bad:

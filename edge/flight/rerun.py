@@ -23,7 +23,7 @@ from edge.deploy.rule_files import RuleFiles
 from edge.gateway import Gateway, Limits
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
-from edge.journal import snapshots
+from edge.journal import pages
 from edge.journal.reader import Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Removal, Tick
 from edge.journal.snapshots import SUFFIX, Snapshot
@@ -135,7 +135,7 @@ class Rerun:
             if int(path.stem) < first:
                 break
             try:
-                found = Snapshot(int(path.stem), snapshots.decode(path.read_bytes()))
+                found = Snapshot(int(path.stem), pages.read(path))
             except (OSError, ValueError):
                 continue
             if found.state["at_ms"] <= from_ms:

@@ -4,13 +4,15 @@ The gateway is a deterministic function of its inputs: messages, the times at wh
 the rule files. So what must be durable before a message is acknowledged is the input, and that is an append:
 
     data/journal/00000000000000000000.journal     segments, named by the position of their first byte
-    data/snapshots/00000000000004711000.snapshot  the whole state at a position of the journal; the two newest
+    data/snapshots/00000000000004711000.snapshot  the state at a position of the journal; the two newest
+    data/snapshots/000007.pages                   the parts of it that were new then; later ones refer to them
 
     record      what a record is: a batch of messages, a tick, a deployment, receipts of sinks
     frame       a record as bytes: checksum, compression, and what was durable when it was written
     reader      segments to records; tells a torn tail (cut) from damage (counted)
     writer      records to segments; one fdatasync for all that has gathered
     snapshots   state to files, by a forked child, and back
+    pages       which parts of a state are written, and which are there already
     commits     when to sync and acknowledge, when to store the state
     acknowledgements  those that wait for what is not durable yet
     background  syncs on a thread, where the disk is slow
@@ -22,6 +24,6 @@ every rule are numbered, and a replay gives them their numbers again: the spool 
 other sinks are handed what they gave no receipt for. Chains of rules over memory topics are inside the
 function.
 
-Written: each message once, and the state each time the journal has grown by four times its size. Nothing in
-the loop waits for the state to be written. A restart replays at the speed of the engine.
+Written: each message once, and what has changed of the state each time the journal has grown by four times its
+size. Nothing in the loop waits for the state to be written. A restart replays at the speed of the engine.
 """

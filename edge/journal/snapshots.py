@@ -1,11 +1,12 @@
-"""Snapshots: the whole state of the gateway at a position of the journal, from which
-recovery replays the rest.
+"""Snapshots: the state of the gateway at a position of the journal, from which recovery replays the rest.
 
-The two newest are kept, with the journal since the older one: if the newest cannot be read, the other one and
-a longer replay give the same state. Older ones are kept for the flight recorder, as long as the journal since
-then is within its bound. A large state is written by a forked child, which has it as it was at the fork,
-while the loop goes on. The parent gives the finished file its name, so a child that outlives it changes
-nothing.
+Each is an index and the pages that no older snapshot has (`edge.journal.pages`), so that a state of which
+little changed costs little to write. The two newest share no file: a snapshot takes over pages of the one
+before the last. If the newest cannot be read, the other one and a longer replay give the same state, so
+these two are kept, with the journal since the older one. Older ones are kept for the flight recorder, as
+long as the journal since then is within its bound. A large state is written by a forked child, which has it
+as it was at the fork, while the loop goes on. The parent gives the finished files their names, so a child
+that outlives it changes nothing.
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ import gc
 import logging
 import os
 import signal
-import struct
 import threading
 import warnings
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge.clock import Clock
+from edge.journal import pages
 from edge.journal.disk import Disk
-from sinks import lossless_json
+from edge.journal.pages import PAGES_SUFFIX
 
 log = logging.getLogger("penstock.journal")
 
@@ -33,13 +33,8 @@ KEPT = 2
 RECORDED_MAX = 8
 """Snapshots kept for the flight recorder, the two newest among them; those in the middle go first."""
 
-RULES = "rules"
-"""The part of a state that is stored rule by rule."""
-
 SUFFIX = ".snapshot"
 DRAFT_SUFFIX = ".draft"
-_HEADER = struct.Struct("<8sII")
-_MAGIC = b"penstkS1"
 
 GIVE_WAY = 5
 """By how much the niceness of a child is above that of the gateway."""
@@ -60,59 +55,26 @@ class Snapshot(NamedTuple):
     state: dict[str, Any]
 
 
-class _Child(NamedTuple):
-    pid: int
+class _Draft(NamedTuple):
+    """The files of a snapshot that have no name yet; `older`: the snapshots that there are, the newest first."""
+
     position: int
-    draft: Path
+    number: int
+    head: Path
+    pages: Path
+    older: list[Path]
     began_ms: int
 
-
-def encode(state: dict[str, Any]) -> bytes:
-    """A state as the bytes of its file: an index, then one part for each rule and one for everything else."""
-    parts = {"": {key: value for key, value in state.items() if key != RULES}, **state[RULES]}
-    index, bodies = [], []
-    for name, value in parts.items():
-        plain = lossless_json.encode(value)
-        body = zlib.compress(plain, 1)
-        index.append([name, len(body), zlib.crc32(body), len(plain)])
-        bodies.append(body)
-    head = lossless_json.encode(index)
-    return b"".join([_HEADER.pack(_MAGIC, len(head), zlib.crc32(head)), head, *bodies])
+    def write(self, disk: Disk, state: dict[str, Any]) -> None:
+        """Write both, durably."""
+        index, bodies = pages.encode(state, self.number, pages.reusable(self.older))
+        disk.write_file(self.pages, bodies)
+        disk.write_file(self.head, index)
 
 
-def decode(data: bytes) -> dict[str, Any]:
-    """What `encode` was given. Raises ValueError for anything else."""
-    index, at = _index(data)
-    rules: dict[str, Any] = {}
-    for name, length, check, _ in index:
-        body = data[at : at + length]
-        if zlib.crc32(body) != check:
-            raise ValueError(f"the checksum of {name or 'the head'} does not fit")
-        rules[name] = lossless_json.decode(zlib.decompress(body))
-        at += length
-    state: dict[str, Any] = rules.pop("")
-    return state | {RULES: rules}
-
-
-def sizes(path: Path) -> dict[str, int]:
-    """The size of each rule's state, from the beginning of a snapshot's file. Raises OSError and
-    ValueError."""
-    with path.open("rb") as file:
-        head = file.read(_HEADER.size)
-        if len(head) == _HEADER.size:
-            head += file.read(_HEADER.unpack(head)[1])
-    return {name: plain for name, _, _, plain in _index(head)[0] if name}
-
-
-def _index(data: bytes) -> tuple[list[Any], int]:
-    """The index of a snapshot's file, and where its parts begin."""
-    if len(data) < _HEADER.size:
-        raise ValueError("the file is too short")
-    magic, length, check = _HEADER.unpack_from(data)
-    head = data[_HEADER.size : _HEADER.size + length]
-    if magic != _MAGIC or zlib.crc32(head) != check:
-        raise ValueError("its checksum does not fit")
-    return lossless_json.decode(head), _HEADER.size + length
+class _Child(NamedTuple):
+    pid: int
+    draft: _Draft
 
 
 class Snapshots:
@@ -122,6 +84,7 @@ class Snapshots:
         self.directory = directory
         self.made = self.failures = 0
         self.last_bytes = self.last_ms = 0
+        """What the newest snapshot has on the disk, pages of older ones included, and how long it took."""
         self.last_at_ms: int | None = None
         """Monotonic time of the newest snapshot of this run."""
         self.written_bytes = 0
@@ -140,11 +103,11 @@ class Snapshots:
         """The newest snapshot that can be read; the others are told of."""
         for position, path in sorted(self._files(), reverse=True):
             try:
-                state = decode(path.read_bytes())
+                state = pages.read(path)
+                self.last_bytes = _stored_bytes(path)
             except (OSError, ValueError) as error:
                 log.error("snapshot.unreadable", extra={"file": str(path), "error": str(error)})
                 continue
-            self.last_bytes = path.stat().st_size
             return Snapshot(position, state)
         return None
 
@@ -166,10 +129,9 @@ class Snapshots:
 
     def make(self, position: int, collect: Collect) -> None:
         """Write a snapshot now. Raises OSError."""
-        began_ms = self._clock.monotonic_ms()
         draft = self._draft(position)
-        self._disk.write_file(draft, encode(collect()))
-        self._finish(position, draft, began_ms)
+        draft.write(self._disk, collect())
+        self._finish(draft)
 
     def begin(self, position: int, collect: Collect, *, in_haste: bool = False) -> None:
         """Let a forked child write a snapshot of the present state; `poll` finishes it. Raises OSError.
@@ -182,7 +144,7 @@ class Snapshots:
             pid = os.fork()
         if pid == 0:
             _write_and_exit(draft, collect, 0 if in_haste else GIVE_WAY)
-        self._child = _Child(pid, position, draft, self._clock.monotonic_ms())
+        self._child = _Child(pid, draft)
 
     def poll(self) -> bool:
         """Finish the child's snapshot if it is done; whether there is a new one."""
@@ -191,7 +153,7 @@ class Snapshots:
             return False
         ended, status = os.waitpid(child.pid, os.WNOHANG)
         if not ended:
-            if self._clock.monotonic_ms() - child.began_ms > CHILD_MS_MAX:
+            if self._clock.monotonic_ms() - child.draft.began_ms > CHILD_MS_MAX:
                 os.kill(child.pid, signal.SIGKILL)
             return False
         self._child = None
@@ -199,7 +161,7 @@ class Snapshots:
             self._failed(child.draft, f"the writing process ended with {os.waitstatus_to_exitcode(status)}")
             return False
         try:
-            self._finish(child.position, child.draft, child.began_ms)
+            self._finish(child.draft)
         except OSError as error:
             self._failed(child.draft, str(error))
             return False
@@ -220,23 +182,32 @@ class Snapshots:
         if self._child is not None:
             os.kill(self._child.pid, signal.SIGKILL)
             os.waitpid(self._child.pid, 0)
-            self._disk.remove(self._child.draft)
+            self._discard(self._child.draft)
             self._child = None
 
-    def _failed(self, draft: Path, why: str) -> None:
+    def _failed(self, draft: _Draft, why: str) -> None:
         self.failures += 1
-        self._disk.remove(draft)
+        self._discard(draft)
         log.error("snapshot.failed", extra={"error": why})
 
-    def _finish(self, position: int, draft: Path, began_ms: int) -> None:
-        self.last_bytes = draft.stat().st_size
-        self.sizes = sizes(draft)
-        self._disk.rename(draft, self._path(position))
+    def _discard(self, draft: _Draft) -> None:
+        self._disk.remove(draft.head)
+        self._disk.remove(draft.pages)
+
+    def _finish(self, draft: _Draft) -> None:
+        """Give the files their names, the pages first: an index has its pages from the start."""
+        summary = pages.read_summary(draft.head)
+        self.written_bytes += draft.head.stat().st_size + draft.pages.stat().st_size
+        self._disk.rename(draft.pages, pages.pages_path(self.directory, draft.number))
+        self._disk.rename(draft.head, self._path(draft.position))
+        self.sizes = summary.sizes
+        self.last_bytes = summary.stored_bytes
         self.made += 1
-        self.written_bytes += self.last_bytes
         self.last_at_ms = self._clock.monotonic_ms()
-        self.last_ms = self.last_at_ms - began_ms
+        self.last_ms = self.last_at_ms - draft.began_ms
         for path in self._superfluous():
+            self._disk.remove(path)
+        for path in pages.unused((path for _, path in self._files()), self.directory):
             self._disk.remove(path)
 
     def _superfluous(self) -> list[Path]:
@@ -253,11 +224,27 @@ class Snapshots:
     def _path(self, position: int) -> Path:
         return self.directory / f"{position:020}{SUFFIX}"
 
-    def _draft(self, position: int) -> Path:
-        return self.directory / f"{position:020}.{os.getpid()}{DRAFT_SUFFIX}"
+    def _draft(self, position: int) -> _Draft:
+        name = self.directory / f"{position:020}.{os.getpid()}"
+        return _Draft(
+            position,
+            1 + max((number for number, _ in pages.numbered(self.directory)), default=0),
+            name.with_suffix(f"{name.suffix}{DRAFT_SUFFIX}"),
+            name.with_suffix(f"{name.suffix}{PAGES_SUFFIX}{DRAFT_SUFFIX}"),
+            [path for _, path in sorted(self._files(), reverse=True)],
+            self._clock.monotonic_ms(),
+        )
 
 
-def _write_and_exit(draft: Path, collect: Collect, nice: int) -> None:
+def _stored_bytes(path: Path) -> int:
+    """What a snapshot has on the disk; one from before there were pages is one file."""
+    try:
+        return pages.read_summary(path).stored_bytes
+    except ValueError:
+        return path.stat().st_size
+
+
+def _write_and_exit(draft: _Draft, collect: Collect, nice: int) -> None:
     """The child: no lock, thread or descriptor of the parent is used; the descriptors are closed first, for
     one of them holds the lock of the spool."""
     code = 1
@@ -265,7 +252,7 @@ def _write_and_exit(draft: Path, collect: Collect, nice: int) -> None:
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         gc.disable()
         os.nice(nice)
-        Disk().write_file(draft, encode(collect()))
+        draft.write(Disk(), collect())
         code = 0
     finally:
         os._exit(code)

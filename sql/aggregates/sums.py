@@ -66,15 +66,16 @@ class LotCount(Count):
 
 
 COARSE, FINE = 53, 101
-"""The lengths of denominators that a sum takes of its own accord: floats from 1 on are multiples of 2**-52, and
-nearly all others of 2**-100."""
+"""The lengths of denominators that a sum takes of its own accord: floats from 1 on are multiples of 2**-52,
+and nearly all others of 2**-100."""
 
 
 class Sum(Accumulator):
     """The exact sum: an integer while it contains only integers, else the float nearest to the true sum.
 
-    `numerator / 2**(bits - 1)` is the finite part, so that `bits` is the length of the denominator; `scale` is the
-    denominator as a float, NaN beyond `FINE`. A float that is a multiple of its reciprocal is added as an integer.
+    `numerator / 2**(bits - 1)` is the finite part, so that `bits` is the length of the denominator; `scale`
+    is the denominator as a float, NaN beyond `FINE`. A float that is a multiple of its reciprocal is added
+    as an integer.
     """
 
     __slots__ = ("bits", "count", "floats", "nonfinite", "numerator", "scale")

@@ -20,7 +20,7 @@ from edge.intake.codecs import CodecOptions, decoder_for
 from edge.intake.sources.base import BadMessage, ConnectionLost, Message
 from edge.intake.sources.publish_parser import PublishParser
 from edge.intake.sources.publishing import encoded_length
-from edge.journal import snapshots
+from edge.journal import pages
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read, segments
 from edge.journal.record import Tick
@@ -195,16 +195,23 @@ def journal_files() -> Iterator[Callable[[bytes], None]]:
 
 @contextmanager
 def snapshot_files() -> Iterator[Callable[[bytes], None]]:
-    """Snapshots: the state that was written, or ValueError."""
+    """Snapshots, the index and behind it the pages: the state that was written, or ValueError or OSError."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "1.snapshot"
 
-    def take(data: bytes) -> None:
-        with suppress(ValueError):
-            assert snapshots.decode(data) == STATE
+        def take(data: bytes) -> None:
+            path.write_bytes(data[: len(INDEX)])
+            pages.pages_path(Path(folder), 1).write_bytes(data[len(INDEX) :])
+            with suppress(ValueError, OSError):
+                assert pages.read(path) == STATE
 
-    yield take
+        yield take
 
 
 STATE = {"version": 1, "at_ms": 5, "raw": b"ab", "rules": {"a": {"n": 1.5}, "b": ["x", None]}}
+
+
+INDEX, PAGES = pages.encode(STATE, 1, {})
 
 
 def _spool_file() -> bytes:
@@ -295,7 +302,7 @@ TARGETS = (
     Target("sql", SQL, sql),
     Target("packets", PACKETS, packets),
     Target("journal", (_journal_file(),), journal_files),
-    Target("snapshots", (snapshots.encode(STATE),), snapshot_files),
+    Target("snapshots", (INDEX + PAGES,), snapshot_files),
     Target("spool", (_spool_file(),), spool_files),
     Target("http", REQUESTS, requests),
 )

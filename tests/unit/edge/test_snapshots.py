@@ -1,0 +1,129 @@
+"""Snapshots in pages: what has not changed is not written again, the two newest share no file, and what is read is
+what was written, with a restart after every one."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.clock import SimulatedClock
+from edge.journal import pages
+from edge.journal.snapshots import Snapshots
+from sinks import lossless_json
+from sql import Catalog, Engine, run_script
+
+TABLE = "create table T (dev string primary key, temp double)"
+WINDOW = "create window T#unique(dev) as (dev string, temp double)"
+
+
+def gateway(declaration: str, rows: int) -> Engine:
+    """An engine with one relation."""
+    engine = Engine(Catalog())
+    run_script(engine, f"@name('t') {declaration}", 0)
+    change(engine, range(rows), 0)
+    return engine
+
+
+def change(engine: Engine, devices: Any, temp: int) -> None:
+    """Give devices another temperature."""
+    relation = engine.catalog.relations["T"]
+    kept = {event.row["dev"]: event for event in relation.content()}
+    rows = [{"dev": f"pump-{number:05d}", "temp": temp + number / 10} for number in devices]
+    updates = [(kept[row["dev"]], row) for row in rows if row["dev"] in kept]
+    relation.write(updates, [row for row in rows if row["dev"] not in kept], (), temp)
+
+
+def state_of(engine: Engine) -> dict[str, Any]:
+    return {"version": 1, "rules": {"t": engine.snapshot("t")}}
+
+
+def test_only_what_changed_is_written(tmp_path: Path) -> None:
+    for declaration in (TABLE, WINDOW):
+        folder = tmp_path / declaration.split()[1]
+        engine, dice, written, whole = gateway(declaration, 3_000), random.Random(1), [], 0
+        for number in range(4):
+            change(engine, dice.sample(range(3_000), 2 * (number > 0)), number)
+            snapshots = Snapshots(folder, SimulatedClock())  # as after a restart
+            snapshots.make(number, partial(state_of, engine))
+            whole = whole or snapshots.written_bytes
+            written.append(snapshots.written_bytes / whole)
+            found = snapshots.load()
+            assert found is not None
+            assert found.state == state_of(engine)
+        assert found is not None
+        assert written[1] > 0.9, "the two newest share no file"
+        assert max(written[2:]) < 0.5, written
+        again = gateway(declaration, 0)
+        again.restore("t", found.state["rules"]["t"])
+        assert again.snapshot("t") == engine.snapshot("t")
+
+
+def numbers_of(dice: random.Random, size: int) -> list[list[int]]:
+    return [[number, dice.randrange(10**9)] for number in range(size)]
+
+
+def test_any_damaged_file_leaves_one_of_the_two_newest(tmp_path: Path) -> None:
+    dice = random.Random(2)
+    rows = numbers_of(dice, 1_000)
+    state: dict[str, Any] = {"at_ms": 0, "rules": {"a": rows, "b": {"n": 1}}}
+    for step in range(5):
+        state["at_ms"] = step
+        for _ in range(3):
+            rows[dice.randrange(1_000)][1] += 1
+        Snapshots(tmp_path, SimulatedClock()).make(step, lambda: state)
+        for path in sorted(tmp_path.iterdir()):
+            kept = path.read_bytes()
+            path.write_bytes(
+                kept[: len(kept) // 2] + bytes([kept[len(kept) // 2] ^ 1]) + kept[len(kept) // 2 + 1 :]
+            )
+            found = Snapshots(tmp_path, SimulatedClock()).load()
+            assert step == 0 or (found is not None and found.position in (step - 1, step)), path
+            assert found is None or found.state["at_ms"] == found.position
+            path.write_bytes(kept)
+
+
+def test_files_are_bounded_and_old_ones_are_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "FILES_MAX", 4)
+    dice = random.Random(3)
+    rows = numbers_of(dice, 1_500)
+    snapshots = Snapshots(tmp_path, SimulatedClock())
+    for step in range(16):
+        for _ in range(5):
+            rows[dice.randrange(1_500)][1] += 1
+        snapshots.make(step, lambda: {"rules": {"a": rows}})
+    sizes = [path.stat().st_size for path in tmp_path.glob(f"*{pages.PAGES_SUFFIX}")]
+    assert len(sizes) <= 2 * 4
+    assert sum(sizes) < 2 * 2.5 * snapshots.last_bytes, "two snapshots, of whose files at least half is used"
+    found = snapshots.load()
+    assert found is not None
+    assert found.state["rules"]["a"] == rows
+
+
+def test_pages_of_a_crash_between_two_names_are_removed(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path, SimulatedClock())
+    pages.pages_path(tmp_path, 7).write_bytes(b"of a snapshot without a name")
+    snapshots.make(1, lambda: {"rules": {}})
+    assert [number for number, _ in pages.numbered(tmp_path)] == [8]
+
+
+def test_a_snapshot_in_one_file_is_still_read(tmp_path: Path) -> None:
+    state = {"at_ms": 5, "rules": {"a": {"n": 1.5}}}
+    index, bodies = [], []
+    for name, value in (("", {"at_ms": 5}), ("a", {"n": 1.5})):
+        plain = lossless_json.encode(value)
+        bodies.append(zlib.compress(plain, 1))
+        index.append([name, len(bodies[-1]), zlib.crc32(bodies[-1]), len(plain)])
+    head = lossless_json.encode(index)
+    path = tmp_path / "00000000000000000012.snapshot"
+    path.write_bytes(struct.pack("<8sII", b"penstkS1", len(head), zlib.crc32(head)) + head + b"".join(bodies))
+    found = Snapshots(tmp_path, SimulatedClock()).load()
+    assert found is not None
+    assert (found.position, found.state) == (12, state)
