@@ -55,13 +55,13 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
             written.append(snapshots.written_bytes / whole)
             found = snapshots.load()
             assert found is not None
-            assert found.state == state_of(engine)
+            assert lossless_json.encode(found.state) == lossless_json.encode(state_of(engine))
         assert found is not None
         assert written[1] > 0.9, "the two newest share no file"
         assert max(written[2:]) < 0.5, written
         again = gateway(declaration, 0)
         again.restore("t", found.state["rules"]["t"])
-        assert again.snapshot("t") == engine.snapshot("t")
+        assert state_of(again) == state_of(engine)
 
 
 def numbers_of(dice: random.Random, size: int) -> list[list[int]]:
