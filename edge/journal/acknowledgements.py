@@ -1,5 +1,5 @@
-"""Messages taken in whose senders are still to be told that they are safe, and when it
-is time to tell them."""
+"""Messages taken in and not yet acknowledged to their senders, and the time when the
+acknowledgement is due."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from edge.journal.window import Window
 
 Entry = tuple[Callable[[Any], None], Any, int]
-"""Whom to tell, of which receipts, and for how many messages."""
+"""The function that acknowledges, its receipt, and the number of messages it covers."""
 
 
 class Acknowledgements:
@@ -35,11 +35,11 @@ class Acknowledgements:
 
     @property
     def is_window_full(self) -> bool:
-        """Whether the broker sends nothing more before an acknowledgement, as far as its traffic shows."""
+        """True if the broker sends nothing more before an acknowledgement, judging by its traffic."""
         return self._window.is_full(self.messages)
 
     def due_ms(self, sync_interval_ms: int, quiet_ms: int) -> int | None:
-        """When they are to be told: the line was quiet for so long, or the first has waited for so long."""
+        """The time of the next commit: after a quiet time, or once the first message has waited so long."""
         if self._first_ms is None:
             return None
         return min(self._first_ms + sync_interval_ms, self._last_ms + quiet_ms)
@@ -52,7 +52,7 @@ class Acknowledgements:
         self._first_ms = None
 
     def succeed(self) -> None:
-        """The commit is durable: tell them."""
+        """Acknowledge the messages of the commit, which is durable now."""
         storing, self._storing = self._storing, []
         for acknowledge, receipt, messages in storing:
             self.messages -= messages

@@ -17,8 +17,8 @@ SLOW_MS = 5
 """Work that takes longer is slow."""
 
 MEMORY = 0.99
-"""How much of what was slow is remembered from one piece of work to the next: about
-the last hundred count."""
+"""The weight of earlier work in the moving average of slowness: about the last hundred
+pieces count."""
 
 SLOW_MIN = 1.5
 """From so many slow ones among the last hundred on, the thread does all work."""
@@ -35,7 +35,7 @@ class Background:
         self._wake = wake
         self._slowness = 0.0
         self.is_busy = False
-        """Whether `end` has not been called for the last `begin`."""
+        """True from `begin` until `end` is called."""
         self._running = threading.Lock()
         """Held while the work is under way."""
         self._error: Exception | None = None
@@ -45,11 +45,11 @@ class Background:
 
     @property
     def is_done(self) -> bool:
-        """Whether `end` would not wait."""
+        """True if `end` would not wait."""
         return not self._running.locked()
 
     def begin(self, work: Work, *, at_once: bool) -> None:
-        """Do the work, or let the thread do it; `end` tells how it went. `at_once`: the
+        """Do the work, or let the thread do it; `end` reports the outcome. `at_once`: the
         caller has time to wait."""
         self.is_busy = True
         self._running.acquire()

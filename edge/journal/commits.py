@@ -11,9 +11,9 @@
                   snapshot, forked                             the journal has grown by a multiple of the state
 
 A crash at any point finds a message either in the journal or still at the broker, never in neither; and if
-the broker sends again what the journal has, its packet id and content tell. Rows are committed to the spool
-after the journal that holds their inputs, with the number of the last one, so that those a replay makes again
-are known.
+the broker sends again what the journal has, its packet id and content show it. Rows are committed to the
+spool after the journal that holds their inputs, with the number of the last one, so that those a replay
+makes again are known.
 
 On a slow disk a thread writes and syncs, and the loop goes on: what is appended
 meanwhile is for the next commit.
@@ -46,20 +46,20 @@ STATE_MULTIPLE = 4
 stays within a factor."""
 
 CHILD_POLL_MS = 50
-"""How often the loop looks after a child that writes a snapshot."""
+"""The interval at which the loop checks a child that writes a snapshot."""
 
 
 class Effects(Protocol):
-    """What else a commit makes durable. `before` and `after` may be called on a thread."""
+    """Data that a commit makes durable beside the journal. `before` and `after` may be called on a thread."""
 
     def before(self) -> None:
         """Make durable what must be so before the messages are acknowledged. Raises OSError."""
 
     def due_in_ms(self) -> int | None:
-        """How long until spooled rows are to be committed; None when there are none."""
+        """The time until spooled rows are to be committed; None when there are none."""
 
     def rows(self, *, force: bool) -> int:
-        """How many spooled rows are to be committed now; `force`: though they are not due."""
+        """The number of spooled rows to be committed now; `force`: even if they are not due."""
 
     def after(self, rows: int) -> None:
         """Commit so many rows; the journal has their inputs. Raises OSError."""
@@ -86,7 +86,7 @@ class Commits:
         self.made = self.failures = 0
         self.last_ms = 0
         self.latency_ms = 0
-        """How long the loop may not have looked for messages: a line is quiet only after that."""
+        """The longest time for which the loop may not have read messages: a line is quiet only after it."""
         self.problem: str | None = None
         self.snapshot_at = journal.position
         """Position of the last snapshot that was begun."""
@@ -131,7 +131,7 @@ class Commits:
             self._changed_ms = self._clock.monotonic_ms()
 
     def due_in_ms(self) -> int | None:
-        """How long until `make` should be called; None when there is nothing to do."""
+        """The time until `make` should be called; None when there is nothing to do."""
         if self._background.is_busy:  # its end wakes the loop
             return 0 if self._background.is_done else None
         now_ms = self._clock.monotonic_ms()
@@ -206,7 +206,7 @@ class Commits:
         return self._then()
 
     def _stored(self, rows: int, force: bool) -> bool:
-        """What was recorded is durable."""
+        """Acknowledge the recorded messages, which are durable now, and commit the rows behind them."""
         self.acknowledgements.succeed()
         return (
             self._run(partial(self._effects.after, rows), self._made, force=force) if rows else self._made()
@@ -221,7 +221,7 @@ class Commits:
         self.wear.note(now_ms, self.journal.written_bytes + self.snapshots.written_bytes)
         grown = self.journal.position - self.snapshot_at
         enough = max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
-        if grown >= enough or (grown and self.journal.is_short):  # what the snapshot covers makes room
+        if grown >= enough or (grown and self.journal.is_short):  # older segments can be removed
             self.snapshot(fork=True)
         return True
 
@@ -279,7 +279,7 @@ class Commits:
         return True
 
     def _failed(self, error: Exception) -> None:
-        """Nothing more is acknowledged: the broker keeps the messages, intake stops, and we try again."""
+        """Acknowledge nothing: the broker keeps the messages, intake stops, the commit is tried again."""
         self.failures += 1
         self.problem = f"the journal cannot be written: {error}"
         self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS

@@ -66,7 +66,7 @@ class Disk:
             os.close(descriptor)
 
     def write_file(self, path: Path, data: bytes) -> None:
-        """A whole file of its own, durable, under a name that nobody reads yet."""
+        """Write a whole file and make it durable, under a name that is not read yet."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -4,8 +4,8 @@
 
 The checksum covers header, body and the record's position, so what an earlier life of the file left is never
 taken for a record. `undurable` is the distance from the last position known to be durable when the record was
-formed. It tells a torn tail (nothing behind it was acknowledged: cut) from damage (something was: said and
-counted).
+formed. It distinguishes a torn tail (nothing behind it was acknowledged: cut) from damage (something was:
+logged and counted).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def encode(record: Record, position: int, durable: int, compress: Compressor | N
 
 
 def is_worth(size: int, codec: int) -> bool:
-    """Whether a record of so many bytes is to be compressed."""
+    """True if a record of so many bytes is to be compressed."""
     return size >= COMPRESSED_FROM_BYTES and (codec == ZSTD or size <= ZLIB_BYTES_MAX)
 
 

@@ -26,7 +26,7 @@ TORN_NOTE = (
     "a power cut in the middle of a write leaves such an end, and the broker sends its messages again; "
     "damage to what was written last looks alike, and those messages are gone if they were acknowledged"
 )
-"""What a torn tail may be: no later record says whether it was durable."""
+"""Damage at the end that may be a torn tail: no later record shows whether it was durable."""
 
 
 class Segment(NamedTuple):
@@ -59,7 +59,7 @@ class Damage:
 
 @dataclass(slots=True)
 class Reading:
-    """What was found on the way: the end of the intact journal, damage, and the length of the torn tail."""
+    """Findings of a pass over the journal: end of the intact part, damage, length of the torn tail."""
 
     end: int = 0
     damage: list[Damage] = field(default_factory=list)
@@ -73,7 +73,7 @@ def segments(directory: Path) -> list[Segment]:
 
 
 def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
-    """Every intact record from position `start` on; `reading` tells about the rest once all are read."""
+    """Every intact record from position `start` on; `reading` describes the rest once all are read."""
     listed = segments(directory)
     reading.end = start
     for number, segment in enumerate(listed):
@@ -109,7 +109,7 @@ def _records(segment: Segment, following: Segment | None, start: int, reading: R
 
 
 def _next_intact(data: bytes, bad: int, start: int, *, is_last: bool) -> int | None:
-    """Where the first intact record behind a bad one begins; None if the bad one is part of a torn tail.
+    """The start of the first intact record behind a bad one; None if the bad one is part of a torn tail.
 
     It is not if any record behind it was written when it was durable: the first ones may be of the same sync.
     """

@@ -1,4 +1,4 @@
-"""What the journal holds: every input of the gateway loop, as plain data, and how messages are packed.
+"""The records of the journal: every input of the gateway loop, as plain data, with packed messages.
 
 A record stands for one step of the loop. Replaying the records in order, with their times, brings the engine
 into the state that it had, because nothing else reaches it. Times are steady milliseconds since the epoch.
@@ -39,7 +39,7 @@ class Deployment(msgspec.Struct, array_like=True, tag="deployment", frozen=True)
 
     texts     every file in use by name
     kept      files whose running rules stay as they are, though the text of the file is bad
-    numbers   where the rows of a rule are numbered from, if the spool has rows that the journal does not know
+    numbers   the first row number of a rule, if the spool has rows that the journal does not have
     """
 
     at_ms: int
@@ -62,7 +62,7 @@ class Receipts(msgspec.Struct, array_like=True, tag="receipts", frozen=True):
 
 
 Answer = tuple[str, list[str], list[str | int | float | bool], bytes]
-"""Of a store: table, columns and values of the key, and the rows as JSON."""
+"""The answer of a store: table, columns and values of the key, and the rows as JSON."""
 
 
 class Answers(msgspec.Struct, array_like=True, tag="answers", frozen=True):
@@ -73,7 +73,7 @@ class Answers(msgspec.Struct, array_like=True, tag="answers", frozen=True):
 
 
 class Policies(msgspec.Struct, array_like=True, tag="policies", frozen=True):
-    """How tables treat the answers of their stores from now on: the values of a `sql.plan.asks.Policy` by
+    """The treatment of the answers of stores from now on: the values of a `sql.plan.asks.Policy` by
     table."""
 
     at_ms: int
@@ -81,9 +81,9 @@ class Policies(msgspec.Struct, array_like=True, tag="policies", frozen=True):
 
 
 class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
-    """What a broker keeps for this gateway, told when a connection begins and when subscriptions change.
+    """The session that a broker keeps, recorded when a connection begins and when subscriptions change.
 
-    name      of broker and client, for a session belongs to both
+    name      broker and client, for a session belongs to both
     granted   topic filters and their QoS
     is_new    the broker had no session, and repeats nothing of earlier connections
     cut_off   packet ids under which a first transmission was broken off: their earlier messages are done with

@@ -40,7 +40,7 @@ GIVE_WAY = 5
 """By how much the niceness of a child is above that of the gateway."""
 
 WAIT_STEP_MS = 5
-"""How often a gateway that ends looks after the child."""
+"""The interval at which a gateway that ends checks the child."""
 
 CHILD_MS_MAX = 600_000
 """A child that has not finished by then is ended and counts as failed."""
@@ -89,7 +89,7 @@ class Snapshots:
         """Monotonic time of the newest snapshot of this run."""
         self.written_bytes = 0
         self.recorder_bytes = 0
-        """How far back from the newest snapshot the journal is kept for the flight recorder."""
+        """The bytes of journal before the newest snapshot that are kept for the flight recorder."""
         self.sizes: dict[str, int] = {}
         """Size of each rule's state in the newest snapshot of this run."""
         self._clock = clock
@@ -100,7 +100,7 @@ class Snapshots:
             self._disk.remove(draft)
 
     def load(self) -> Snapshot | None:
-        """The newest snapshot that can be read; the others are told of."""
+        """The newest snapshot that can be read; each unreadable one is logged."""
         for position, path in sorted(self._files(), reverse=True):
             try:
                 state = pages.read(path)
@@ -124,7 +124,7 @@ class Snapshots:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a child is writing a snapshot."""
+        """True while a child writes a snapshot."""
         return self._child is not None
 
     def make(self, position: int, collect: Collect) -> None:

@@ -1,4 +1,4 @@
-"""How much is written in a day at the present rate: flash wears out by what is written."""
+"""The bytes written in a day at the present rate: flash wears out by writing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Wear:
 
     @property
     def bytes_per_day(self) -> int | None:
-        """What a day comes to at the present rate; None where too little time has passed."""
+        """The bytes of a day at the present rate; None while too little time has passed."""
         (first_ms, first), (last_ms, last) = self._seen[0], self._seen[-1]
         passed_ms = last_ms - first_ms
         return (last - first) * DAY_MS // passed_ms if passed_ms >= SPAN_MS_MIN else None

@@ -1,35 +1,35 @@
-"""How many messages the broker has under way before it waits for acknowledgements, as
-far as its traffic shows.
+"""The number of messages that the broker has in flight before it waits for acknowledgements,
+as far as its traffic shows.
 
 A broker with 20 messages in flight sends the next one when the first is acknowledged. Waiting for more before
-a commit would then only cost time. MQTT 3.1.1 does not say the number, so it is read off the traffic: a line
+a commit would then only cost time. MQTT 3.1.1 does not transmit the number, so it is inferred: a line
 that falls quiet three times with the same number unacknowledged is full at that number, until it brings more.
 """
 
 from __future__ import annotations
 
 SAME_MIN = 3
-"""How often in a row the line must have fallen quiet at the same number."""
+"""The times in a row that the line must have fallen quiet at the same number."""
 
 MESSAGES_MIN = 8
 """Fewer in flight are more likely a slow sender than a full window."""
 
 
 class Window:
-    """What is known of the broker's window."""
+    """An estimate of the broker's window."""
 
     def __init__(self) -> None:
         self.size: int | None = None
         self._last = self._same = 0
 
     def is_full(self, unacknowledged: int) -> bool:
-        """Whether nothing more will come before an acknowledgement."""
+        """True if nothing more will come before an acknowledgement."""
         if self.size is not None and unacknowledged > self.size:
             self.size, self._same = None, 0
         return self.size is not None and unacknowledged == self.size
 
     def fell_quiet(self, unacknowledged: int) -> None:
-        """Nothing has come for a while, with so many messages unacknowledged.
+        """Note that nothing has come for a while, with so many messages unacknowledged.
 
         >>> window = Window()
         >>> for count in (20, 20, 20):
