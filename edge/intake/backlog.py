@@ -1,10 +1,10 @@
-"""What the sources have handed over and the rules have not seen yet, given out in
+"""Messages that the sources have handed over and the rules have not processed yet, emitted in
 slices, topic by topic in turn.
 
-A slice is what the loop does between two looks at everything else: timers, commits, questions from other
+A slice is the work of the loop between two checks of everything else: timers, commits, calls from other
 threads. It is small enough that none of them waits long, however much has come at once.
 
-What makes no more than one slice keeps its order. Where more waits, each topic has a lane, and a slice takes
+Messages that fit into one slice keep their order. Where more waits, each topic has a lane, and a slice takes
 the same number of bytes from each: a flood on one topic, or a few payloads of a megabyte, hold up its own lane
 and no other. The order within a topic is kept then, that of different topics is not.
 
@@ -29,8 +29,8 @@ SLICE_BYTES = 250_000
 """Bounds of a slice; one message at least."""
 
 LANE_BYTES_MIN = 2_000
-"""What a slice takes of each lane at least, if there is so much: with thousands of topics a
-turn has several slices."""
+"""The bytes that a slice takes of each lane at least, if it has so many: with thousands of topics
+a turn has several slices."""
 
 SLICE_PARTS_MAX = 32
 """A slice is this part of its usual size at least."""
@@ -40,7 +40,7 @@ LONG_MS, SHORT_MS = 5, 2
 
 
 class Arrival(NamedTuple):
-    """What one wake-up of a source brought."""
+    """The messages of one wake-up of a source."""
 
     source: str
     messages: list[Message]
@@ -74,15 +74,15 @@ class Backlog:
             self._arrivals.append(arrival)
 
     def took(self, elapsed_ms: int) -> None:
-        """How long the last slice has kept the loop."""
+        """Adapt the size of slices to the time that the last one took."""
         if elapsed_ms > LONG_MS:
             self._parts = min(SLICE_PARTS_MAX, self._parts * 2)
         elif elapsed_ms < SHORT_MS and self._parts > 1:
             self._parts //= 2
 
     def relieve(self, bytes_max: int) -> None:
-        """Where `bytes_max` wait, drop messages of QoS 0 until three quarters do, the oldest
-        of the fullest lanes."""
+        """Once `bytes_max` wait, drop messages of QoS 0, the oldest of the fullest lanes, until three
+        quarters wait."""
         if self.sheds is None or self.bytes < bytes_max:
             return
         before, worst = self.dropped, ""
@@ -118,12 +118,12 @@ class Backlog:
         return 0 if not lane or qos_of(lane[0][3]) else size
 
     def next_slice(self) -> Arrival | None:
-        """What is to be processed next; None when nothing waits."""
+        """The messages to be processed next; None when nothing waits."""
         if self._arrivals and not self._lanes and self._is_slice():
             arrival = self._arrivals.popleft()
             self.bytes -= sum([len(message[1]) for message in arrival.messages])
             return arrival
-        # A session says what the packet ids of later messages mean: what came before it goes first.
+        # A session defines the packet ids of later messages: earlier messages go first.
         while self._arrivals and not (self._lanes and self._arrivals[0].session is not None):
             arrival = self._arrivals.popleft()
             self._spread(arrival)
@@ -170,7 +170,7 @@ class Backlog:
         return size
 
     def _is_slice(self) -> bool:
-        """Whether all that has arrived makes no more than a slice."""
+        """True if all that has arrived makes no more than a slice."""
         count = sum([len(arrival.messages) for arrival in self._arrivals])
         if count > SLICE_MESSAGES // self._parts:
             return False

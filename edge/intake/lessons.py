@@ -1,8 +1,8 @@
-"""What payloads teach: columns that are never there, keys that are nearly declared
+"""Findings from payloads: columns that are never there, keys that are nearly declared
 ones, values of other types.
 
 A few messages are decoded whole, beside what rules read: the first ones of a stream, then one in a hundred.
-What they show is kept as counts for each column; nothing of a payload is kept but one example value for each
+The findings are kept as counts for each column; nothing of a payload is kept but one example value for each
 wrong type.
 """
 
@@ -24,7 +24,7 @@ EVERY = 100
 """Later one message of so many is sampled."""
 
 ENOUGH = 5
-"""Samples from which on something is said."""
+"""The least number of samples for a finding."""
 
 KEYS_MAX = 200
 """Different keys that are counted; a payload with keys of its own for each message
@@ -34,7 +34,7 @@ KEYS_SHOWN = 8
 
 
 class Lessons:
-    """What the samples of one stream have shown.
+    """The findings from the samples of one stream.
 
     declared   the type of each declared column
     read       the columns that rules read; None: all of the message
@@ -49,7 +49,7 @@ class Lessons:
         self._misfits: dict[str, tuple[int, str]] = {}
 
     def is_due(self, before: int, count: int) -> bool:
-        """Whether one of `count` messages should be sampled, of which `before` have come."""
+        """True if one of the next `count` messages should be sampled, after `before` earlier ones."""
         return before < FIRST or before // EVERY != (before + count) // EVERY
 
     def sample(self, payload: bytes) -> None:
@@ -98,7 +98,7 @@ class Lessons:
 
 
 def fits(declared: Type, value: Any) -> bool:
-    """Whether a value of a payload may stand in a column of this type: NULL may, and 23.0 for a bigint."""
+    """True if a value of a payload may stand in a column of this type: NULL may, and 23.0 for a bigint."""
     if isinstance(value, float) and declared is Type.INTEGER:
         return value.is_integer()
     return declared.accepts(type_of(value)) or (declared is Type.BYTES and isinstance(value, str))

@@ -1,9 +1,9 @@
 """Messages that carry their own identity: one whose key was seen before has no second effect.
 
-For brokers and bridges that repeat more than MQTT's packet ids tell: shared subscriptions that move, a broker
-that came back from an older state, a publisher that sends again after a time-out. A stream names the field,
-`messageKey`; the newest `KEYS_MAX` values of each stream are remembered, in snapshots and by the replay of
-the journal.
+For brokers and bridges whose repetitions MQTT's packet ids do not show: shared subscriptions that move,
+a broker that came back from an older state, a publisher that sends again after a time-out. A stream names
+the field, `messageKey`; the newest `KEYS_MAX` values of each stream are remembered, in snapshots and by the
+replay of the journal.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ class MessageKeys:
         return all(notes)  # only now: every stream has to remember it
 
     def snapshot(self) -> dict[str, Any]:
-        """What the next run must know."""
+        """The state that the next run needs."""
         return {name: [self._fields[name], list(keys.seen)] for name, keys in self._streams.items()}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Know again what an earlier run had seen; taken up when the streams are followed."""
+        """Restore the keys that an earlier run had seen; applied when the streams are followed."""
         self._restored = {name: (field, seen) for name, (field, seen) in saved.items()}
         for name, (field, seen) in self._restored.items():
             if self._fields.get(name) == field:

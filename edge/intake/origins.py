@@ -1,4 +1,4 @@
-"""On which topic an event came that a rule could not evaluate: looked up only where one is asked for."""
+"""The topic of an event that a rule could not evaluate: looked up only when an error needs it."""
 
 from __future__ import annotations
 

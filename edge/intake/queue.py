@@ -26,7 +26,7 @@ class Intake(Generic[Item]):
         self.bytes_max = bytes_max
         self.bytes = 0
         self.poller = Poller()
-        """What the loop sleeps in."""
+        """The poller in which the loop sleeps."""
         self._items: list[Item] = []
         self._calls: list[Callable[[], None]] = []
         self._closed = False
@@ -67,21 +67,21 @@ class Intake(Generic[Item]):
         self.poller.wake()
 
     def take_items(self) -> list[Item]:
-        """Everything that waits, at once: batches are as large as the traffic makes
-        them, never waited for."""
+        """All waiting items at once: batches are as large as the traffic makes them, never
+        waited for."""
         with self._lock:
             items, self._items = self._items, []
             self.bytes = 0
             return items
 
     def take_calls(self) -> list[Callable[[], None]]:
-        """The functions that other threads want run."""
+        """The functions that other threads have handed over for the loop to call."""
         with self._lock:
             calls, self._calls = self._calls, []
             return calls
 
     def has_items(self) -> bool:
-        """Whether batches wait."""
+        """True if batches wait."""
         with self._lock:
             return bool(self._items)
 

@@ -45,7 +45,7 @@ def signature(message: Message) -> int:
 
 
 class Redeliveries:
-    """What one source may send again. Used by the gateway loop only."""
+    """The messages that one source may send again. Used by the gateway loop only."""
 
     def __init__(self, saved: bytes = b"", retained: Mapping[str, int] | None = None) -> None:
         """`saved`: the `snapshot` of an earlier run; `retained`: what it remembered of retained messages."""
@@ -85,8 +85,8 @@ class Redeliveries:
         return bool(flags & RETAINED) and self.retained.get(topic) == signature(message)
 
     def forget_retained(self, filters: Iterable[str]) -> None:
-        """These filters are new: whoever reads them wants the retained messages, though
-        others have seen them."""
+        """Forget the retained messages of new filters: their readers need them, though others have
+        seen them."""
         for name in filters:
             for topic in [topic for topic in self.retained if topic_matches(name, topic)]:
                 del self.retained[topic]
@@ -97,9 +97,9 @@ class Redeliveries:
             self._known.pop(packet_id, None)
 
     def new_session(self) -> None:
-        """The broker knows nothing of earlier connections."""
+        """Forget the known messages: the broker has kept nothing of earlier connections."""
         self._known.clear()
 
     def snapshot(self) -> bytes:
-        """What the next run must know."""
+        """The state that the next run needs."""
         return b"".join(_ENTRY.pack(*entry) for entry in self._known.items())

@@ -22,7 +22,7 @@ TOPIC_BYTES_MAX = 65_535
 """MQTT's limit for the UTF-8 form of a topic or a filter."""
 
 CACHE_TOPICS_MAX = 10_000
-"""How many topics are remembered; one more and the memory is emptied, which costs one walk per topic."""
+"""The number of topics in the cache; one more and the cache is emptied, which costs one walk per topic."""
 
 
 class BadTopicFilter(ValueError):
@@ -83,21 +83,21 @@ def check_filter(topic_filter: str) -> None:
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Whether a subscription to `wide` brings everything that `narrow` matches.
+    """True if a subscription to `wide` brings everything that `narrow` matches.
 
     >>> covers("plant/#", "plant/+/temp"), covers("plant/+", "plant/#"), covers("#", "$SYS/load")
     (True, False, False)
     """
     if wide.startswith("$share/") or narrow.startswith("$share/"):
         return wide == narrow  # a group's broker deals out messages, so it brings some of them only
-    # As topics are told, but where `narrow` leaves all further levels open `wide` has to
-    # do so, there or before.
+    # As for topics, but where `narrow` leaves all further levels open `wide` has to do so,
+    # there or before.
     is_open_enough = not narrow.endswith("#") or (wide.endswith("#") and wide.count("/") <= narrow.count("/"))
     return is_open_enough and topic_matches(wide, narrow)
 
 
 def cross(one: str, other: str) -> bool:
-    """Whether some topic matches both filters.
+    """True if some topic matches both filters.
 
     >>> cross("plant/+/temp", "+/7/#"), cross("plant/+", "plant/a/b")
     (True, False)
@@ -129,7 +129,7 @@ def wildcards(filters: Iterable[str]) -> list[str]:
 
 
 class TopicRouter:
-    """Which streams read a topic. Not thread-safe: built and asked by one thread,
+    """The streams that read a topic. Not thread-safe: built and used by one thread,
     replaced as a whole on reload.
 
     >>> router = TopicRouter()
@@ -155,7 +155,7 @@ class TopicRouter:
         self._cache.clear()
 
     def match(self, topic: str) -> tuple[str, ...]:
-        """The streams that read `topic`, each once, by name; empty when nobody does."""
+        """The streams that read `topic`, each once, by name; empty if there is none."""
         known = self._cache.get(topic)
         if known is not None:
             return known

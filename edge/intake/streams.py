@@ -1,8 +1,8 @@
-"""From messages to rows: which streams read a topic, and one decoding per stream for all its rules.
+"""From messages to rows: the streams that read a topic, and one decoding per stream for all its rules.
 
-A `StreamTable` is made anew whenever rules change, from what the rules read, and replaced as a whole; it is
-used by the gateway loop only. A message whose stream wants metadata (`meta()`, `sendMetaToSink`) carries it
-as column `$meta`.
+A `StreamTable` is made anew whenever rules change, from the columns that the rules read, and replaced
+as a whole; it is used by the gateway loop only. A message whose stream needs metadata (`meta()`,
+`sendMetaToSink`) carries it as column `$meta`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ log = logging.getLogger("penstock.streams")
 
 
 class StreamSpec(Record):
-    """What the table must know of a stream.
+    """The properties of a stream that the table needs.
 
     topic     filter of the topics it reads
-    columns   what its rules read; None: everything
+    columns   the columns that its rules read; None: everything
     parts     columns that are parts of the topic, by number
-    lessons   what its payloads teach; None: they are not looked at
-    reader    (rule, table): the rows are those of a table, for one rule alone
+    lessons   the findings from its payloads; None: payloads are not sampled
+    reader    (rule, table): the rows are those of a table, for one rule only
     """
 
     name: str
@@ -56,9 +56,9 @@ class Refused(NamedTuple):
 
 @dataclass(slots=True)
 class Decoded:
-    """What a batch of messages became: rows by stream, in order, and the messages that are dead letters.
+    """The result of a batch of messages: rows by stream, in order, and the messages that are dead letters.
 
-    origins   by stream: where its rows came from
+    origins   by stream: the origins of its rows
     """
 
     rows: dict[str, list[Any]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class StreamTable:
         self._router = TopicRouter()
         self._decoders: dict[str, Decoder] = {}
         self.readers = {spec.name: spec.reader for spec in specs if spec.reader is not None}
-        """The rule and the table of each spec that is for one rule alone."""
+        """The rule and the table of each spec that is for one rule only."""
         self._with_topics: dict[str, TopicColumns] = {}
         self._meta = {spec.name for spec in specs if spec.wants_meta}
         for spec in specs:
@@ -166,7 +166,7 @@ def _without(messages: list[Message], bad: list[tuple[int, str]]) -> list[Messag
 
 
 def meta_of(message: Message) -> Mapping[str, Any]:
-    """What `meta()` tells about a message, under eKuiper's names.
+    """The result of `meta()` for a message, under eKuiper's names.
 
     >>> meta_of(("plant/7", b"", 5, 0x03))
     {'topic': 'plant/7', 'qos': 1, 'messageid': 5, 'retained': True}

@@ -15,10 +15,10 @@ TOPICS_REMEMBERED = 10_000
 
 
 class TopicColumns:
-    """A decoder that also knows the topics of its payloads.
+    """A decoder that also fills columns from the topics of its payloads.
 
     parts     column to the number of its part, from 1
-    columns   what the rules read; None: rows are dicts
+    columns   the columns that the rules read; None: rows are dicts
     """
 
     def __init__(self, decoder: Decoder, parts: Mapping[str, int], columns: frozenset[str] | None) -> None:
@@ -38,11 +38,11 @@ class TopicColumns:
     def decode_many(
         self, payloads: Sequence[bytes], topics: Sequence[str], metas: Sequence[Mapping[str, Any]] | None
     ) -> tuple[list[Any], list[tuple[int, str]]]:
-        """As `Decoder.decode_many`; what a payload says about these columns does not count."""
+        """`Decoder.decode_many`, with these columns from the topic; a payload's own values are ignored."""
         rows, bad = self._decoder.decode_many(payloads, metas)
         refused = {at for at, _ in bad}
         good = [at for at in range(len(payloads)) if at not in refused]
-        if len(good) != len(rows):  # some payload is an array: one by one, to know which row is whose
+        if len(good) != len(rows):  # some payload is an array: one by one, to match rows and payloads
             return self._one_by_one(payloads, topics, metas)
         for at, row in zip(good, rows, strict=True):
             self._fill(row, topics[at])

@@ -1,7 +1,7 @@
-"""What every decoder does, and which one a stream's `FORMAT` means.
+"""The interface of decoders, and the registry of decoders by a stream's `FORMAT`.
 
 A decoder takes all payloads of a batch in one call and never raises for a bad one: it returns the rows of the
-good ones, in order, and says for each bad one which it was and why. A payload may hold several rows: a JSON
+good ones, in order, and the index and the reason of each bad one. A payload may hold several rows: a JSON
 array of objects.
 """
 
@@ -24,18 +24,18 @@ Bad = tuple[int, str]
 
 
 class BadPayload(ValueError):
-    """One payload is not what the format says. Never leaves `decode_many`."""
+    """One payload does not follow the format. Never leaves `decode_many`."""
 
 
 class CodecError(ValueError):
-    """The stream asks for a format, or for options, that do not exist."""
+    """The stream names a format, or options, that do not exist."""
 
 
 class CodecOptions(Record):
-    """What a stream says about its payloads.
+    """The options of a stream for its payloads.
 
-    bytes_max   longest payload that is looked at
-    depth_max   how deep arrays and objects may be nested
+    bytes_max   longest payload that is decoded
+    depth_max   greatest nesting depth of arrays and objects
     delimiter   between the values of a `delimited` payload
     schema      FILE.Message of a `protobuf` payload
     fields      column names of a `delimited` payload, in order; without them the columns are col0, col1, …
@@ -73,13 +73,13 @@ FORMATS = {
     "urlencoded": "edge.intake.codecs.urlencoded:UrlEncodedDecoder",
     "value": "edge.intake.codecs.value:ValueDecoder",
 }
-"""Where the decoder of a FORMAT is: module and class."""
+"""The place of the decoder of a FORMAT: module and class."""
 
 
 def register_format(name: str, path: str) -> None:
-    """Make a decoder known under a FORMAT; it is made as `Class(columns, options)`, see `RowByRow`.
+    """Register a decoder under a FORMAT; it is made as `Class(columns, options)`, see `RowByRow`.
 
-    The module is imported when a stream asks for the format.
+    The module is imported when a stream names the format.
     """
     assert name not in FORMATS, f"format {name!r} is registered twice"
     FORMATS[name] = path

@@ -64,7 +64,7 @@ class DelimitedDecoder(RowByRow):
 
 
 def typed_value(name: str, text: str, types: Mapping[str, str]) -> Any:
-    """The value of a text in the column `name`, as its declared type says; empty is NULL."""
+    """The value of a text in the column `name`, converted to its declared type; empty is NULL."""
     if text == "":
         return None
     convert = _CONVERTERS.get(types.get(name, "string").lower(), str)

@@ -74,8 +74,8 @@ class JsonDecoder:
     ) -> tuple[list[Row], list[Bad]]:
         """Rows of the good payloads in order, and (index, reason) of the bad ones.
 
-        A run of good payloads is decoded by one call into the parser; what breaks a
-        run is looked at by itself.
+        A run of good payloads is decoded by one call into the parser; a payload that
+        breaks a run is decoded by itself.
         """
         rows: list[Row] = []
         bad: list[Bad] = []
@@ -105,7 +105,7 @@ class JsonDecoder:
         return rows, bad
 
     def _all_harmless(self, payloads: Sequence[bytes]) -> bool:
-        """Whether the parser alone may judge the batch: lengths and depths are in bounds,
+        """True if the parser alone may judge the batch: lengths and depths are in bounds,
         and so is unread text."""
         longest = max(map(len, payloads), default=0)
         if longest > self.options.bytes_max:
@@ -191,7 +191,7 @@ def checked(parser: Parser, columns: frozenset[str] | None, validator: Validator
 
 
 def depth_exceeds(payload: bytes, depth_max: int) -> bool:
-    """Whether arrays and objects are nested deeper than `depth_max`.
+    """True if arrays and objects are nested deeper than `depth_max`.
 
     >>> depth_exceeds(b'[[["[[[["]]]', 3), depth_exceeds(b'[[[[]]]]', 3)
     (False, True)

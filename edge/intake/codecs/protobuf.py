@@ -1,4 +1,4 @@
-"""Payloads that are messages of Protocol Buffers; SCHEMAID says of which type."""
+"""Payloads that are messages of Protocol Buffers; SCHEMAID names their type."""
 
 from __future__ import annotations
 

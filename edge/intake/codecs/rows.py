@@ -15,8 +15,8 @@ import msgspec
 from sql.rows import attribute_name
 
 META = "$meta"
-"""The column that holds what the source knows about a message (topic, message id, …), never
-read from the payload."""
+"""The column of a message's metadata from the source (topic, message id, …), never read from the
+payload."""
 
 
 def attributes(columns: Iterable[str]) -> dict[str, str]:
@@ -29,7 +29,7 @@ def attributes(columns: Iterable[str]) -> dict[str, str]:
 
 
 def row_class(columns: Iterable[str]) -> type[Any]:
-    """The class of rows with these columns: the same class for the same columns, however often asked.
+    """The class of rows with these columns: the same class for the same columns at every call.
 
     msgspec's decoder fills it directly.
     Every column is an optional argument by its attribute name.

@@ -1,9 +1,9 @@
 """JSON of a stream whose declared types hold.
 
-The parser checks the values of plain types while it fills a row, which costs about 20 ns a column. What it
-refuses is parsed again without types, and the validator says which column holds what, or takes a value that may
-stand for the type: 23.0 for a bigint. Types that need more than a look at the class of a value (arrays,
-structs, times, bytes) and columns with a default are checked afterwards.
+The parser checks the values of plain types while it fills a row, which costs about 20 ns a column. Payloads
+that it refuses are parsed again without types, and the validator reports the column and its value, or takes
+a value that may stand for the type: 23.0 for a bigint. Types for which the class of a value is not enough
+(arrays, structs, times, bytes) and columns with a default are checked afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLASSES: dict[Type, Any] = {
     Type.STRING: str | None,
     Type.BOOLEAN: bool | None,
 }
-"""What msgspec takes for a declared type: the values that need no conversion."""
+"""The type that msgspec checks for a declared type: the values that need no conversion."""
 
 
 def row_parser(columns: frozenset[str], validator: Validator) -> Callable[[bytes], Row]:

@@ -1,1 +1,1 @@
-"""Where events come from: one file per kind of source, its name is the `TYPE` of a stream."""
+"""Sources of events: one file per kind of source, its name is the `TYPE` of a stream."""

@@ -1,4 +1,4 @@
-"""What a source gives and takes: batches out, acknowledgements in."""
+"""The interface of sources: batches out, acknowledgements in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ acknowledgement."""
 
 
 class ConnectionLost(Exception):
-    """The connection is of no more use; the text says why."""
+    """The connection has ended; the text gives the reason."""
 
 
 OnBatch = Callable[[list[Message]], None]
@@ -54,7 +54,7 @@ class Source(Protocol):
         thread, and must be quick."""
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
-        """Tell the sender that these messages are safe. Tokens of an earlier connection are ignored."""
+        """Confirm to the sender that these messages are safe. Tokens of an earlier connection are ignored."""
 
     def pause(self) -> None:
         """Read no more until `resume`; the connection stays alive."""

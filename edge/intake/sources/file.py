@@ -31,7 +31,7 @@ BATCH_ROWS = 1_000
 """Rows handed on at once, where none has to wait for the one before."""
 
 LOOK_MS = 500
-"""How often a file that is followed is looked at."""
+"""The interval at which a followed file is read again."""
 
 NAME_BYTES_MAX = 100
 """Longest name of a stream that is spelt out in the name of its position's file."""

@@ -1,4 +1,4 @@
-"""The `httppull` source: a server is asked again and again, and its answers are the stream's messages."""
+"""The `httppull` source: a server is polled at an interval, and its answers are the stream's messages."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _CONTENT_TYPES = {
 
 
 class HttpPullSettings(TlsSettings):
-    """Ask a server for the stream's messages at an interval.
+    """Request the stream's messages from a server at an interval.
 
     The address is `url` with the stream's DATASOURCE behind it; DATASOURCE alone may be the whole address. An
-    answer other than 2xx is counted and logged, and asked for again at the next interval.
+    answer other than 2xx is counted and logged, and the request is repeated at the next interval.
     """
 
     url: Text = Field("", description="http or https")

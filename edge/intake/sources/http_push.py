@@ -1,7 +1,7 @@
-"""The `httppush` source: others send the stream's messages by HTTP.
+"""The `httppush` source: clients send the stream's messages by HTTP.
 
 The gateway answers 200 when the effect of a message is durable, so that a sender without such an answer may
-send it again; 503 says that this took too long, or that the gateway takes in nothing now.
+send it again; 503 means that this took too long, or that the gateway takes in nothing now.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from sql.catalog.streams import Stream
 log = logging.getLogger("penstock.sources")
 
 ACKNOWLEDGED_WITHIN_S = 10.0
-"""How long a sender waits for its answer at most."""
+"""The longest time that a sender waits for its answer."""
 
 READ_WITHIN_S = 10.0
-"""How long a sender may take for its request."""
+"""The time limit for a sender's request."""
 
 
 class HttpPushSettings(Model):
@@ -102,12 +102,12 @@ class PushServers:
 
     @property
     def is_on(self) -> bool:
-        """Whether the gateway takes messages by HTTP at all."""
+        """True if the gateway takes messages by HTTP at all."""
         return self._bind is not None
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Where the server listens, while it does."""
+        """The address that the server listens on; None while it does not."""
         if self._server is None:
             return None
         host, port = self._server.server_address[:2]

@@ -65,7 +65,7 @@ class Reader(Protocol):
 
 
 def fits(client: paho.Client) -> bool:
-    """Whether the private parts of paho that `BufferedReader` needs are there and look as they should."""
+    """True if the private parts of paho that `BufferedReader` needs are there and have the expected form."""
     return (
         paho_version.startswith("2.")
         and all(isinstance(getattr(client, name, None), kind) for name, kind in _HOOKS.items())
@@ -115,7 +115,7 @@ class StockReader:
         raise NotImplementedError("only the buffered reader sends packets of others")
 
     def cut_off_id(self) -> int | None:
-        return None  # paho does not tell
+        return None  # paho does not report it
 
     def _on_message(self, client: paho.Client, userdata: Any, message: paho.MQTTMessage) -> None:
         token = self._epoch_bits | message.mid if message.qos == 1 else None
@@ -149,7 +149,7 @@ class BufferedReader(StockReader):
         has_properties: bool,
         confirmed: Callable[[int, int], bool] = lambda packet_id, code: False,
     ) -> None:
-        """`confirmed` is told packet id and reason code of each PUBACK, and whether to keep it from paho."""
+        """`confirmed` takes packet id and reason code of each PUBACK; True keeps it from paho."""
         super().__init__(client, epoch, packet_bytes_max)
         self._confirmed = confirmed
         self._ahead = b""
@@ -173,12 +173,12 @@ class BufferedReader(StockReader):
     def read_ahead(self) -> bool:
         sock: Any = self._client.socket()
         if sock is not None and not self._ahead:
-            with suppress(OSError):  # what is wrong with the socket, the next read says
+            with suppress(OSError):  # the next read reports a fault of the socket
                 self._ahead = sock.recv(RECEIVE_BYTES)
         return bool(self._ahead)
 
     def _received(self, sock: Any, must: bool) -> bytes:
-        """What the socket has; a broken one raises `ConnectionLost` unless there is
+        """The bytes of the socket; a broken one raises `ConnectionLost` unless there is
         something to be read before."""
         try:
             data: bytes = sock.recv(RECEIVE_BYTES)
@@ -197,7 +197,7 @@ class BufferedReader(StockReader):
         self.send(packets)
 
     def send(self, packets: bytes) -> None:
-        # As PUBACK, whatever they are: paho keeps no books about those.
+        # Always as PUBACK: paho keeps no record of those.
         self._client._packet_queue(paho.PUBACK, packets, 0, 1)
 
     def cut_off_id(self) -> int | None:
@@ -222,5 +222,5 @@ class BufferedReader(StockReader):
 
 
 def buffered_by_tls(sock: Any) -> bool:
-    """Whether decrypted bytes are waiting that the socket itself does not show."""
+    """True if decrypted bytes are waiting that the socket itself does not show."""
     return bool(getattr(sock, "pending", int)())

@@ -4,7 +4,7 @@ The gateway's loop serves it: one thread from the socket to the rule. Without a 
 Only opening a connection, which may block, has a thread for as long as it takes.
 
     QoS 1, session kept by the broker, acknowledged by hand: a message is the broker's until `acknowledge` was
-    called. Broker away: `problem` says why, and it is tried again, ever more slowly up to `reconnect_ms_max`,
+    called. Broker away: `problem` gives the reason; it retries, ever more slowly up to `reconnect_ms_max`,
     with jitter. Consumer too slow: it calls `pause`; bytes then wait in the socket and the broker, and pings
     go on.
 
@@ -77,7 +77,7 @@ class MqttSource:
         self._granted: dict[str, int] = {}
         self._cut_off: list[int] = []
         self.on_session: Callable[[Session], None] = lambda session: None
-        """Told what the broker keeps of this gateway; on the source's thread, in order with the batches."""
+        """Called with the broker's session; on the source's thread, in order with the batches."""
         self._publishing = publishing
         self._is_alone = poller is None
         self._poller = poller or Poller()
@@ -110,7 +110,7 @@ class MqttSource:
 
     @property
     def session_name(self) -> str:
-        """What the broker keeps a session for."""
+        """The name of the session that the broker keeps."""
         return f"{self.options.server} {self.options.client_id}"
 
     def go_on(self, session: Session) -> None:
@@ -150,7 +150,7 @@ class MqttSource:
         self._poller.wake()
 
     def stop(self, timeout_ms: int) -> bool:
-        """Send what was acknowledged, tell "offline", disconnect. The session stays with the broker.
+        """Send the acknowledgements, publish "offline", disconnect. The session stays with the broker.
 
         Called on the loop's thread where a loop serves the source.
         """
@@ -170,19 +170,19 @@ class MqttSource:
 
     @property
     def connected(self) -> bool:
-        """Whether the broker has accepted us."""
+        """True if the broker has accepted the connection."""
         connection = self._connection
         return connection is not None and connection.accepted
 
     @property
     def ready(self) -> bool:
-        """Whether the broker has also answered all subscriptions."""
+        """True if the broker has also answered all subscriptions."""
         connection = self._connection
         return connection is not None and connection.subscribed()
 
     @property
     def refused(self) -> dict[str, str]:
-        """Topic filters the broker did not accept as asked, with the reason."""
+        """Topic filters that the broker did not accept as requested, with the reason."""
         connection = self._connection
         return dict(connection.subscriptions.refused) if connection is not None else {}
 

@@ -11,7 +11,7 @@ from edge.intake.sources.mqtt_client import MqttOptions, Version
 from edge.intake.sources.mqtt_connection import Connection
 
 VERSION_ANSWER_MS = 3_000
-"""How long a broker may think about CONNECT while we do not know which version it speaks."""
+"""The time limit for the answer to CONNECT while the broker's version of MQTT is not known."""
 
 
 class Opening:
@@ -28,7 +28,7 @@ class Opening:
         threading.Thread(target=self._run, name="mqtt-connect", daemon=True).start()
 
     def abandon(self) -> None:
-        """Nobody wants the connection any more."""
+        """Give up the connection: it is not needed any more."""
         self._is_abandoned = True
         if self.is_over:
             self.connection.abandon()
@@ -36,7 +36,7 @@ class Opening:
     def _run(self) -> None:
         try:
             self._open_it()
-        except Exception as error:  # noqa: BLE001 - told by the loop
+        except Exception as error:  # noqa: BLE001 - the loop reports it
             self.connection.abandon()
             self.failure = error.with_traceback(None)  # which would keep paho's socket
         self.is_over = True
@@ -57,19 +57,19 @@ class VersionChoice:
 
     @property
     def answer_ms(self) -> int:
-        """Some brokers meet a version they do not know with silence: do not wait long
-        before the other is tried."""
+        """The time to wait for an answer: short while the version is not known, for some brokers
+        do not answer an unknown version at all."""
         return self._patience_ms if self.is_sure else min(self._patience_ms, VERSION_ANSWER_MS)
 
     def refused(self, said_so: bool) -> None:
-        """Brokers that know only 3.1.1 say so, hang up or keep silent; one that spoke 5 before has merely
-        gone away."""
+        """Try the other version: brokers that know only 3.1.1 refuse 5, hang up or do not answer; one that
+        spoke 5 before has merely gone away."""
         if self._is_open and (said_so or not self.is_sure):
             self.version = "3.1.1" if self.version == "5" else "5"
 
 
 def backoff_ms(failures: int, low_ms: int, high_ms: int, jitter: float) -> int:
-    """How long to wait after so many failures in a row; `jitter` between 0 and 1 takes away up to half of it.
+    """The pause after so many failures in a row; `jitter` between 0 and 1 takes away up to half of it.
 
     >>> [backoff_ms(n, 500, 30_000, 0.0) for n in (1, 2, 3, 20)], backoff_ms(1, 500, 30_000, 1.0)
     ([500, 1000, 2000, 30000], 250)
@@ -89,9 +89,9 @@ class Pause:
     failures: int = 0
 
     def after_loss(self, now_ms: int, jitter: float) -> int:
-        """A connection, or the attempt at one, has ended; returns how long to wait.
+        """Note the end of a connection, or of the attempt at one; returns the pause before the next.
 
-        A broker that accepts and hangs up at once must not be asked again at once.
+        A broker that accepts and hangs up at once must not be tried again at once.
         """
         lasted_ms = now_ms - self.began_ms
         self.failures = 1 if lasted_ms > self.high_ms else self.failures + 1

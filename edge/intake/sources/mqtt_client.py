@@ -34,18 +34,19 @@ class BadOptions(ValueError):
 
 
 class MqttOptions(Record):
-    """How to reach a broker, and as whom.
+    """The address of a broker, the client's identity, and the limits of the connection.
 
     server              mqtt://host[:port] or mqtts://host[:port]; tcp, ssl and tls are understood as well
     client_id           must stay the same over restarts: the broker keeps the session under it; empty, where there is
                         no session: the broker chooses
     version             "auto" tries MQTT 5 first and falls back to 3.1.1 where the broker does not know it
-    session_expiry_s    how long the broker keeps subscriptions and unacknowledged messages while we are away;
-                        0: no session, and nothing survives a disconnect (MQTT 3.1.1 knows only "never" and "at once")
-    receive_max         how many unacknowledged messages the broker may send (MQTT 5)
+    session_expiry_s    time for which the broker keeps subscriptions and unacknowledged messages while we are
+                        away; 0: no session, and nothing survives a disconnect (MQTT 3.1.1 has only "never"
+                                            and "at once")
+    receive_max         the number of unacknowledged messages that the broker may send (MQTT 5)
     packet_bytes_max    largest packet taken; a larger one is dropped as it comes in, acknowledged and reported
     keepalive_s         a dead connection is noticed after at most twice this time
-    status_prefix       retained `<prefix>/<client_id>/status` tells what `mqtt_presence` says; None: nothing
+    status_prefix       prefix of the status topic `<prefix>/<client_id>/status`, retained; None: no status
     tls                 makes the context of an encrypted connection; None: from the files named here
     no_loss             refuse QoS 2, whose second half would live in memory only
     """
@@ -98,7 +99,7 @@ class MqttOptions(Record):
 
     @property
     def status_topic(self) -> str | None:
-        """Where birth and death are told."""
+        """The topic of the birth and death messages."""
         return None if self.status_prefix is None else f"{self.status_prefix}/{self.client_id}/status"
 
 
@@ -190,8 +191,8 @@ def connect(client: Client, options: MqttOptions, version: Version) -> None:
 
 
 def connect_properties(options: MqttOptions) -> Properties:
-    """What an MQTT 5 broker is told. Topic aliases are not offered: every message then names its topic. Nor
-    is a maximum packet size: the broker would drop longer messages in silence; here they are counted and
+    """The properties of CONNECT for MQTT 5. They offer no topic aliases: every message then names its topic;
+    and no maximum packet size: the broker would drop longer messages in silence; here they are counted and
     reported.
     """
     from paho.mqtt.packettypes import PacketTypes

@@ -53,7 +53,7 @@ class VersionRefused(ConnectionLost):
 
 @dataclass(slots=True)
 class Orders:
-    """What other threads want of the loop."""
+    """The requests of other threads to the loop."""
 
     presence: Presence
     wanted: dict[str, int] = field(default_factory=dict)
@@ -99,22 +99,22 @@ class Connection:
         self._orders, self._counters, self._clock = orders, counters, clock
         self._refusal = ""
         self.lost_because = ""
-        """What the broker, or paho, gave as the reason for the end."""
+        """The reason for the end that the broker, or paho, gave."""
         self._socket: Any = None
         self._descriptor = -1
         self._more = False
         self._behind = False
         self._pinged_ms = 0
         self._looked_ms = 0
-        """When the keepalive was looked at last."""
+        """The time of the last check of the keepalive."""
         self._answer_by_ms = 0
         self._opened: Client | None = None
         self.publishing: Publishing | None = None
-        """What goes out on this connection; None: nothing but paho's own packets."""
+        """The messages that go out on this connection; None: nothing but paho's own packets."""
         self._reader: Reader | None = None
         self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
-        """Told the subscriptions that the broker keeps, and whether its session is new, before
-        anything of it comes."""
+        """Called with the subscriptions that the broker keeps, and True if its session is new, before
+        any message of it."""
 
     def open(self, intake: str, granted: dict[str, int], answer_ms: int) -> None:
         """Connect the socket and send CONNECT; blocks, on any thread. Raises `OSError`.
@@ -144,7 +144,7 @@ class Connection:
         # Each turn sends its acknowledgements at once; holding them back would only make
         # the broker wait for them.
         send_at_once(self._socket)
-        # While we do not read we cannot see answers to pings; the kernel then notices that nobody is there.
+        # While we do not read we cannot see answers to pings; the kernel then notices a dead peer.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             self._socket.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 2_000 * self.options.keepalive_s
@@ -212,7 +212,7 @@ class Connection:
             self._more = True
 
     def due_in_ms(self) -> int:
-        """How long until the next turn: none while acknowledgements wait, else until a look at the
+        """The time until the next turn: 0 while acknowledgements wait, else until the next check of the
         keepalive."""
         if self._more and self._reading():
             return 0
@@ -230,7 +230,7 @@ class Connection:
         return due_ms if self.accepted else min(due_ms, max(0, self._answer_by_ms + 1 - now_ms))
 
     def _reading(self) -> bool:
-        """Whether to read: before the broker has accepted us in any case, or we would never know."""
+        """True if the socket is to be read: not while paused, but always before the broker accepts us."""
         return not (self._orders.paused and self.accepted)
 
     def _turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
@@ -283,7 +283,7 @@ class Connection:
                 on_batch(batch)
 
     def _acknowledge(self) -> bool:
-        """Send what was acknowledged so far, and tell whether that was anything.
+        """Send the acknowledgements so far; True if there were any.
 
         A packet id of an earlier connection would mean another message here.
         """
@@ -358,12 +358,12 @@ class Connection:
             self.lost_because = f"connection lost: {reason}"
 
     def subscribed(self) -> bool:
-        """Whether the broker has answered every subscription that is wanted now."""
+        """True if the broker has answered every subscription that is wanted now."""
         return self.accepted and self.subscriptions.are_answered(self._orders.wanted)
 
 
 def taken_over(client_id: str) -> str:
-    """What to do where two clients use one client id: the broker keeps the one that came last."""
+    """The remedy for two clients with one client id: the broker keeps the one that came last."""
     return f"another client connects as '{client_id}': give each gateway a gateway.id or mqtt.clientId of its own"
 
 
@@ -382,5 +382,5 @@ def with_advice(error: Exception, connection: Connection, failures: int) -> Exce
 
 
 def never(packet_id: int, code: int) -> bool:
-    """Whether a confirmation is of one of our packets, where paho sends all there are."""
+    """True if a confirmation is for one of our packets: never, where paho sends all of them."""
     return False

@@ -1,4 +1,4 @@
-"""What a gateway tells on its status topic, retained: that it is there and what it runs. The broker tells its end.
+"""The retained status of a gateway: that it is online and the rules it runs. The broker publishes its end.
 
 {"state": "online", "version": "0.1.0", "rules": {"hot": {"hash": "0d07dc1d", "began": "kept"}}}
 {"state": "offline"}
@@ -19,23 +19,23 @@ OFFLINE = b'{"state":"offline"}'
 
 
 class Presence:
-    """What is told, and whether the broker has heard it. `tell` may be called on any thread."""
+    """The text of the status, and whether it was published. `tell` may be called on any thread."""
 
     def __init__(self, topic: str | None) -> None:
-        """`topic`: None where nothing is to be told."""
+        """`topic`: None if no status is published."""
         self._topic = topic
         self._text: bytes | None = None
         self._told: bytes | None = None
         self.tell({})
 
     def tell(self, about: Mapping[str, Any]) -> None:
-        """From now on the gateway says this of itself, in JSON values."""
+        """Replace the status by these JSON values."""
         text = None if self._topic is None else msgspec.json.encode({"state": "online", **about})
         if text != self._text:
             self._text = text
 
     def is_behind(self) -> bool:
-        """Whether there is something that the broker has not been told."""
+        """True if the status has changed since it was published."""
         return self._told is not self._text
 
     def begin(self) -> None:
@@ -43,7 +43,7 @@ class Presence:
         self._told = None
 
     def follow(self, client: Client) -> None:
-        """Tell what is to be told."""
+        """Publish the status."""
         self._told = self._text
         if self._topic is not None:
             client.publish(self._topic, self._text, qos=1, retain=True)

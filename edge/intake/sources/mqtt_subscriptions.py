@@ -1,4 +1,4 @@
-"""The subscriptions of one connection: what is wanted, what the broker was asked for, and what it granted."""
+"""The subscriptions of one connection: those wanted, those requested, and those the broker granted."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Subscriptions:
         self._asked = dict(self.granted)
 
     def are_behind(self, wanted: dict[str, int]) -> bool:
-        """Whether the broker is to be asked for something; `wanted` is replaced as a whole, never changed."""
+        """True if a request to the broker is due; `wanted` is replaced as a whole, never changed."""
         return wanted is not self._known
 
     def follow(self, client: Client, wanted: dict[str, int]) -> None:
-        """Ask the broker for what is wanted and not asked yet, and drop what is wanted no more."""
+        """Subscribe to new filters of `wanted`, and unsubscribe from those that it no longer holds."""
         self._known = wanted
         gone = [name for name in self._asked if name not in wanted]
         new = [(name, qos) for name, qos in wanted.items() if self._asked.get(name) != qos]
-        # First the new ones: what matches an old filter and a new one must not be missed in between.
+        # First the new ones: a message that matches an old filter and a new one must not be missed.
         for chunk in chunks(new):
             self._waiting[subscribe(client, chunk, self._version)] = chunk
         for chunk in chunks(gone):
@@ -77,7 +77,7 @@ class Subscriptions:
         self._on_change()
 
     def are_answered(self, wanted: dict[str, int]) -> bool:
-        """Whether the broker has answered every subscription that is wanted."""
+        """True if the broker has answered every subscription that is wanted."""
         return all(name in self.granted or name in self.refused for name in wanted)
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
 ANSWER_S = 5.0
-"""How long the broker may take to answer anything."""
+"""The time limit for each answer of the broker."""
 
 SAMPLES_MAX = 1_000
 """Messages kept of a visit."""
 
 
 class VisitFailed(Exception):
-    """The broker cannot be reached, refuses, or does not answer; the text says which."""
+    """The broker cannot be reached, refuses, or does not answer; the text gives the reason."""
 
 
 class Visit:

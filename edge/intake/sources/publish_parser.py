@@ -8,7 +8,7 @@ from collections.abc import Callable
 from edge.intake.sources.base import DUPLICATE, BadMessage, ConnectionLost, Message
 
 TOPICS_MAX = 10_000
-"""How many topics are kept decoded; one more and the memory is emptied."""
+"""The number of decoded topics in the cache; one more and the cache is emptied."""
 
 
 class PublishParser:
@@ -172,7 +172,7 @@ def variable_integer(data: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def after_properties(data: bytes, position: int, stop: int) -> int:
-    """Where the payload begins: rules do not read properties, and their length stands first."""
+    """The start of the payload: rules do not read properties, and their length stands first."""
     size, start = variable_integer(data, position, stop)
     if not start:
         raise ConnectionLost("malformed PUBLISH packet: its properties are cut off")
@@ -189,7 +189,7 @@ def escaped(name: bytes) -> str:
 
 
 def why_bad(name: bytes) -> str:
-    """What is wrong with a topic that `PublishParser` refused."""
+    """The fault of a topic that `PublishParser` refused."""
     return "topic is not valid UTF-8" if name else "message without a topic"
 
 

@@ -18,7 +18,7 @@ FIRST_ID, LAST_ID = 0x8000, 0xFFFF
 """Packet ids used here; paho counts those of its own packets from 1."""
 
 WINDOW_MAX = 1_000
-"""Unconfirmed messages, where the broker does not ask for fewer."""
+"""The limit of unconfirmed messages, unless the broker sets a lower one."""
 
 PACKETS_PER_TURN = 500
 
@@ -33,7 +33,7 @@ TOPICS_MAX = 10_000
 
 
 class Outgoing:
-    """A message on its way. `done` is told the reason of a refusal, or None once the
+    """A message on its way. `done` is called with the reason of a refusal, or with None once the
     broker has the message."""
 
     __slots__ = ("done", "flags", "payload", "sent_ms", "topic")
@@ -44,7 +44,7 @@ class Outgoing:
 
 
 class Publishing:
-    """What goes out on one connection after the other. For the loop's thread only.
+    """Outgoing messages, over one connection after the other. For the loop's thread only.
 
     confirm_ms   a broker that does not confirm within this time is given up, and the messages are sent again
     """
@@ -78,11 +78,11 @@ class Publishing:
 
     @property
     def can_send(self) -> bool:
-        """Whether `packets` would give some."""
+        """True if `packets` would return some."""
         return bool(self._waiting) and (len(self._open) < self._window or not self._waiting[0].flags & 0x02)
 
     def due_in_ms(self, now_ms: int) -> int | None:
-        """How long until the oldest unconfirmed message is overdue."""
+        """The time until the oldest unconfirmed message is overdue; None if there is none."""
         oldest = next(iter(self._open.values()), None)
         return None if oldest is None else max(0, oldest.sent_ms + self._confirm_ms - now_ms)
 
@@ -165,7 +165,7 @@ def encoded_length(length: int) -> bytes:
 
 
 def reason_of(code: int) -> str:
-    """What a reason code of PUBACK means, in MQTT's words."""
+    """The name of a reason code of PUBACK in MQTT's standard."""
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.reasoncodes import ReasonCode
 

@@ -30,7 +30,7 @@ DEFAULT = "default"
 
 
 class BadSource(ValueError):
-    """A stream asks for what its source cannot do; `option` is what is wrong about it."""
+    """A stream sets an option that its source cannot fulfil; `option` names it."""
 
     def __init__(self, option: str, message: str) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ CONNECTION = "connectionselector"
 
 
 class Configured(Record):
-    """What the gateway's configuration says about sources and lookups.
+    """The settings of sources and lookups in the gateway's configuration.
 
     sections      settings by type and CONF_KEY
     connections   settings that several share, by the name that `connectionSelector` gives
@@ -78,10 +78,10 @@ class Configured(Record):
 
 
 class SourceEnvironment(Record):
-    """What sources get from the process around them.
+    """The resources that sources get from the process around them.
 
     input_dir   folder of files that streams read; positions are kept in `state_dir`
-    configured  what the gateway's configuration says about sources
+    configured  the settings of sources in the gateway's configuration
     """
 
     clock: Clock

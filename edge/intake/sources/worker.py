@@ -15,8 +15,8 @@ log = logging.getLogger("penstock.sources")
 
 
 class WorkerSource(ABC):
-    """A source whose `run` reads until it is done or `_goes_on` says otherwise; an error
-    in it ends nobody else."""
+    """A source whose `run` reads until it is done or `_goes_on` returns False; an error
+    in it ends no other source."""
 
     def __init__(self, name: str, clock: Clock) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class WorkerSource(ABC):
         self._thread.start()
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
-        """Nothing to tell anybody; sources with a position override this."""
+        """Do nothing; sources with a position override this."""
 
     def pause(self) -> None:
         with self._changed:
@@ -62,7 +62,7 @@ class WorkerSource(ABC):
         return dict(self._counts)
 
     def _goes_on(self, wait_ms: int = 0) -> bool:
-        """Wait so long, and until nobody asks for a pause; FALSE when the source shall end."""
+        """Wait so long, and until no pause is requested; False if the source shall end."""
         until_ms = self._clock.monotonic_ms() + wait_ms
         with self._changed:
             while not self._is_stopping:
