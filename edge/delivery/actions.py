@@ -32,7 +32,7 @@ def register_sinks() -> None:
 
 
 class Builder(Protocol):
-    """What the manager of rules needs."""
+    """The maker of actions, as the manager of rules needs it."""
 
     def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]: ...
     def last_number(self, rule: CompiledRule) -> int: ...
@@ -76,7 +76,7 @@ class ActionBuilder:
         return found
 
     def _settings(self, rule: CompiledRule, written: RuleAction) -> SinkSettings:
-        """The action's settings, with what the rule says for all of its actions."""
+        """The action's settings, with the options that the rule sets for all of its actions."""
         settings = written.settings
         assert isinstance(settings, SinkSettings)
         if rule.options.send_nil_field and "send_nil_field" not in settings.model_fields_set:
@@ -134,7 +134,7 @@ class ActionBuilder:
             return None
         try:
             line = lines.take(settings, context)
-        except Fatal:  # no such connection: a delivery of its own says so, and tries again
+        except Fatal:  # no such connection: a delivery of its own logs it, and tries again
             return None
         on_done = self._outbox.on_done_in_loop
         return MqttAction(settings, context.rule_id, lines, line, self._clock, self._dead_letters, on_done)

@@ -1,7 +1,7 @@
-"""Files of `enableCache` that no action has any more: removed when the rule is gone for longer than its grace.
+"""Removal of the files of `enableCache` that no action uses, once the rule is gone for longer than its grace.
 
-Looked at when rules have been deployed: at the start, and when the rule files change. While a rule file has
-errors nothing is removed, for what it declares is not known.
+Runs after each deployment: at the start, and when the rule files change. While a rule file has errors
+nothing is removed, for its actions are not known.
 """
 
 from __future__ import annotations

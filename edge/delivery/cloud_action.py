@@ -82,10 +82,10 @@ class CloudAction:
         return True
 
     def begin_close(self, deadline_ms: int) -> None:
-        """Nothing is under way."""
+        """Do nothing: no delivery is under way."""
 
     def close(self, deadline_ms: int) -> int:
-        """Nothing is left behind: what was not appended is still in the outbox."""
+        """Leave nothing behind: results that were not appended are still in the outbox."""
         return 0
 
     def stats(self) -> Stats:

@@ -1,4 +1,4 @@
-"""What could not be processed, kept readable: one JSON line each, with the reason and the payload as it came.
+"""Input that could not be processed, kept readable: one JSON line each, with the reason and the payload.
 
     {"at_ms": 1767225600000, "reason": "not JSON: …", "topic": "plant/7/temp", …, "payload": "bm90IGpzb24="}
 
@@ -43,9 +43,9 @@ class DeadLetters:
         self.lost = 0
         self.deleted_files = 0
         self.is_muted = False
-        """Nothing is written: a replay comes past what was written before."""
+        """True while nothing is written: a replay repeats input whose letters were written before."""
         self.on_letter: Callable[[dict[str, Any], bytes | None], None] | None = None
-        """Hears of each letter and its payload, on the thread that writes it."""
+        """Called with each letter and its payload, on the thread that writes it."""
         self._descriptor: int | None = None
         self._bytes = 0
         self._dirty = False
@@ -78,7 +78,7 @@ class DeadLetters:
     def keep(
         self, at_ms: int, reason: str, topic: str = "", payload: bytes | None = None, **fields: Any
     ) -> None:
-        """`write`, now or with the next `sync`, but what the disk refuses is counted in `lost` and logged."""
+        """`write`, now or with the next `sync`, but a failed write is counted in `lost` and logged."""
         size = 0 if payload is None or self.is_muted else len(payload)
         write = partial(self._keep, at_ms, reason, topic, payload, fields, size if size >= LARGE_BYTES else 0)
         if size < LARGE_BYTES:

@@ -1,4 +1,4 @@
-"""What a commit makes durable beside the journal: dead letters before it, spooled rows after it."""
+"""The data that a commit makes durable beside the journal: dead letters before it, spooled rows after it."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Effects:
         self._dead_letters.sync()
 
     def due_in_ms(self) -> int | None:
-        """How long until the spool wants to commit, or large dead letters want to be written."""
+        """The time until the spool is due to commit; 0 if enough large dead letters wait to be written."""
         if self._dead_letters.waiting_bytes >= WAITING_BYTES_MAX:
             return 0
         due_ms = self._spool.due_ms
         return None if due_ms is None else max(0, due_ms - self._clock.now_ms())
 
     def rows(self, *, force: bool) -> int:
-        """How many rows are to enter the spool's file now: all that wait if that is due, or with `force`;
-        else none."""
+        """The number of rows to enter the spool's file now: all that wait if that is due, or with
+        `force`; else none."""
         due_ms = self.due_in_ms()
         return 0 if due_ms is None or not (force or due_ms == 0) else self._spool.pending_rows
 

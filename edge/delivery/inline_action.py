@@ -55,10 +55,10 @@ class InlineAction:
         return True
 
     def begin_close(self, deadline_ms: int) -> None:
-        """Nothing is under way."""
+        """Do nothing: no delivery is under way."""
 
     def close(self, deadline_ms: int) -> int:
-        """Nothing is left behind."""
+        """Close the sink; nothing is left behind."""
         self._sink.close()
         return 0
 

@@ -23,8 +23,8 @@ RETRIED = "dead-letters.retried"
 
 
 class Letter(Record):
-    """One dead letter. `id` tells it from all others; `fields` is all that was
-    written, without the payload."""
+    """One dead letter. `id` identifies it; `fields` is all that was written, without
+    the payload."""
 
     id: str
     at_ms: int

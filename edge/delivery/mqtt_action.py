@@ -20,7 +20,7 @@ from sql import Emission
 MQTT = "mqtt"
 
 FLUSH_STEP_MS = 50
-"""How long a closing action sleeps at most before it looks at its deadline again."""
+"""The longest sleep of a closing action before it checks its deadline again."""
 
 
 class _Entry:

@@ -34,7 +34,7 @@ _SAME = (
 
 
 GOODBYE_MS = 200
-"""How long the last packets of a connection may take."""
+"""The time limit for the last packets of a connection."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +100,7 @@ class Lines:
 
 
 def options_of(settings: MqttSettings) -> MqttOptions:
-    """The connection that an action's settings ask for."""
+    """The options of the connection that an action's settings describe."""
     assert settings.server is not None
     user = reveal(settings.username)
     return MqttOptions(
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
 
 
 def shares(settings: MqttSettings) -> bool:
-    """Whether the loop can publish for an action; otherwise it has a thread and a connection of its own."""
+    """True if the loop can publish for an action; otherwise it has a thread and a connection of its own."""
     return (
         settings.qos < 2
         and settings.protocol_version in VERSIONS

@@ -1,8 +1,8 @@
-"""Results on their way to the sinks, numbered, and which of them have not arrived yet.
+"""Results on their way to the sinks, numbered, with a record of those that have not arrived yet.
 
 Every emission goes to the actions of its rule: results to `actions`, late events to `late`, errors to
-`error`; errors that no action wants become dead letters. The rows of a rule are numbered from 1. Replaying
-the journal gives every row its number again, so each receiver can tell what it has:
+`error`; errors without an action become dead letters. The rows of a rule are numbered from 1. Replaying
+the journal gives every row its number again, so each receiver can recognize what it has:
 
     the spool       stores the number of the last row with the rows, and ignores what it has
     other sinks     give a receipt; receipts are journalled, and what has none is handed over again
@@ -36,7 +36,7 @@ ROLES = {"rows": "actions", "late": "late", "error": "error"}
 
 
 class Taker(Protocol):
-    """What the outbox needs of a delivery; `sinks.Delivery` and the actions inside the loop are such."""
+    """A delivery as the outbox uses it: `sinks.Delivery`, or an action inside the loop."""
 
     name: str
 
@@ -73,7 +73,7 @@ class Action:
 
 
 class Token:
-    """What a delivery gives back with its receipt: the action, and the numbers of the rows."""
+    """The token that a delivery returns as its receipt: the action, and the numbers of the rows."""
 
     __slots__ = ("action", "first", "last")
 
@@ -82,7 +82,7 @@ class Token:
 
 
 def rows_of(emission: Emission) -> int:
-    """How many numbers an emission takes."""
+    """The count of numbers that an emission takes."""
     return max(1, len(emission.inserted) + len(emission.removed))
 
 
@@ -96,9 +96,9 @@ class Outbox:
         self.fired: dict[str, int] = {}
         """When each rule last gave out rows."""
         self.taps = Taps()
-        """Who listens to what passes."""
+        """The listeners to the emissions that pass."""
         self.is_replaying = False
-        """Results are only noted; `resume` hands over what is left."""
+        """True while results are only noted; `resume` hands over the rest."""
         self._dead_letters = dead_letters
         self._actions: dict[str, list[Action]] = {}
         self._behind: list[tuple[str, Action]] = []
@@ -141,8 +141,8 @@ class Outbox:
         return [action for action in before if action not in actions]
 
     def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
-        """Number each emission, and give it to the actions that want it. `origins`: of
-        the events behind them."""
+        """Number each emission, and give it to its actions. `origins`: the topics of the
+        events behind them."""
         for emission in emissions:
             first = self.numbers.get(emission.rule, 0) + 1
             last = self.numbers[emission.rule] = first + rows_of(emission) - 1
@@ -180,7 +180,7 @@ class Outbox:
         self._behind = [entry for entry in self._behind if entry[1].waiting]
 
     def is_full(self) -> bool:
-        """Whether so many rows wait for slow sinks that no further message should be taken in."""
+        """True if so many rows wait for slow sinks that no further message should be taken in."""
         return self.rows_waiting() >= self.rows_max
 
     def rows_waiting(self) -> int:
@@ -272,7 +272,7 @@ class Outbox:
     # --- journal --------------------------------------------------------------------------------------------
 
     def receipts(self) -> Receipts | None:
-        """What sinks have taken since this was asked last; None when that is nothing."""
+        """The receipts of sinks since the last call; None if there are none."""
         new = []
         for rule, action in self._all():
             key = (rule, action.role, action.position, action.delivery.name)
@@ -322,7 +322,7 @@ class Outbox:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Know again what an earlier run had not delivered; without an action for it, it
+        """Restore the results that an earlier run had not delivered; a result without an action
         becomes a dead letter."""
         self.numbers |= saved["numbers"]
         self.fired |= saved.get("fired", {})

@@ -1,4 +1,4 @@
-"""What an action of the gateway loop could not deliver: counted, logged, and kept as dead letters."""
+"""Results that an action of the gateway loop could not deliver: counted, logged, and kept as dead letters."""
 
 from __future__ import annotations
 
