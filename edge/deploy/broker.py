@@ -1,4 +1,4 @@
-"""What the rules of a gateway mean for its broker: the topics to subscribe to, and what the status topic tells."""
+"""The effect of the rules on the gateway's broker: the topics to subscribe to, and the status message."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ CROSSING = (
 )
 
 RULES_TOLD_MAX = 1_000
-"""Rules on the status topic; of more only the number is told."""
+"""The most rules on the status topic; beyond, only their number is published."""
 
 
 class Broker:
-    """The connection of the gateway, seen from its rules. Without a `source` nothing is to be told."""
+    """The connection of the gateway, seen from its rules. Without a `source` it does nothing."""
 
     def __init__(self, source: MqttSource | None, qos: int) -> None:
         self._source, self._qos = source, qos
         self._crossing: set[tuple[str, str]] = set()
 
     def follow(self, filters: list[str], running: Mapping[str, Running]) -> None:
-        """Subscribe to these topics, and tell which rules run; warn of topics that bring some messages twice."""
+        """Subscribe to these topics, publish the running rules, warn of topics that bring messages twice."""
         if self._source is None:
             return
         for one, other in combinations(wildcards(filters), 2):

@@ -30,8 +30,8 @@ class _Step(NamedTuple):
 
 
 def circle_problems(compiled: Compiled) -> list[FileProblem]:
-    """A warning for each circle, at the rule that closes it. Of one that inserts into what it
-    reads, its plan tells."""
+    """A warning for each circle, at the rule that closes it. A rule that inserts into its own
+    stream gets a note from its plan instead."""
     steps: dict[str, list[_Step]] = {}
     for rule in compiled.rules.values():
         for target in targets(rule, compiled):

@@ -1,8 +1,8 @@
-"""What streams, lookup tables and actions take from the gateway's configuration: names that it does not have are
-errors, with their place.
+"""References of streams, lookup tables and actions to the gateway's configuration: unknown names are errors,
+with their place.
 
 CONF_KEY of an MQTT stream names a section of `sources.mqtt`, or one of the `connections`. A gateway reads one
-broker, whose session keeps what was not acknowledged: a name that stands for another one is an error too, for
+broker, whose session keeps unacknowledged messages: a name that stands for another one is an error too, for
 the stream would be read from the wrong one.
 """
 

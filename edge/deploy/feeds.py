@@ -1,4 +1,4 @@
-"""What feeds the streams that some rule reads: their sources, and how messages become rows."""
+"""The feeds of the streams that some rule reads: their sources, and the decoding of messages into rows."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class SourceFeed(Record):
 
 @dataclass(slots=True)
 class Feeds:
-    """What feeds the streams that some rule reads.
+    """The feeds of the streams that some rule reads.
 
-    decoded   how the messages of MQTT and of other sources become rows
+    decoded   specs by which messages of MQTT and of other sources become rows
     memory    (name, topic filter) of the streams of memory topics
     sources   the sources of single streams and tables
-    stores    the tables whose stores are asked
-    failed    streams whose source cannot be what they ask for, and why
+    stores    the tables of stores
+    failed    streams whose source cannot fulfil their options, and why
     keys      field that identifies a message, by stream
-    latencies_ms  how long messages may wait, of each stream; None: as long as the gateway's configuration says
+    latencies_ms  longest wait of messages, of each stream; None: the limit of the gateway's configuration
     checked   streams whose messages are checked against their declared types as they are decoded
     """
 
@@ -62,7 +62,7 @@ class Feeds:
     checked: set[str] = field(default_factory=set)
 
     def note(self, name: str, options: Mapping[str, Any]) -> None:
-        """What a stream says of its messages."""
+        """Note a stream's options for its messages."""
         if "MESSAGE_KEY" in options:
             self.keys[name] = str(options["MESSAGE_KEY"])
         latency = options.get("LATENCY_MS")
@@ -83,11 +83,11 @@ def feeds(
     structs: Mapping[str, frozenset[str]] | None = None,
     configured: Configured | None = None,
 ) -> Feeds:
-    """What must be read for these plans, and nothing else.
+    """The feeds that these plans need, and no others.
 
-    `meta` names streams that must carry metadata, beside those whose rules ask for it; `structs` the columns
-    of those streams whose messages become structs; `configured` what the gateway's configuration says about
-    sources.
+    `meta` names streams that must carry metadata, beside those whose rules use it; `structs` the columns of
+    those streams whose messages become structs; `configured` the settings of sources in the gateway's
+    configuration.
     """
     plans = list(plans)
     wants_meta = {*meta, *(stream for plan in plans if plan.uses_meta for stream in plan.streams)}
@@ -147,7 +147,7 @@ class _Feeder:
             self.found.decoded.append(replace(spec, reader=feed.reader))
 
     def _spec(self, stream: Stream, name: str, topic: str, text_format: str) -> StreamSpec:
-        """How messages of a topic become rows; `name`: under which they are delivered."""
+        """The spec by which messages of a topic become rows; `name`: the stream that the rows go to."""
         self.found.note(name, stream.options)
         options = codec_options(stream, self.payload_bytes_max)
         if stream.validation == "intake":

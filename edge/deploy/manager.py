@@ -42,12 +42,12 @@ from sql.rows import Shape
 log = logging.getLogger("penstock.rules")
 
 ACTION_CLOSE_MS = 2_000
-"""How long an action that was removed may flush, in the loop; what it still holds then
-becomes dead letters."""
+"""The time for which a removed action may flush, in the loop; results that it still holds then
+become dead letters."""
 
 
 class Manager:
-    """Applies what the rule directory wants to the gateway. Used by the gateway loop only."""
+    """Applies the contents of the rule directory to the gateway. Used by the gateway loop only."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Manager:
         """Rules whose schedule lets them not run now, and when each begins again (None: never)."""
         self._wanted: Wanted | None = None
         self._wake_ms: int | None = None
-        """When a schedule is to be looked at again."""
+        """The time at which schedules are to be evaluated again; None: no schedule."""
         self._grace_ms = grace_ms
         self._filters: frozenset[str] = frozenset()
         self._structs: dict[str, frozenset[str]] = {}
@@ -118,10 +118,10 @@ class Manager:
             self.sources.apply(self._gateway, self._feeds, fresh)
 
     def apply(self, wanted: Wanted, now_ms: int, numbers: Mapping[str, int]) -> None:
-        """Make the running rules those that are wanted, as of a time.
+        """Make the running rules those of `wanted`, as of a time.
 
-        `numbers`: where the rows of a rule are numbered from, if the spool has rows of it
-        that the journal knows not.
+        `numbers`: the first row number of a rule, if the spool has rows of it that the
+        journal does not have.
         """
         self._tell(wanted)
         self._now_ms = now_ms
@@ -151,8 +151,8 @@ class Manager:
         self._set_alarm()
 
     def _by_schedule(self, wanted: Wanted) -> Wanted:
-        """What is wanted now: without the rules that sleep, which are taken out of the
-        engine; their actions stay."""
+        """The rules wanted now: without those that their schedule suspends, which are taken out of
+        the engine; their actions stay."""
         before, self._wanted, self.asleep = self.asleep, wanted, asleep(wanted.rules, self._now_ms)
         outbox = self._gateway.outbox
         for rule_id in before.keys() - wanted.rules.keys():
@@ -261,7 +261,7 @@ class Manager:
         return {} if self.sources is None else self.sources.failed
 
     def _all_rules(self, wanted: Wanted) -> list[CompiledRule]:
-        """What will run: the wanted rules, and those of files whose last good version goes on."""
+        """All rules that will run: the wanted rules, and those of files whose last good version goes on."""
         kept = [item.rule for rule_id, item in self.running.items() if rule_id not in wanted.rules]
         return [*wanted.rules.values(), *kept]
 

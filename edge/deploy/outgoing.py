@@ -1,8 +1,8 @@
-"""Where rules may send to: `outgoing.allow` of the configuration, held against the
+"""The addresses that rules may send to: `outgoing.allow` of the configuration, compared with the
 addresses that rule files name.
 
-Whoever may write rule files can so choose what is sent, but not to whom. Connections of the configuration
-itself (`connections`, `mqtt`) are not asked.
+An author of rule files can so choose what is sent, but not to whom. Connections of the configuration
+itself (`connections`, `mqtt`) are not checked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def outgoing_problems(
 
 def _named(stream: Stream) -> Iterator[tuple[str, str]]:
     """The addresses that a stream or table names itself, with the option of each; those of the gateway's
-    configuration are not asked."""
+    configuration are not checked."""
     if stream_type(stream) not in ASKED:
         return
     address = str(stream.options.get("DATASOURCE", ""))
@@ -89,7 +89,7 @@ def _addresses(action: Action) -> Iterator[tuple[Path, str]]:
 
 
 def place_of(loaded: LoadedRule, path: Path) -> Span:
-    """Where a value of a rule is written, or what is around it."""
+    """The place of a value of a rule in its file, or of the nearest written part around it."""
     document = loaded.reading.document
     while path and path not in document.places:
         path = path[:-1]
@@ -97,7 +97,7 @@ def place_of(loaded: LoadedRule, path: Path) -> Span:
 
 
 def is_allowed(address: str, allow: Sequence[str]) -> bool:
-    """Whether an address leads to a listed host: `host`, `host:port`, or a pattern such as `*.plant.example`.
+    """True if an address leads to a listed host: `host`, `host:port`, or a pattern such as `*.plant.example`.
 
     >>> is_allowed("https://API.plant.example/x", ["*.plant.example"]), is_allowed("tcp://a:1883", ["a:8883"])
     (True, False)

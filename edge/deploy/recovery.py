@@ -39,7 +39,7 @@ DAMAGE_REMEDY = "what it held is lost; see penstock journal verify, and check th
 
 @dataclass(slots=True)
 class Recovered:
-    """What a recovery found: the end of the journal, and how much was replayed or is damaged."""
+    """The result of a recovery: the end of the journal, and the amounts replayed and damaged."""
 
     end: int = 0
     records: int = 0
@@ -106,7 +106,7 @@ class Recovery:
         return self.found
 
     def old_snapshot(self, spool: Spool, data: Path) -> Snapshot | None:
-        """What a version before the journal left; None where there is nothing."""
+        """The state of a version of penstock without a journal; None if there is none."""
         return old_snapshot(spool, data, self._files.read().texts, self._gateway.clock.now_ms())
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -164,7 +164,7 @@ class Recovery:
             case Removal():
                 self._at_ms = record.at_ms
                 self._manager.remove(record.rules)
-        if gateway.engine.catalog.requests:  # who still waits at the end is asked for then
+        if gateway.engine.catalog.requests:  # events that still wait at the end are requested then
             gateway.engine.catalog.requests.clear()
 
     def _tell(self, reading: Reading, start: int, elapsed_ms: int) -> None:

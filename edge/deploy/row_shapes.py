@@ -1,10 +1,10 @@
-"""Which rows the rules of a stream get: structs with just the columns that are read, or
+"""The shape of the rows of a stream: structs with just the columns that are read, or
 whole messages as dicts.
 
-A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts where
-anybody may want to see the whole message: a rule that selects `*` of an undeclared stream, that passes late
-or erroneous events on, or that has the messages checked against declared types; and where rows come from
-several sides (joins, `insert into`, memory, windows that post statistics instead of events).
+A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts
+where the whole message may be needed: a rule that selects `*` of an undeclared stream, that passes late or
+erroneous events on, or that has the messages checked against declared types; and where rows come from several
+sides (joins, `insert into`, memory, windows that post statistics instead of events).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
 
 
 def takes_dicts(plan: Plan) -> bool:
-    """Whether rows come from several sides, some are no events of the stream, or they may enter a
+    """True if rows come from several sides, some are no events of the stream, or they may enter a
     relation."""
     if plan.acts is not None or plan.relations or plan.asks:
         return True
@@ -54,13 +54,13 @@ def takes_dicts(plan: Plan) -> bool:
 
 
 def _shows_events(rule: CompiledRule) -> bool:
-    """Whether whole events go somewhere: to late or error actions, or with their metadata."""
+    """True if whole events leave the rule: to late or error actions, or with their metadata."""
     loaded, options = rule.rule, rule.options
     return bool(loaded.late or loaded.error or options.send_error or options.send_meta_to_sink)
 
 
 def _has_statistics(plan: Plan) -> bool:
-    """Whether a window posts rows of its own, which are dicts."""
+    """True if a window posts rows of its own, which are dicts."""
     if any(source.recognize is not None for source in plan.sources):
         return True
     specs = (lookup(window.name) for source in plan.sources for window in source.windows)

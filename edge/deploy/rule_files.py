@@ -1,10 +1,11 @@
-"""The rule directory as it should run: what is right in it, and the last good version of what is not.
+"""The rule directory as it should run: its valid files, and the last good version of the others.
 
-A file with an error is not used at all: the version of it that ran before stays, and its problems are told. A
-file that is right in itself but does not compile with the others is treated alike. So a reload never makes a
-running rule worse; nor does a restart, for the journal has the texts of what ran.
+A file with an error is not used at all: the version of it that ran before stays, and its problems are
+reported. A file that is valid by itself but does not compile with the others is treated alike. So a
+reload never makes a running rule worse; nor does a restart, for the journal has the texts of the running
+files.
 
-Pure as far as the engine is concerned: `RuleFiles.read` may run in any one thread.
+It does not touch the engine: `RuleFiles.read` may run in any one thread.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from sql.record import Record, field
 
 
 class Wanted(Record):
-    """What should run after a look at the directory.
+    """The state that should run after a reading of the directory.
 
     rules     by id; those that are checked but not to be started (`triggered: false`) are in `stopped`
     kept      files whose last good version is used, because of problems
-    texts     the files in use, by name: what can be compiled again to get the same
+    texts     the files in use, by name: compiling them again gives the same
     problems  of all files as they stand, notes included
     """
 
@@ -54,7 +55,7 @@ class RuleFiles:
     ) -> None:
         self.directory = directory
         self.configured: Configured | None = None
-        """What the gateway's configuration says about sources; None: any name in it is right."""
+        """The settings of sources in the gateway's configuration; None: any name in it is valid."""
         self._outgoing_allow = outgoing_allow
         self._zone = zone
         self._secrets = secrets
@@ -63,8 +64,8 @@ class RuleFiles:
         self._copies: dict[str, str] = {}
         self._wanted: Wanted | None = None
         self._beside = [*load_functions([directory]), *load_schemas([directory])]
-        """What is wrong with the functions in Python and the schemas; they are read
-        once, before the rules."""
+        """The problems of the functions in Python and the schemas; they are read once,
+        before the rules."""
         self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
@@ -73,7 +74,7 @@ class RuleFiles:
 
     @property
     def is_missing(self) -> bool:
-        """Whether the directory is gone; its rules go on."""
+        """True if the directory is gone; its rules go on."""
         return not self.directory.is_dir()
 
     def read(self) -> Wanted:
@@ -120,7 +121,7 @@ class RuleFiles:
         return _wanted(compiled, kept, texts_of(used), in_order(dict.fromkeys(told)), tuple(current))
 
     def of(self, texts: Mapping[str, str], kept: Iterable[str] = ()) -> Wanted:
-        """What texts by name amount to: for the replay of what ran."""
+        """The state that texts by name describe: for the replay of a deployment."""
         files = {str(self.directory / name): self._of_text(name, text) for name, text in texts.items()}
         compiled, found = self._compile(files)
         return _wanted(compiled, frozenset(kept), dict(texts), found, tuple(files))
@@ -153,7 +154,7 @@ class RuleFiles:
         return self._compiled[1:]
 
     def compiled(self, files: Mapping[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:
-        """What files amount to together, and all problems of theirs; may be asked from any thread."""
+        """Files compiled together, and all their problems; may be called from any thread."""
         compiled = compile_rules(unite(files.values()), zone=self._zone)
         streams = [stream for file in files.values() for stream in file.streams]
         found = [
@@ -165,11 +166,11 @@ class RuleFiles:
         return compiled, found
 
     def load(self, path: Path) -> LoadedFile:
-        """A file as it stands; may be asked from any thread."""
+        """A file as it stands; may be called from any thread."""
         return load_file(path, secrets=self._secrets)
 
     def load_text(self, path: Path, text: str) -> LoadedFile:
-        """A text as if it were this file; may be asked from any thread."""
+        """A text as if it were this file; may be called from any thread."""
         return load_text(text, str(path), secrets=self._secrets, kind=kind_of(path.name))
 
 

@@ -19,12 +19,12 @@ class Running:
 
     rule: CompiledRule
     state: str
-    """How it began: new, kept (state carried over), restored (from a snapshot) or reset (its plan is
-    another)."""
+    """The origin of its state: new, kept (carried over), restored (from a snapshot) or reset (its
+    plan is another)."""
     shape: Shape = "dict"
-    """What its rows are."""
+    """The shape of its rows."""
     differs: tuple[str, ...] = ()
-    """Where the state was reset: which parts of the query are others now."""
+    """The parts of the query that have changed, if the state was reset."""
     hash: str = field(init=False)
     """`rule_hash`, computed once."""
 
@@ -33,7 +33,7 @@ class Running:
 
 
 def definition(rule: CompiledRule) -> tuple[Any, ...]:
-    """What makes two versions of a rule the same: the query, what it computes with, options, and actions."""
+    """The parts that must be equal in two versions of the same rule: query, plan, options and actions."""
     return (
         rule.rule.sql,
         rule.plan.fingerprint,

@@ -15,7 +15,7 @@ from edge.lookups.stores import Stores
 log = logging.getLogger("penstock.sources")
 
 STOP_MS = 500
-"""How long the loop waits for a source that is removed."""
+"""The time for which the loop waits for a source that is removed."""
 
 
 class StreamSources:
@@ -26,7 +26,7 @@ class StreamSources:
         self._environment = environment
         self.stores = stores
         self._running: dict[str, SourceFeed] = {}
-        """What each running source was made of, by stream."""
+        """The feed from which each running source was made, by stream."""
         self.failed: dict[str, str] = {}
         """Streams whose source could not be made, and why."""
 
@@ -53,7 +53,7 @@ class StreamSources:
             self.stores.apply(wanted.stores, gateway)
 
     def close(self) -> None:
-        """Ask no store any more; the sources end with the gateway."""
+        """Stop the requests to stores; the sources end with the gateway."""
         if self.stores is not None:
             self.stores.stop()
 

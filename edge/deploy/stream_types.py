@@ -1,4 +1,4 @@
-"""What the gateway makes of a stream's options: where its events come from and how they are decoded.
+"""The meaning of a stream's options: the source of its events, and their decoding.
 
 TYPE="mqtt"     (default) DATASOURCE is a topic filter
 TYPE="memory"   DATASOURCE is a filter of memory topics: the results of other rules
@@ -29,7 +29,7 @@ MQTT, MEMORY, FILE = "mqtt", "memory", "file"
 
 
 def stream_types() -> tuple[str, ...]:
-    """What TYPE of a stream may be."""
+    """The valid values of TYPE of a stream."""
     return (MQTT, MEMORY, *(kind.name for kind in source_kinds()))
 
 
@@ -41,7 +41,7 @@ def stream_type(stream: Stream) -> str:
 
 
 def is_store(stream: Stream) -> bool:
-    """Whether it is a table whose rows a store outside is asked for."""
+    """True if it is a table whose rows come from an external store."""
     return stream.kind == "asked" and stream_type(stream) in STORES
 
 
@@ -104,7 +104,7 @@ def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
 
 
 def _store_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | None]]:
-    """What can be said about a store without the gateway's configuration."""
+    """The complaints about a store that need no configuration of the gateway."""
     if kind != "http" and not stream.options.get("DATASOURCE"):
         what = "the table of the database" if kind == "sql" else "the number of the database"
         yield f"table '{stream.name}' has no DATASOURCE", f"write {what}"
@@ -116,7 +116,7 @@ def _store_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | No
 
 
 def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | None]]:
-    """What can be said about a source without the gateway's configuration."""
+    """The complaints about a source that need no configuration of the gateway."""
     found = source_kind(kind)
     assert found is not None
     if kind != "simulator" and not stream.options.get("DATASOURCE"):
@@ -141,7 +141,7 @@ def _word(stream: Stream) -> str:
 
 
 def lessons_of(stream: Stream, plans: Iterable[Plan]) -> Lessons:
-    """What is expected of the payloads of a stream: its declared columns, and those that rules read."""
+    """The lessons for a stream, with the expected columns: those declared, and those that rules read."""
     parts = topic_parts(stream)
     declared = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
     read = columns_read(plans, stream.name)
@@ -158,7 +158,7 @@ def validator_of(stream: Stream, plans: Iterable[Plan]) -> Validator:
 
 
 def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:
-    """How payloads of a stream are decoded."""
+    """The options for decoding the payloads of a stream."""
     parts = topic_parts(stream)
     columns = {name: type_ for name, type_ in (stream.columns or {}).items() if name not in parts}
     return CodecOptions(

@@ -92,7 +92,7 @@ class Tables:
         return found
 
     def asked(self) -> dict[str, dict[str, int]]:
-        """Of each table that is asked for rows: how many answers it keeps, and what became of requests."""
+        """By table of a store: the number of answers it keeps, and the counts of its requests by outcome."""
         tables = self._engine.catalog.asked
         return {
             name: {
@@ -105,7 +105,7 @@ class Tables:
         }
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """Of each table whose rows are here: how many, and what its bounds have done."""
+        """By table whose rows are here: the number of rows, and the counters of its bounds."""
         found = {}
         for name in self.running:
             if name in self._engine.catalog.asked:
@@ -123,7 +123,7 @@ def _bounds(table: CompiledTable) -> Bounds:
 
 
 def _computed(table: CompiledTable) -> Any:
-    """What of a declaration decides whether the rows still fit."""
+    """The parts of a declaration that must be unchanged for the rows to fit it."""
     relation = table.relation
     declared = relation.declaration
     rows = declared if isinstance(declared, AskedDeclaration) else replace(declared, bounds=Bounds())

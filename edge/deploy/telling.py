@@ -22,7 +22,7 @@ def tell(problems: Iterable[FileProblem], before: Iterable[FileProblem], running
 
 
 def _note(problem: FileProblem, running: Collection[str]) -> str | None:
-    """What becomes of the rules of a file with an error."""
+    """The consequence of an error for the rules of its file."""
     if not problem.is_error:
         return None
     if problem.path in running:

@@ -1,8 +1,8 @@
-"""Notices that something in the rule directory changed, and says so once the writing has come to rest.
+"""Detects changes in the rule directory, and reports them once the writing has come to rest.
 
-Linux tells at once (inotify). Every `POLL_MS` the directory is looked at as well: notices are lost before the
-watch is in place and on some file systems, and other systems give none. What changed is not told, for the
-manager compares anyway.
+Linux reports a change at once (inotify). The directory is also scanned every `POLL_MS`: notices are lost
+before the watch is in place and on some file systems, and other systems give none. The report does not
+name the change, for the manager compares anyway.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rules.loader import rule_files
 log = logging.getLogger("penstock.watch")
 
 POLL_MS = 1_000
-"""How often the directory is looked at, whatever the operating system tells."""
+"""The interval at which the directory is scanned, with or without notices."""
 
 REST_MS = 50
-"""Changes this close together are told as one: editors write a file in several steps."""
+"""Changes this close together are reported as one: editors write a file in several steps."""
 
 NOTICES_BYTES = 65_536
-"""Read at once of what the system tells; what is left is read at the next turn."""
+"""The most bytes of notices read at once; the rest is read at the next turn."""
 
 CLOSED_AFTER_WRITING, MOVED, CREATED, DELETED = 0x08, 0xC0, 0x100, 0x200
-"""What inotify is asked for; the numbers are those of <sys/inotify.h>."""
+"""The events requested from inotify; the numbers are those of <sys/inotify.h>."""
 
 Stamp = tuple[int, int, int]
 
@@ -79,9 +79,9 @@ class DirectoryWatch:
         *,
         poll: bool = False,
     ) -> None:
-        """`seen` is the `fingerprint` of what the caller knows already; default: of what is there now.
+        """`seen` is the `fingerprint` that the caller has taken already; default: the present one.
 
-        poll    look every `POLL_MS` only, as where the operating system tells nothing
+        poll    scan every `POLL_MS` only, as on systems without notices
         """
         self._directory = directory
         self._changed = changed
