@@ -1,5 +1,5 @@
-"""Who changed what, and when: a line of JSON for each request that changes something, also for
-one that was refused."""
+"""The audit log of changes: a line of JSON with time and origin for each request for a change, also
+for one that was refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BYTES_MAX = 4_000_000
 
 
 class Audit:
-    """Appends to a file in the data directory. A full disk stops no request, and is told in the log."""
+    """Appends to a file in the data directory. A full disk stops no request, and is logged."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path

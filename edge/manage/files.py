@@ -59,7 +59,7 @@ class ManagedFiles:
         return {str(path): self._rules.load(path) for path in rule_files(self.directory)}
 
     def items(self, files: Mapping[str, LoadedFile] | None = None) -> dict[tuple[str, str], Item]:
-        """What is defined, by kind (rule, stream or table) and name."""
+        """The definitions, by kind (rule, stream or table) and name."""
         found: dict[tuple[str, str], Item] = {}
         for path, file in (self.loaded() if files is None else files).items():
             by_hand = Path(path).parent != self.folder
@@ -85,7 +85,7 @@ class ManagedFiles:
         return Path(item.path).read_text("utf-8")
 
     def item(self, kind: str, name: str) -> Item:
-        """Where something is defined. Raises `Refusal` where it is not."""
+        """The place of a definition. Raises `Refusal` if there is none."""
         found = self.items().get((kind, name))
         if found is None:
             raise Refusal(404, f"{kind} {name} is not found")
@@ -94,7 +94,7 @@ class ManagedFiles:
     # --- changing -------------------------------------------------------------------------------------------
 
     def check(self, changes: Mapping[Path, str | None]) -> Compiled:
-        """What the directory would be with these files, None for one that goes. Raises
+        """The directory compiled with these changes, None for a file that goes. Raises
         `Refusal` for new errors."""
         before = self.loaded()
         after = {path: file for path, file in before.items() if Path(path) not in changes}

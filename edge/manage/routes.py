@@ -25,17 +25,17 @@ from sql.record import Record
 from sql.syntax import CreateStream
 
 RESTART_S = 10.0
-"""How long a rule may take to stop before it is started again."""
+"""The time limit for a rule to stop before it is started again."""
 
 LOOK_S = 0.1
 """Between two looks whether it has."""
 
 Status = Callable[[], Mapping[str, Any]]
-"""The state of the gateway, as /status tells it."""
+"""The state of the gateway, as in /status."""
 
 
 class Reply(Record):
-    """What goes back."""
+    """An answer."""
 
     status: int
     value: Any
@@ -62,11 +62,11 @@ class Manage:
 
     @staticmethod
     def knows(path: str) -> bool:
-        """Whether a path is one of management's."""
+        """True if a path is one of management's."""
         return path.strip("/").split("/")[0] in ("ping", "streams", "tables", "rules", "ruleset")
 
     def handle(self, method: str, path: str, body: bytes, who: str) -> Reply:
-        """Do what is asked. Never raises for what the request holds."""
+        """Carry out a request. Never raises for the content of the request."""
         words = [word for word in path.strip("/").split("/") if word]
         try:
             with self._files.lock:
@@ -227,7 +227,7 @@ class Manage:
     # --- rulesets -------------------------------------------------------------------------------------------
 
     def _export(self) -> dict[str, dict[str, str]]:
-        """All that is managed, as eKuiper exports it: texts by name."""
+        """All managed definitions in eKuiper's export format: texts by name."""
         found: dict[str, dict[str, str]] = {"streams": {}, "tables": {}, "rules": {}}
         for (kind, name), item in self._files.items().items():
             if not item.by_hand:

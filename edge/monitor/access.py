@@ -1,4 +1,4 @@
-"""Who may ask the gateway over HTTP: a token for what tells something, and the name by which it was reached.
+"""Access to the gateway over HTTP: a token for every page with data, and a check of the Host header.
 
 Without a configured token the gateway makes one at its first start and keeps it in its data directory,
 readable by its own user only; the commands of the same user find it there.
@@ -21,18 +21,18 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`token` None: everybody may ask. `open`: pages that need none. `bound`: the
-    address that is listened on."""
+    """`token` None: all requests are allowed. `open`: pages that need none. `bound`: the address
+    that the server listens on."""
 
     token: str | None = None
     open: frozenset[str] = frozenset()
     bound: str = "127.0.0.1"
 
     def is_known_host(self, host: str | None) -> bool:
-        """Whether a request's Host is one that this machine goes by on loopback.
+        """True if a request's Host is a name of this machine on loopback.
 
-        A web page elsewhere can make a browser of this machine ask us, but not under such a name. A server on
-        another address does not know all its names, and takes any.
+        A web page elsewhere can make a browser of this machine send a request, but not under such a name. A
+        server on another address does not know all its names, and takes any.
         """
         if host is None or self.bound not in LOOPBACK:
             return True
@@ -40,7 +40,7 @@ class Access:
         return name.lower() in LOOPBACK
 
     def may_see(self, page: str, authorization: str) -> bool:
-        """Whether a page may be shown to a request with this Authorization header."""
+        """True if a page may be shown to a request with this Authorization header."""
         if self.token is None or page in self.open:
             return True
         return hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode())

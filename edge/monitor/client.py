@@ -1,4 +1,4 @@
-"""How the command line talks to a running gateway: plain HTTP to the address of `http.bind`."""
+"""The command line's client of a running gateway: plain HTTP to the address of `http.bind`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edge.monitor.access import read_token
 TIMEOUT_S = 5.0
 
 FOLLOW_TIMEOUT_S = 10.0
-"""A page that goes on for ever says something, at least an empty line, every second."""
+"""An endless page sends something, at least an empty line, every second."""
 
 DEFAULT_DATA = "penstock-data"
 
@@ -39,7 +39,7 @@ def add_address_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def get(address: str, path: str, data: Path | None = None, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
-    """Status and text of one page. Raises UsageError when nobody answers."""
+    """Status and text of one page. Raises UsageError if the gateway does not answer."""
     with _asked(address, path, data, timeout_s) as response:
         try:
             return response.status, response.read().decode()
@@ -66,7 +66,7 @@ def token(data: Path | None) -> str | None:
 def _asked(
     address: str, path: str, data: Path | None, timeout_s: float
 ) -> Iterator[http.client.HTTPResponse]:
-    """The answer of a gateway, while it is read. Raises UsageError when nobody answers."""
+    """The answer of a gateway, while it is read. Raises UsageError if there is none."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit():

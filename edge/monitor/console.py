@@ -1,4 +1,4 @@
-"""The page of the gateway, on this machine only: static files, and what only the page asks for.
+"""The page of the gateway, on this machine only: static files, and the data for this page only.
 
 GET /ui, /ui/app.js, …     the page; holds nothing of the gateway, so it needs no token
 GET /ui/rule/RULE          JSON: the rule's text, plan and generated code

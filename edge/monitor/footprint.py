@@ -1,9 +1,9 @@
-"""How much memory a rule takes, near enough: its objects are walked and their sizes added up.
+"""An estimate of the memory of a rule: its objects are walked and their sizes added up.
 
-Large containers are sampled, so a million groups are estimated in some ten milliseconds. What rules share
-(the catalog, modules, classes, code) counts for none; windows that several rules share count for each of
-them. What is short-lived, such as the batch under way, belongs to no rule: the process takes more than the
-sum.
+Large containers are sampled, so a million groups are estimated in some ten milliseconds. Objects shared
+by all rules (the catalog, modules, classes, code) count for none; windows that several rules share count for
+each of them. Short-lived objects, such as the batch under way, belong to no rule: the process takes more
+than the sum.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from itertools import islice
 from typing import Any
 
 SAMPLED = 100
-"""Entries of a container that are looked at; the others are taken to be like them."""
+"""The number of sampled entries of a container; the others are taken to be like them."""
 
 OBJECTS_AT_ONCE = 5_000
-"""Objects looked at for one question: the loop waits for them, some milliseconds. The rules come first that were not
-walked for the longest time; one at least is walked to its end."""
+"""Objects walked for one request: the loop waits for them, some milliseconds. The rules come first that
+were not walked for the longest time; one at least is walked to its end."""
 
 AGAIN_MS = 10_000
-"""Known footprints are brought up to date once in this time, however often somebody asks."""
+"""Known footprints are brought up to date once in this time, however many requests come."""
 
 _SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType)
 
@@ -40,7 +40,7 @@ def footprint(root: object, shared: Iterable[object] = ()) -> int:
 
 
 def _walked(root: object, shared: Iterable[object]) -> tuple[int, int]:
-    """`footprint`, and how many objects were looked at."""
+    """`footprint`, and the number of objects walked."""
     total, left_out = 0.0, set(map(id, shared))
     seen = set(left_out)
     waiting: list[tuple[Any, float]] = [(root, 1.0)]
@@ -72,7 +72,7 @@ def footprint_of_each(things: Sequence[object], shared: Iterable[object] = ()) -
 
 
 def _parts(thing: Any, times: float) -> Iterator[tuple[Any, float]]:
-    """What a thing leads to, and how often something like it is there."""
+    """The objects that an object refers to, each with the number of objects that it stands for."""
     if isinstance(thing, types.FunctionType):  # its globals are those of a module
         return ((cell, times) for cell in thing.__closure__ or ())
     if isinstance(thing, dict | list | tuple | set | frozenset | deque) and len(thing) > SAMPLED:

@@ -10,9 +10,9 @@
     and, where it is switched on, management (`edge.manage.routes`), always with the token
 
 All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only.
-The server threads never touch the engine: they ask the gateway loop, and wait for its answer at most
-`ANSWER_TIMEOUT_S`. While the journal is replayed there is no loop: `/healthz` is 200, and the others say how
-far it is.
+The server threads never touch the engine: they call the gateway loop, and wait for its answer at most
+`ANSWER_TIMEOUT_S`. While the journal is replayed there is no loop: `/healthz` is 200, and the others report
+its progress.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ CONNECTIONS_MAX = 16
 longest without a request."""
 
 BODY_BYTES_MAX = 4_000_000
-"""Of a request of management; a longer one is refused."""
+"""The longest body of a request of management; a longer one is refused."""
 
 _REQUEST_TIMEOUT_S = 10
 
 
 class Reporter(Protocol):
-    """What the server needs of the gateway; each call may raise TimeoutError."""
+    """The gateway as the server needs it; each call may raise TimeoutError."""
 
     def metrics_text(self) -> str: ...
     def status(self) -> dict[str, Any]: ...
@@ -62,11 +62,11 @@ class Reporter(Protocol):
         """Return as soon as the loop has turned."""
 
     def recovering(self) -> str | None:
-        """How far the recovery is; None when it is over."""
+        """The progress of the recovery; None when it is over."""
 
 
 class Questions(Protocol):
-    """What the server needs of the tables; each call may raise TimeoutError."""
+    """The tables as the server needs them; each call may raise TimeoutError."""
 
     def listed(self) -> dict[str, Any]: ...
     def rows(self, name: str) -> bytes: ...
@@ -75,7 +75,7 @@ class Questions(Protocol):
 
 
 class Manager(Protocol):
-    """What the server needs of management."""
+    """Management as the server needs it."""
 
     def knows(self, path: str) -> bool: ...
     def handle(self, method: str, path: str, body: bytes, who: str) -> Any: ...
@@ -258,7 +258,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_POST
 
     def _act(self) -> None:
-        """Do what a page asks for; a page of another origin has no token to ask with."""
+        """Carry out a POST from a page; a page of another origin has no token for it."""
         if self._may_ask():
             done = [page for pages in self.pages if (page := pages.act(self.path)) is not None]
             page = done[0] if done else Page(405, b"only GET\n", "text/plain; charset=utf-8")
@@ -367,11 +367,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(400, f"{error}\n")
 
     def _may_ask(self) -> bool:
-        """Whether rows may be shown: to this machine, with the token."""
+        """True if rows may be shown: to this machine, with the token."""
         return self._is_here() and self._is_allowed("tables")
 
     def _is_here(self) -> bool:
-        """Whether this machine asks."""
+        """True if the request comes from this machine; else it is refused."""
         if ip_address(str(self.client_address[0]).partition("%")[0]).is_loopback:
             return True
         self._send(403, "rows are shown on this machine only; ask it by 127.0.0.1\n")
@@ -396,4 +396,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Requests are not logged: a collector asks every few seconds."""
+        """Do nothing: a collector of metrics sends a request every few seconds."""

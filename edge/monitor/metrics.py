@@ -1,6 +1,6 @@
 """Prometheus text for `/metrics`: every metric the daemon has, named and explained in one table.
 
-Components count in plain integers; this module only names and prints them when somebody asks. Labels are
+Components count in plain integers; this module only names and prints them on request. Labels are
 bounded: beyond `LABEL_SETS_MAX` label sets of one metric the rest is added up under `other`, so that a
 thousand rules cannot flood the server that collects the metrics.
 """

@@ -1,4 +1,4 @@
-"""Pages of the HTTP server that live beside it: what they are asked, and what they give back."""
+"""The interface of pages that other modules add to the HTTP server: requests and answers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sql.record import Record
 
 
 class Page(Record):
-    """What goes back. A `body` that is a generator is sent piece by piece until it ends or
-    the listener is gone."""
+    """An answer. A `body` that is a generator is sent piece by piece until it ends or the
+    client is gone."""
 
     status: int
     body: bytes | Generator[bytes]
@@ -21,13 +21,13 @@ class Pages(Protocol):
     """A group of pages."""
 
     def knows(self, path: str) -> bool:
-        """Whether the path is one of these pages."""
+        """True if the path is one of these pages."""
 
     def needs_token(self, path: str) -> bool:
-        """Whether what the page shows is nobody else's business."""
+        """True if the page shows data, which needs the token."""
 
     def open(self, path: str, query: Mapping[str, str]) -> Page:
         """The page. Raises TimeoutError when the gateway's loop does not answer."""
 
     def act(self, path: str) -> Page | None:
-        """Do what a POST to the path asks for; None where there is nothing to do."""
+        """Carry out a POST to the path; None if the path takes none."""

@@ -1,4 +1,4 @@
-"""How much memory each partition of a context takes, with the state of all rules in it."""
+"""The memory of each partition of a context, with the state of all rules in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW = 9
 
 
 def bytes_each(host: ContextHost, common: Iterable[object] = ()) -> int | None:
-    """What each further live partition takes; None for fewer than two. `common`: what belongs to none."""
+    """Bytes of each further live partition; None for fewer than two. `common`: objects of no partition."""
     sample = list(islice(host.life.live, SAMPLED))
     levels = {id(item.level): item.level for item in sample}.values()
     statements = [part for member in host.members.values() for part in (member, member.cells, member.program)]
@@ -24,7 +24,7 @@ def bytes_each(host: ContextHost, common: Iterable[object] = ()) -> int | None:
 
 
 def bytes_at_first(plan: Plan, catalog: Catalog) -> int | None:
-    """What a partition of the plan's context takes with one rule in it, before the first event; None where
+    """The bytes of a partition of the plan's context with one rule in it, before the first event; None where
     there is one partition at most, or where it cannot be made without its events."""
     assert plan.context is not None
     host = ContextHost("context", plan.context, catalog_of(catalog, plan))

@@ -1,15 +1,15 @@
-"""What is asked of named windows, tables and partitions over HTTP: which there are, their rows,
-SELECTs. Nothing is changed.
+"""Pages about named windows, tables and partitions: their list, their rows, SELECTs. They change
+nothing.
 
-    GET /relations           JSON: each relation with its columns, keys, number of rows and what its bounds have done
+    GET /relations           JSON: each relation with its columns, keys, number of rows and bound counters
     GET /relations/NAME      its rows, one JSON object a line
     GET /query?sql=SELECT …  JSON: {"rows": […], "more": false}; &parameters= a JSON array of values for each `?`,
-                             or an object of those of `:name`; &only= the partitions that are meant
+                             or an object of those of `:name`; &only= some of the partitions
     GET /partitions/NAME     the live partitions of a context, one JSON object a line; ?only= some of them
 
 `only` is a JSON object with one of ids, keys, hashes, labels, has, nested (`sql.algebra.context.selectors`).
 
-A question is answered by the gateway loop between two events, so it sees no half-done step.
+The gateway loop answers a request between two events, so it sees no half-done step.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from edge.daemon import Daemon
 
 ROWS_MAX = 10_000
-"""Rows of an answer to a SELECT; `more` says that there are further ones."""
+"""Rows of an answer to a SELECT; `more`: there are further ones."""
 
 
 class Relations:
-    """Answers from the gateway's engine. May be asked from any thread; each call may raise TimeoutError."""
+    """Answers from the gateway's engine. May be called from any thread; each call may raise TimeoutError."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
@@ -94,7 +94,7 @@ def _values(parameters: str) -> Parameters:
 
 
 def _selector(only: str) -> Selector | None:
-    """The partitions that are meant; None: all. Raises DataError for what says none."""
+    """The selector of partitions; None: all. Raises DataError for a text that is no selector."""
     if not only:
         return None
     try:

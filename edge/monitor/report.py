@@ -1,6 +1,6 @@
-"""What the gateway tells about itself: the numbers of /metrics, the tree of /status, the reasons of /readyz.
+"""The gateway's report about itself: the numbers of /metrics, the tree of /status, the reasons of /readyz.
 
-Everything is asked of the gateway loop, between two batches, and only when somebody asks.
+The gateway loop collects everything, between two batches, and only on request.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Report:
         self._rule_memory = RuleMemory()
 
     def recovering(self) -> str | None:
-        """How far the replay of the journal is; None when the loop runs. May be asked from any thread."""
+        """The progress of the journal's replay; None when the loop runs. May be called from any thread."""
         found = self._daemon.recovery.found if self._daemon.is_recovering else None
         return None if found is None else f"recovering: {found.messages} messages of the journal replayed"
 
@@ -211,7 +211,7 @@ class Report:
         }
 
     def _state_bytes(self, rule_id: str) -> int:
-        """What the rule's state took in the last snapshot. To encode it anew would hold up the rules."""
+        """The bytes of the rule's state in the last snapshot. To encode it anew would hold up the rules."""
         return self._daemon.commits.snapshots.sizes.get(rule_id, 0)
 
     @staticmethod
@@ -322,7 +322,7 @@ class Report:
                 yield sample("penstock_delivery_queued_rows", stats.queued, **labels)
 
     def _lookups(self) -> dict[str, Any]:
-        """The tables that are asked for rows, and how their stores do."""
+        """The tables of stores with their counts, and the health of their stores."""
         sources = self._daemon.manager.sources
         health = {} if sources is None or sources.stores is None else sources.stores.health()
         asked = self._daemon.manager.tables.asked()

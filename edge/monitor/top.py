@@ -1,5 +1,5 @@
-"""What `penstock top` shows: two answers of `/status` as tables of rules, streams and sinks that fit a
-terminal."""
+"""The output of `penstock top`: two answers of `/status` as tables of rules, streams and sinks that
+fit a terminal."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
 
 
 def problems(now: Status) -> list[str]:
-    """What is wrong, a line for each: reasons of /readyz, and the problems of files."""
+    """The problems, a line for each: reasons of /readyz, findings from payloads, problems of files."""
     found = [line for file in now["files"] for problem in file["problems"] for line in problem.split("\n")]
     taught = [f"stream {name}: {text}" for name, texts in now.get("payloads", {}).items() for text in texts]
     return [*(f"not ready: {reason}" for reason in now.get("ready", ())), *taught, *found]

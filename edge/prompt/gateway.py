@@ -16,21 +16,21 @@ from edge.prompt.session import Refused
 from sql.errors import did_you_mean
 
 Get = Callable[[str], tuple[int, str]]
-"""Asks the gateway for a page: its status and text."""
+"""Gets a page from the gateway: its status and text."""
 
 
 class GatewaySession:
-    """Asks over HTTP."""
+    """A session that answers over HTTP."""
 
     def __init__(self, get: Get, parameters: str | None = None, only: str | None = None) -> None:
-        """`parameters`: JSON with the values of `?` or `:name` in what is asked; `only`: JSON that says which
-        partitions of relations in contexts are meant."""
+        """`parameters`: JSON with the values of `?` or `:name` in queries; `only`: JSON that selects
+        partitions of relations in contexts."""
         self._get = get
         given = {"parameters": parameters, "only": only}
         self._given = "".join(f"&{name}={quote(text)}" for name, text in given.items() if text is not None)
 
     def names(self) -> list[str]:
-        """What completion offers: the tables and their columns."""
+        """The names for completion: the tables and their columns."""
         found = self._tables()
         return sorted({*found, *(column for item in found.values() for column in item["columns"])})
 

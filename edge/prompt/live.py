@@ -21,7 +21,7 @@ from sql.catalog.streams import Stream
 SINK = "prompt"
 
 _lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-"""What the rule gave out; None ends it."""
+"""The lines that the rule emitted; None ends them."""
 
 
 class PromptSettings(SinkSettings):
@@ -34,7 +34,7 @@ class PromptSink:
     def __init__(self, settings: PromptSettings, context: SinkContext) -> None: ...
 
     def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def send(self, messages: Sequence[Message]) -> None:
         """Queue the messages for the prompt."""
@@ -42,7 +42,7 @@ class PromptSink:
             _lines.put(message.payload.decode())
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def lines(text: str, streams: Sequence[Stream], server: str | None, seconds: float | None) -> Iterator[str]:

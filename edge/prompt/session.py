@@ -1,5 +1,5 @@
-"""What one types at `penstock sql`: statements that declare, ask and explain, over
-recorded data or live streams.
+"""The session of `penstock sql`: statements that declare, query and explain, over recorded data or
+live streams.
 
 CREATE STREAM …, CREATE TABLE …       declare
 CREATE EXPRESSION name { x => … }     declare what queries may call
@@ -28,21 +28,21 @@ from sql.explain import explain
 from sql.syntax import CreateExpression, CreateStream
 
 QUERY = "query"
-"""What the rule of a question is called."""
+"""The id of the rule of a query."""
 
 TABLES = ("scan", "lookup", "table", "window")
 KINDS = {"stream": ("stream",), "table": TABLES, "streams": ("stream",), "tables": TABLES}
 
 
 class Refused(ValueError):
-    """A command that makes no sense; the message says why."""
+    """A command that cannot be carried out; the message gives the reason."""
 
 
 @dataclass(slots=True)
 class Session:
-    """What is declared, and where events come from.
+    """The declarations of a session, and its sources of events.
 
-    data    gives the recorded events anew for each question
+    data    returns the recorded events anew for each query
     live    runs a plan over live streams; for streams without recorded data
     """
 
@@ -52,7 +52,7 @@ class Session:
     printed: Callable[[Emission], str] = str
     zone: str = "UTC"
     parameters: Parameters = ()
-    """The values of `?` and `:name` in what is asked of the data."""
+    """The values of `?` and `:name` in queries over the data."""
 
     def run(self, text: str) -> Iterator[str]:
         """The lines that answer one statement. Raises `SqlError` and `Refused`."""
@@ -148,7 +148,7 @@ class Session:
 
 
 class Prompt(Protocol):
-    """What answers statements."""
+    """A session that answers statements."""
 
     def run(self, text: str) -> Iterator[str]: ...
 
