@@ -1,13 +1,13 @@
-"""The flight recorder: why a live rule fired or did not, and what passes right now.
+"""The flight recorder: why a live rule fired or did not, and the data passing now.
 
 Nothing is traced while the rules run. The journal has the last messages and ticks, with snapshots before
-them; the engine is deterministic, so a private one that is given the same does the same, and shows how.
+them; the engine is deterministic, so a private one with the same input does the same, and can be observed.
 
     rerun     a private gateway without broker and sinks that goes through the journal again
-    census    what the messages of a stream held: topics, columns, types, time stamps
+    census    the contents of a stream's messages: topics, columns, types, time stamps
     observe   one rule during a rerun: its events, conditions, windows and results
-    facts     what only the running gateway knows: connections, deliveries, rules that do not run
-    causes    from both to findings: where the way of the events ends, and by what
+    facts     state of the running gateway that no rerun has: connections, deliveries, rules that do not run
+    causes    from both to findings: the stage where the events end, and the cause
     render    the findings as text
     moment    the last events as an inline test
     child     a process of its own for all this, so that the gateway's loop is not held

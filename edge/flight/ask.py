@@ -1,5 +1,5 @@
-"""Asking why a rule fired or did not: the loop is asked for facts and a commit, a process of
-its own does the rest."""
+"""The answer to why a rule fired or did not: the loop gives facts and commits, a process of its
+own does the rest."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from edge.daemon import Daemon
 
 SINCE_MS = 600_000
-"""How far back is looked, unless the question says it."""
+"""The default of the time span that a question covers."""
 
 CHILD_TIMEOUT_S = 120.0
 
 WRITE_STEP_MS = 10
 WRITE_ATTEMPTS = 200
-"""How long the journal may take to be written: on a full disk the answer goes as far as it was."""
+"""The number of checks whether the journal is written: on a full disk the answer covers the written part."""
 
 
 class Unanswered(RuntimeError):
-    """The question could not be answered; the text says why."""
+    """The question could not be answered; the text gives the reason."""
 
 
 class Why:
@@ -115,7 +115,7 @@ def _run(question: Question) -> bytes:
 
 
 def settings_of(daemon: Daemon) -> Settings:
-    """What a rerun must know of the configuration."""
+    """The part of the configuration that a rerun needs."""
     config = daemon.config
     secrets = config.secrets
     return Settings(

@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 
 def findings(seen: Seen, facts: Facts) -> list[Finding]:
-    """What was found, the cause first."""
+    """The findings, the cause first."""
     found = [
         *_of_the_gateway(seen, facts),
         *_of_streams(seen),
@@ -97,7 +97,7 @@ def _of_streams(seen: Seen) -> Iterator[Finding]:
 
 
 def _needs_all(seen: Seen) -> bool:
-    """Whether one silent stream is enough to give no rows."""
+    """True if one silent stream is enough to give no rows."""
     return seen.plan is not None and any(join.kind in ("inner", "cross") for join in seen.plan.joins)
 
 
@@ -297,7 +297,7 @@ def _of_limit(seen: Seen, stage: Stage) -> Iterator[Finding]:
 
 
 def _of_searches(seen: Seen, facts: Facts) -> Iterator[Finding]:
-    """What the live searches of a pattern wait for."""
+    """Findings about the live searches of a pattern: the events they wait for."""
     for wait in facts.waits:
         ago = length(max(0, facts.now_ms - wait.begun_ms))
         tags = "; ".join(f"{name}: {text}" for name, text in wait.tags.items())

@@ -1,5 +1,5 @@
-"""What the messages of a stream held, decoded whole: topics, columns with their types, time stamps, bad
-payloads."""
+"""The contents of a stream's messages, decoded whole: topics, columns with their types, time stamps,
+bad payloads."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from edge.intake.codecs import Decoder
 
 NAMES_MAX = 200
-"""Columns, and topics, that are told apart; further ones are not counted."""
+"""The limit of distinct columns, and of topics; further ones are not counted."""
 
 REASONS_MAX = 20
-"""Reasons for bad payloads that are told apart."""
+"""The limit of distinct reasons for bad payloads."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Census:
     first_ms: int | None = None
     last_ms: int | None = None
     ahead_ms: list[int] = field(default_factory=list)
-    """How far the time stamps were ahead of the arrival: the least and the most."""
+    """The lead of the time stamps over the arrival: the least and the most."""
     bad_times: int = 0
     """Rows whose time stamp is missing, or no whole number."""
 

@@ -23,7 +23,7 @@ ATTEMPTS = 3
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked, and what must be known of the gateway."""
+    """A question, with the data about the gateway that its answer needs."""
 
     settings: Settings
     facts: Facts

@@ -1,4 +1,4 @@
-"""What only the running gateway knows of a rule: why it does not run, its broker, its deliveries."""
+"""State of a rule that only the running gateway has: why it does not run, its broker, its deliveries."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """As of `now_ms`.
+    """The state at `now_ms`.
 
     not_running     why the rule does not run; empty when it does
     rules           the ids of all rules
     broker_problem  why there is no connection to the broker of the streams; empty when there is one
     refused         topic filters that the broker refused, and why
-    last_fired_ms   when the rule last gave out rows, of all time
-    waits           what the live searches of its patterns wait for
+    last_fired_ms   the time of the last rows that the rule has ever emitted
+    waits           the events that the live searches of its patterns wait for
     """
 
     rule: str
@@ -58,7 +58,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def collect(daemon: Daemon, rule: str) -> Facts:
-    """Ask the parts of the gateway; called in its loop."""
+    """Collect the facts from the parts of the gateway; called in its loop."""
     manager = daemon.manager
     running = manager.running.get(rule)
     known = {*manager.running, *manager.stopped, *manager.asleep, *manager.failed}

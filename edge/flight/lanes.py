@@ -1,4 +1,4 @@
-"""The picture of a live rule as plain data: for each key its last events, and the looks at its conditions."""
+"""The picture of a live rule as plain data: for each key its last events and condition results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sql.explain.tally import Tally
 from sql.explain.timeline import value_text
 
 LANES_TOLD = 24
-"""Lanes in one answer: those of the keys that were looked at last."""
+"""The most lanes in one answer: those of the keys that were evaluated last."""
 
 
 def lanes(seen: Seen) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def _last_ms(tallies: list[Tally], name: tuple[Any, ...]) -> int:
 
 
 def _marks(tallies: list[Tally], name: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """What several probes showed of one key, in the order of time."""
+    """The evaluations of one key by several probes, in the order of time."""
     found = [
         {"at_ms": look.at_ms, "from_ms": look.from_ms, "holds": not look.failed, "text": _text(tally, look)}
         for tally in tallies

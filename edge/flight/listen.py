@@ -34,7 +34,7 @@ FILTER = "filter"
 
 
 class NotThere(LookupError):
-    """There is no such stream or rule; the text says what there is."""
+    """There is no such stream or rule; the text lists the existing ones."""
 
 
 Passes = Callable[[dict[str, Any], int], bool]
@@ -89,7 +89,7 @@ class Listen:
         self._daemon = daemon
 
     def lines(self, names: Sequence[str], where: str | None) -> Generator[bytes]:
-        """What passes from now on, line by line. Without names: all streams. Raises NotThere, SqlError."""
+        """Data that passes from now on, in lines. Without names: all streams. Raises NotThere, SqlError."""
         streams, rules = self._daemon.intake.call(self._known, ANSWER_TIMEOUT_S)
         names = list(names) or sorted(streams)
         for name in names:

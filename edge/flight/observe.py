@@ -24,7 +24,7 @@ from sql.record import replace
 from sql.rows import as_dict
 
 PROBE = "why "
-"""What the names of probes begin with; no rule can have such a name."""
+"""The prefix of the names of probes; no rule can have such a name."""
 
 EVENTS_KEPT = 200
 """The last events, for an inline test."""
@@ -34,7 +34,7 @@ ERRORS_MAX = 10
 
 @dataclass(slots=True)
 class Results:
-    """What the rule gave out in the time that was looked at."""
+    """The emissions of the rule in the observed time."""
 
     emissions: int = 0
     rows: int = 0
@@ -47,10 +47,10 @@ class Results:
 
 @dataclass(slots=True)
 class Seen:
-    """Everything that was seen of a rule between two instants.
+    """All observations of a rule between two instants.
 
-    from_ms   since when; later than was asked for where the journal does not reach back so far
-    counters  the engine's counters of the rule: how much each has grown
+    from_ms   the first instant; later than requested where the journal does not reach back so far
+    counters  the growth of each of the engine's counters of the rule
     waiting   events that wait for the watermark now
     """
 
@@ -73,8 +73,8 @@ class Seen:
 
 
 UNFIT = (CorruptState, LookupError, TypeError, ValueError, AttributeError)
-"""What reading the state of a rule raises where that of a probe has another form: a probe without HAVING may keep
-less of a group than its rule."""
+"""The errors of restoring a rule's state in a probe whose state has another form: a probe without HAVING may
+keep less of a group than its rule."""
 
 
 def state_of(plan: Plan, state: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def state_of(plan: Plan, state: dict[str, Any]) -> dict[str, Any]:
 
 
 class Observer:
-    """Drives a rerun and looks at one rule from `from_ms` on."""
+    """Drives a rerun and observes one rule from `from_ms` on."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Observer:
         self.seen.tallies.clear()
 
     def _is_fresh(self) -> bool:
-        """Whether the rule itself has seen nothing yet."""
+        """True if the rule itself has processed no event yet."""
         return not self._rerun.engine.counters(self._rule).get("events_in")
 
     def _start_probes(self, plan: Plan) -> None:

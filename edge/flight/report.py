@@ -20,7 +20,7 @@ NAMES_SHOWN = 8
 
 
 def answer(seen: Seen, facts: Facts) -> dict[str, Any]:
-    """What was found as JSON values. Times are milliseconds since the epoch."""
+    """The findings as JSON values. Times are milliseconds since the epoch."""
     found = findings(seen, facts)
     last_fired = facts.last_fired_ms if seen.results.last_ms is None else seen.results.last_ms
     return {
@@ -78,7 +78,7 @@ def _condition(rows: int, failed: Failed) -> dict[str, Any]:
 
 
 def _sweep(failed: Failed) -> dict[str, Any] | None:
-    """What a constant is compared with: so that one can see what another constant would have done."""
+    """The values that a constant is compared with: they show the effect of another constant."""
     found = swept(failed.condition)
     if found is None:
         return None

@@ -34,7 +34,7 @@ from sql import Catalog, Emission, Engine
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a rerun must know of the gateway's configuration."""
+    """The part of the gateway's configuration that a rerun needs."""
 
     data: str
     rules: str
@@ -53,7 +53,7 @@ Hear = Callable[[Emission, int], None]
 
 
 class _Listening(Outbox):
-    """Numbers emissions, and lets somebody hear them; only memory actions get them."""
+    """Numbers emissions, and hands them to a listener; of the actions only memory actions get them."""
 
     def __init__(self, dead_letters: DeadLetters, hear: Hear) -> None:
         super().__init__(dead_letters, rows_max=1_000_000)
@@ -91,12 +91,12 @@ class _MemoryOnly:
         return Action(role, position, settings, delivery, is_replayed=True)
 
     def last_number(self, rule: CompiledRule) -> int:
-        """Rows are numbered as the journal says."""
+        """0: rows are numbered from the journal."""
         return 0
 
 
 class Rerun:
-    """Goes through the journal of a data directory. `hear` gets every emission."""
+    """Goes through the journal of a data directory. `hear` is called with every emission."""
 
     def __init__(self, settings: Settings, hear: Hear) -> None:
         data = Path(settings.data)

@@ -13,11 +13,11 @@ from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
 @dataclass(slots=True)
 class Stage:
-    """What became of what came to one stage.
+    """The fate of the items that came to one stage.
 
-    unit   what is counted: messages, events, rows
-    lost   how many ended here, by reason
-    held   how many are still here: they wait for the watermark, or are in a window
+    unit   the unit of the counts: messages, events, rows
+    lost   the number of items that ended here, by reason
+    held   the number of items still here: they wait for the watermark, or are in a window
     """
 
     name: str
@@ -29,7 +29,7 @@ class Stage:
 
     @property
     def is_end(self) -> bool:
-        """Whether nothing got further."""
+        """True if no item passed."""
         return self.count > 0 and self.passed == 0
 
 
@@ -135,7 +135,7 @@ def _output(seen: Seen, before: Stage) -> Stage:
 
 
 def _limit_of(plan: Any) -> str:
-    """What holds rows back behind HAVING."""
+    """The reason why rows are held back after HAVING."""
     if plan is None:
         return "held back"
     if isinstance(plan.acts, TriggerPlan):

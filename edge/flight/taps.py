@@ -1,8 +1,8 @@
-"""What passes through the gateway, handed to those who listen. With nobody listening
-it costs one look a batch.
+"""Taps on the data that passes through the gateway, for listeners. Without a listener
+they cost one check a batch.
 
-The loop puts references into a bounded buffer and never waits: what a slow listener has no room for is
-dropped and counted. Decoding, filtering and writing are done by the listener's own thread.
+The loop puts references into a bounded buffer and never waits: items beyond the bound of a slow
+listener are dropped and counted. Decoding, filtering and writing are done by the listener's own thread.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sql import Emission
 
 ITEMS_MAX = 10_000
 BYTES_MAX = 4_000_000
-"""What may wait for one listener: items, and bytes of payloads and of letters."""
+"""The bounds of one listener's buffer: items, and bytes of payloads and of letters."""
 
 LISTENERS_MAX = 8
 
 ROW_BYTES = 200
-"""What a row counts for, whatever it holds: rows are references to what the gateway has anyway."""
+"""The bytes that each row counts for: rows are references to objects that the gateway has anyway."""
 
 
 class Passed(NamedTuple):
@@ -61,8 +61,8 @@ class Tap:
             self._changed.notify()
 
     def take(self, timeout_ms: int) -> tuple[list[Passed], int]:
-        """Everything that has passed, waiting for it at most so long; and how much
-        was dropped before that."""
+        """Everything that has passed, waiting for it at most so long; and the number of items
+        dropped before that."""
         with self._changed:
             if not self._items and not self.dropped:
                 self.clock.wait(self._changed, timeout_ms)
@@ -74,7 +74,7 @@ class Tap:
 
 
 class Taps:
-    """Who listens. `add` and `remove` may be called from any thread."""
+    """The listeners. `add` and `remove` may be called from any thread."""
 
     def __init__(self) -> None:
         self.listeners: tuple[Tap, ...] = ()
@@ -112,7 +112,7 @@ class Taps:
                 tap.offer_all(items, sum([len(message[1]) for message in messages]))
 
     def emission(self, emission: Emission) -> None:
-        """What a rule has given out."""
+        """Hand an emission of a rule to its listeners."""
         for tap in self.listeners:
             if emission.rule in tap.names:
                 rows = len(emission.inserted) + len(emission.removed)

@@ -1,12 +1,12 @@
-"""Stores that lookup tables ask for rows: databases, HTTP servers, Redis.
+"""Stores that lookup tables query for rows: databases, HTTP servers, Redis.
 
-    base     what a store is, and its settings
+    base     the interface of a store, and its settings
     kinds    the kinds there are
     sql, http, redis   one kind each
-    plain    values of a store as JSON knows them
-    worker   threads that ask one store, and try again while somebody waits
+    plain    values of a store as JSON values
+    worker   threads that query one store, and try again while an event waits
     stores   all of them: requests go out, answers come in
 
-The engine says what is to be asked and waits itself (`sql.engine.asking`); nothing here delays the loop. Answers
-are recorded in the journal before they take effect, as messages are, so a replay asks nobody.
+The engine makes the requests and waits itself (`sql.engine.asking`); nothing here delays the loop. Answers
+are recorded in the journal before they take effect, as messages are, so a replay sends no request.
 """

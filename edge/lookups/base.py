@@ -1,4 +1,4 @@
-"""What a store is to the gateway, and the settings of all stores."""
+"""The interface of stores to the gateway, and the settings common to all stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 
 
 class Unanswered(Exception):
-    """The store cannot answer now; it is asked again while somebody waits."""
+    """The store cannot answer now; the request is repeated while an event waits."""
 
 
 class Lookup(Protocol):
@@ -49,7 +49,7 @@ class CacheSettings(Model):
 
     @property
     def kept_ms(self) -> int:
-        """How long an answer serves."""
+        """The time for which an answer is valid."""
         return _ttl_ms(self.cache_ttl) if self.cache else 0
 
 
@@ -59,7 +59,7 @@ def _ttl_ms(ttl: int | float | str) -> int:
 
 
 class LookupSettings(Model):
-    """What all stores have."""
+    """The settings common to all stores."""
 
     lookup: CacheSettings = Field(default_factory=CacheSettings.model_construct, description="the cache")
     timeout_ms: DurationMs = Field(5_000, ge=1, description="how long an event waits for an answer")
@@ -78,7 +78,7 @@ class LookupSettings(Model):
 
     @property
     def policy(self) -> Policy:
-        """How the engine treats answers."""
+        """The policy by which the engine treats answers."""
         cache = self.lookup
         return Policy(
             cache.kept_ms,
@@ -91,7 +91,7 @@ class LookupSettings(Model):
 
 
 class LookupEnvironment(Record):
-    """What stores get from the process around them: the folder of SQLite files, the longest answer."""
+    """Resources of stores from the process around them: the folder of SQLite files, the longest answer."""
 
     data_dir: Path
     bytes_max: int = 1_048_576

@@ -19,11 +19,11 @@ from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
 
 PLACE = re.compile(r"\{([^{}]+)\}")
-"""Where a value of the key stands in the address."""
+"""The placeholder of a key's value in the address."""
 
 
 class HttpLookupSettings(LookupSettings, TlsSettings):
-    """Ask an HTTP server for JSON: an object is a row, an array of objects are rows, 404 and 204 are none.
+    """Get JSON from an HTTP server: an object is a row, an array of objects are rows, 404 and 204 are none.
 
     The address is `url` with DATASOURCE behind it; DATASOURCE alone may be the whole address. `{column}` in it
     stands for that column's value of the key. Rows with other values in the columns of the key are left out, so
@@ -119,7 +119,7 @@ class HttpLookup:
 
 
 def _is(found: Any, wanted: Any) -> bool:
-    """Whether a server's value is the key's; servers write numbers as texts, and keys come from addresses."""
+    """True if a server's value equals the key's; servers write numbers as texts; keys come from addresses."""
     return bool(found == wanted) or (found is not None and _text(found) == _text(wanted))
 
 

@@ -8,7 +8,7 @@ from edge.lookups.base import LookupKind
 
 
 def kinds() -> Mapping[str, LookupKind]:
-    """Every kind of store by its TYPE. They are imported when the first is asked for: few gateways need them."""
+    """Every kind of store by its TYPE. They are imported at the first call: few gateways need them."""
     from edge.lookups import http, redis, sql
 
     return {module.KIND.name: module.KIND for module in (http, redis, sql)}

@@ -14,7 +14,7 @@ from sql.catalog.streams import Stream
 
 
 class RedisLookupSettings(LookupSettings):
-    """Ask a Redis server for the JSON under a key (extra penstock[redis]); DATASOURCE is the number of the
+    """Query a Redis server for the JSON under a key (extra penstock[redis]); DATASOURCE is the number of the
     database. ON names one column, whose value is the key."""
 
     addr: Text = Field("", description="host:port of the server")

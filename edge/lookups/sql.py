@@ -17,7 +17,7 @@ from sql.catalog.streams import Stream
 
 
 class SqlLookupSettings(LookupSettings):
-    """Ask a table of a database, whose name is DATASOURCE.
+    """Query a table of a database, whose name is DATASOURCE.
 
     `sqlite:///name.db` is a file below the data folder; postgresql://, mysql:// and others need the extra
     penstock[sql] and the database's driver.

@@ -103,13 +103,13 @@ class Stores:
         return StoreWorker(name, lookups, store.settings.timeout_ms, self._clock, self._on_answer)
 
     def stop(self) -> None:
-        """Ask nobody any more."""
+        """Stop all workers: no more requests are sent."""
         for _, worker in self._running.values():
             worker.stop()
         self._running.clear()
 
     def health(self) -> Mapping[str, dict[str, Any]]:
-        """How each store does."""
+        """The health of each store, by table."""
         found = {
             name: {**asdict(worker.health), "queued": worker.queued}
             for name, (_, worker) in self._running.items()
@@ -124,7 +124,7 @@ class Stores:
         self._wake()
 
     def consult(self, gateway: Gateway, now_ms: int) -> None:
-        """Record the answers that have come and let them take effect; ask what the engine wants to know."""
+        """Record the answers that have come and let them take effect; send the engine's requests."""
         if self._answers:
             answers = self._taken(now_ms)
             if gateway.commits is not None:

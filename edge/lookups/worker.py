@@ -1,4 +1,4 @@
-"""Threads that ask one store. A request is tried again until it is answered or nobody waits for it any more."""
+"""Threads that query one store. A request is repeated until it is answered or its time limit has passed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OnAnswer = Callable[[Request, Rows], None]
 
 
 class Order(NamedTuple):
-    """A request, and how long somebody waits for it, on the monotonic clock."""
+    """A request, and the end of its time limit on the monotonic clock."""
 
     request: Request
     until_ms: int
@@ -30,7 +30,7 @@ class Order(NamedTuple):
 
 @dataclass(slots=True)
 class Health:
-    """How a store does. `error`: why it does not answer, until it does."""
+    """The health of a store. `error`: why it does not answer, until it does."""
 
     answers: int = 0
     failures: int = 0
@@ -39,7 +39,7 @@ class Health:
 
 
 class StoreWorker:
-    """Asks one store for one table."""
+    """Queries one store for one table."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class StoreWorker:
         return len(self._orders)
 
     def ask(self, requests: Iterable[Request]) -> None:
-        """Ask the store; what was asked so long ago that nobody waits for it is dropped."""
+        """Queue requests to the store; older ones whose time limit has passed are dropped."""
         now_ms = self._clock.monotonic_ms()
         with self._changed:
             while self._orders and self._orders[0].until_ms <= now_ms:
