@@ -66,7 +66,7 @@ _EPILOG = """exit codes:
 
 
 class Command(Protocol):
-    """What a module of `edge.commands` offers."""
+    """A module of `edge.commands`."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
     def run(self, arguments: argparse.Namespace) -> int: ...
@@ -124,7 +124,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
 
 
 class _Version(argparse.Action):
-    """Reads the version only when asked: the package metadata takes a while to load."""
+    """Prints the version, read only here: the package metadata takes a while to load."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from edge.base.version import version

@@ -1,7 +1,7 @@
 """The only place that reads the wall clock.
 
 Everything else gets a `Clock` or a number. The engine needs a time that never goes back: a window must not
-close twice because somebody set the clock. The wall clock of a gateway does go back, and it boots in 1970
+close twice because the clock was set. The wall clock of a gateway does go back, and it boots in 1970
 where there is no battery. `SteadyTime` turns the one into the other:
 
     wall clock jumps ahead   follow at once, count a step
@@ -28,11 +28,11 @@ SANE_FROM_MS = 1_735_689_600_000
 
 
 class Clock(Protocol):
-    """What the daemon may ask about time."""
+    """The source of time for the daemon."""
 
     @property
     def steps(self) -> int:
-        """How often the wall clock jumped, in either direction."""
+        """The number of jumps of the wall clock, in either direction."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch; never smaller than an earlier answer."""
@@ -41,7 +41,7 @@ class Clock(Protocol):
         """Milliseconds since some start, for measuring how long things take."""
 
     def is_sane(self) -> bool:
-        """Whether the wall clock has been set since boot."""
+        """True if the wall clock has been set since boot."""
 
     def go_on_from(self, at_ms: int) -> None:
         """Answer no earlier time from now on: it is the last one of an earlier run."""
@@ -122,7 +122,7 @@ class SystemClock:
 
 
 class SimulatedClock:
-    """A clock that stands still until it is told to move; who waits, waits until it was moved far enough."""
+    """A clock that stands still until it is moved; a waiting caller waits until it was moved far enough."""
 
     def __init__(self, now_ms: int = SANE_FROM_MS) -> None:
         self._waiting: list[threading.Condition] = []

@@ -145,7 +145,7 @@ class Daemon:
         )
 
     def run(self) -> int:
-        """Turn until a signal asks to stop, then stop; returns the exit code."""
+        """Run the loop until a signal to stop, then stop; returns the exit code."""
         self.gateway.run_until(self._is_stopping())
         return 0 if self.stop() else 1
 
@@ -177,7 +177,7 @@ class Daemon:
         return stored
 
     def request_stop(self) -> None:
-        """Ask the loop to end; may be called from any thread, but not from a signal handler."""
+        """Request the end of the loop; may be called from any thread, but not from a signal handler."""
         self._stopping = True
         self.intake.wake()
 

@@ -6,10 +6,10 @@
 
 One turn takes everything that has come; then fires the timers that are due, hands results over, commits if
 that is due, and sleeps until the next deadline or the next message. On a busy line it lets messages wait for
-company, at most `latency_ms`: each wake-up costs as much as dozens of messages. There is no polling.
+others, at most `latency_ms`: each wake-up costs as much as dozens of messages. There is no polling.
 
 Whatever can change the engine is recorded in the journal first, so `replay` of the records does it all again.
-Nothing here reads files or knows rule syntax: `edge.deploy.manager` deploys rules, `edge.daemon` puts the
+Nothing here reads files or parses rules: `edge.deploy.manager` deploys rules, `edge.daemon` puts the
 parts together.
 """
 
@@ -40,13 +40,13 @@ from sql.rows import as_dict
 log = logging.getLogger("penstock.gateway")
 
 TURN_MS = 20
-"""Time for messages before timers, commits and questions are looked at again."""
+"""Time for messages before timers, commits and calls of other threads are checked again."""
 
 CHAINED_ROWS_MAX = 100_000
 """Rows that may move through memory topics in one step; more means rules that feed each other in a circle."""
 
 MESSAGE_OVERHEAD_BYTES = 100
-"""What a waiting message costs beside its payload."""
+"""The memory of a waiting message beside its payload."""
 
 DEFECT_PAUSE_MS = 1_000
 """A timer that failed is still due: it is tried again after this time, not at once."""
@@ -58,7 +58,7 @@ NEVER = -1_000_000
 """Before any time of the monotonic clock."""
 
 SLOW_SINK_RETRY_MS = 50
-"""How often results that a full delivery refused are offered again."""
+"""The interval at which results that a full delivery refused are offered again."""
 
 
 class ChainedRows(NamedTuple):
@@ -98,23 +98,23 @@ class Gateway:
         self.redeliveries = Redeliveries()
         self.message_keys = MessageKeys()
         self.latency_ms = limits.latency_ms
-        """How long a message may wait for others on its way in."""
+        """The longest time that a message may wait for others on its way in."""
         self.alarm_ms: int | None = None
-        """When `on_alarm` is to be called, on the steady clock."""
+        """The time at which `on_alarm` is to be called, on the steady clock."""
         self.on_alarm: Callable[[int], None] = lambda now_ms: None
-        self.consult: Callable[[int], None] = lambda now_ms: None  # takes in answers of stores, and asks them
+        self.consult: Callable[[int], None] = lambda now_ms: None  # takes answers of stores, sends requests
         engine.catalog.requests = []
         self.session: Session | None = None
-        """What the broker keeps of this gateway."""
+        """The session that the broker keeps for this gateway."""
         self.commits: Commits | None = None
         self.chained: deque[ChainedRows] = deque()
-        """Rows that memory actions have handed on in this step."""
+        """Rows that memory actions have emitted in this step."""
         self.rejected: Counter[str] = Counter()
         self.pauses = 0
         self.defects = 0
         self.paused = False
         self.taps = outbox.taps
-        """Who listens to what passes."""
+        """The listeners to the data that passes."""
         dead_letters.on_letter = lambda letter, payload: self.taps.letter(
             self.streams.streams_of, letter, payload
         )
@@ -187,7 +187,7 @@ class Gateway:
         return self._sleep_ms(commit_in_ms)
 
     def set_latency(self, of_streams: Iterable[int | None]) -> None:
-        """How long messages may wait: as the most impatient stream says (None: as the configuration says)."""
+        """Set the wait of messages to the shortest of the streams' limits (None: the configuration's)."""
         usual_ms = self._limits.latency_ms
         self.latency_ms = min((usual_ms if wish is None else wish for wish in of_streams), default=usual_ms)
         if self.commits is not None:
@@ -204,7 +204,7 @@ class Gateway:
         return self.commits.make(force=force)
 
     def run_until(self, is_done: Iterable[bool]) -> None:
-        """Turn until the iterator yields True; it is asked before every turn."""
+        """Turn until the iterator yields True; it is advanced before every turn."""
         for done in is_done:
             if done:
                 return
@@ -258,7 +258,7 @@ class Gateway:
             self.commits.received(source.acknowledge, tokens, len(tokens))
 
     def begin_session(self, session: Session) -> None:
-        """The broker tells what it keeps of this gateway."""
+        """Note the session that the broker keeps for this gateway."""
         if session.is_new:
             self.redeliveries.new_session()
         self.redeliveries.confirmed(session.cut_off)

@@ -1,12 +1,12 @@
 """Plug-ins: packages that add functions, aggregates, windows, sources, codecs, sinks or upload targets.
 
-A package names modules under entry points, one group for each kind; a module registers what it brings when it
-is imported:
+A package names modules under entry points, one group for each kind; a module registers its additions on
+import:
 
     [project.entry-points."penstock.functions"]
     climate = "my_package.climate"
 
-A module that cannot be imported is told and left out: the gateway runs on without it. Functions run behind
+A module that cannot be imported is logged and left out: the gateway runs on without it. Functions run behind
 the guard of `rules.functions.guard`, sinks and sources in threads of their own, behind the delivery layer and
 the intake.
 """
@@ -45,12 +45,12 @@ KINDS: Mapping[str, Callable[[], tuple[str, ...]]] = {
     "sinks": lambda: tuple(kind.name for kind in sink_kinds()),
     "targets": lambda: tuple(TARGETS),
 }
-"""What a plug-in can add, with the names known of each kind. The group of entry points is
+"""The kinds of additions by plug-ins, with the registered names of each kind. The group of entry points is
 `penstock.<kind>`."""
 
 
 class Plugin(Record):
-    """One entry point. `adds` are the names that became known with it; `error` says why it was left out."""
+    """One entry point. `adds` are the names that it registered; `error` is the reason why it was left out."""
 
     kind: str
     name: str
@@ -66,7 +66,7 @@ _is_loaded: list[bool] = []
 
 
 def load_plugins() -> tuple[Plugin, ...]:
-    """Import the plug-ins of this Python environment, once; what there is of them."""
+    """Import the plug-ins of this Python environment, once; all of them, also those that failed."""
     if not _is_loaded:
         _is_loaded.append(True)
         for kind in KINDS:

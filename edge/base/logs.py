@@ -3,9 +3,9 @@
     time=2026-01-01T00:00:00.000Z level=info event=rule.deployed rule=hot_pumps state=kept
 
 A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of
-the same rule is printed at most once per `REPEAT_S`; what was left out is told as `repeated=N` in the next
-line. Exempt are results and what a change of the rule files brings about (`ALWAYS`). Registered secrets are
-replaced by `***` wherever they appear. Never logged: single events at info.
+the same rule is printed at most once per `REPEAT_S`; the next line reports the omitted ones as
+`repeated=N`. Exempt are results and the effects of a change of the rule files (`ALWAYS`). Registered secrets
+are replaced by `***` wherever they appear. Never logged: single events at info.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REPEAT_S = 10.0
 """The same event of the same rule is printed at most once in this many seconds."""
 
 REPEAT_KEYS_MAX = 2_000
-"""How many (event, rule) pairs the limiter remembers; beyond it forgets all and starts anew."""
+"""The number of (event, rule) pairs in the limiter; beyond, it forgets all and starts anew."""
 
 RESULTS_LOGGER = "penstock.results"
 """Lines of the log sink: they are a rule's results, which no limiter may drop."""
@@ -38,7 +38,7 @@ LINE_CHARS_KEPT = 2_000
 """The last lines are kept for the page of the gateway, each cut off behind so many characters."""
 
 _SECRET_LENGTH_MIN = 4
-"""Shorter secrets are not searched for: replacing every "a" would make logs useless and tell the secret."""
+"""Shorter secrets are not searched for: replacing every "a" would make logs useless and reveal the secret."""
 
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _secrets: set[str] = set()
@@ -120,7 +120,7 @@ class RepeatFilter(logging.Filter):
 
 
 class Remembering(logging.StreamHandler[IO[str]]):
-    """Writes lines, and keeps the last ones for who asks."""
+    """Writes lines, and keeps the last ones for later reading."""
 
     def __init__(self, stream: IO[str]) -> None:
         super().__init__(stream)

@@ -14,7 +14,7 @@ M_ARENA_MAX = -8
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process; 0 where the system does not tell."""
+    """Resident memory of this process; 0 where the system does not report it."""
     try:
         return int(STATM.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
@@ -35,20 +35,20 @@ def be_frugal() -> None:
 
 
 def calm_collector() -> None:
-    """Let the garbage collector look less often than after every 700 new objects.
+    """Let the garbage collector run less often than after every 700 new objects.
 
-    Most objects are rows and results that die within their batch, without cycles. The collector would look at
-    each of them while it is still in use; a batch later reference counting has freed them unseen. Its second
-    stage looks at what 200,000 new objects have left, some 10 ms; with a million, new groups stopped the loop
+    Most objects are rows and results that die within their batch, without cycles. The collector would visit
+    each of them while it is still in use; a batch later reference counting has freed them. Its second stage
+    visits the rest of 200,000 new objects, some 10 ms; with a million, new groups stopped the loop
     for 50 ms and more.
     """
     gc.set_threshold(50_000, 4, 250)
 
 
 def release_startup() -> None:
-    """Once the rules are deployed: collect, keep what is left out of later collections, return free pages.
+    """After the deployment of rules: collect, exempt the rest from later collections, return free pages.
 
-    Parsing and planning leave some megabytes of free heap behind, which glibc keeps unless asked.
+    Parsing and planning leave some megabytes of free heap behind, which glibc keeps without this call.
     """
     gc.collect()
     gc.freeze()

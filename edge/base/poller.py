@@ -1,8 +1,7 @@
-"""What a loop waits for: its sockets, the clock, and other threads.
+"""The wait of a loop: for its sockets, the clock, and other threads.
 
-A member lives on one socket. The loop asks it what it waits for, sleeps until that has come for one of them,
-and lets every member do what it can. Nothing polls: without traffic the loop sleeps until the next thing that
-is due.
+A member serves one socket. The loop gets the events that each member waits for, sleeps until one of them has
+come, and calls those members. Nothing polls: without traffic the loop sleeps until the next deadline.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class Member(Protocol):
         """Descriptor and `poll` mask; a mask of 0: it waits for nothing but time."""
 
     def due_in_ms(self) -> int | None:
-        """How long until `turn` should be called in any case; None: never."""
+        """The time until `turn` should be called in any case; None: never."""
 
     def prompt(self) -> None:
         """The loop will turn in a moment: let the other side send what it holds back."""
@@ -32,7 +31,7 @@ class Member(Protocol):
 
 
 PROMPT_MS = 1
-"""How long before the end of a pause the other sides are asked for what they hold back."""
+"""The time before the end of a pause at which peers are prompted to send held-back data."""
 
 
 class Poller:
@@ -95,7 +94,7 @@ class Poller:
             due.append(member)
         ready = {descriptor for descriptor, _ in self._poll.poll(timeout_ms)}
         self._wakeup.clear()
-        # Where something else has ended the sleep, nobody's time has come, unless it had before.
+        # Where something else has ended the sleep, no deadline has come, unless it had before.
         is_time = not ready or timeout_ms == 0
         for member in list(self._members):
             is_ready = self._members[member][0] in ready

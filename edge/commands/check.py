@@ -69,7 +69,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[FileProblem]:
-    """What the rules name that this configuration does not have, or does not allow."""
+    """The names in the rules that this configuration does not have, or does not allow."""
     if path is None:
         return
     from edge.config import load

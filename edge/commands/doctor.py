@@ -1,6 +1,7 @@
-"""`penstock doctor`: looks at this machine, the configuration and its broker, and says what may hurt later.
+"""`penstock doctor`: checks this machine, the configuration and its broker for causes of later faults.
 
-At the broker it subscribes for a few seconds without a session, as nobody, and leaves nothing behind.
+At the broker it subscribes for a few seconds without a session and without a client id, and leaves nothing
+behind.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measured(plan: Plan, catalog: Catalog) -> list[tuple[str, str]]:
-    """What is tried out: how much memory a partition takes."""
+    """The measured properties: the memory of a partition."""
     from edge.monitor.partitions import bytes_at_first
 
     size = None if plan.context is None else bytes_at_first(plan, catalog)

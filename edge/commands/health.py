@@ -1,4 +1,4 @@
-"""`penstock health`: asks a running gateway; made for container health checks."""
+"""`penstock health`: queries a running gateway; made for container health checks."""
 
 from __future__ import annotations
 

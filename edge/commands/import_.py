@@ -123,7 +123,7 @@ def _rule(export: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _left_out(export: Mapping[str, Any]) -> Iterator[str]:
-    """What stays behind, one line each."""
+    """The parts of an export that are not imported, one line each."""
     for part, what in LEFT_OUT.items():
         for name in _part(export, part):
             yield f"{part} '{name}': {what}"

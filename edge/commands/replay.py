@@ -117,7 +117,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
 
 
 def _of(rule: CompiledRule, emissions: Iterable[Emission]) -> list[Emission]:
-    """What the rule gave out, and not those that write its tables."""
+    """The emissions of the rule, without those of the rules that write its tables."""
     return [emission for emission in emissions if emission.rule == rule.id]
 
 

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.rules.is_dir():
         raise UsageError(f"'{arguments.rules}' is not a directory; expected the directory of the rule files")
     logs.configure(settings.log_level)
-    os.umask(0o077)  # what the gateway writes is its user's own
+    os.umask(0o077)  # files of the gateway are private to its user
     from edge.daemon import Daemon
 
     try:

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace, before: dict[str, Any], wait: Callable[[float], str]) -> int:
-    """Show until q is pressed. A gateway that does not answer is asked again at the next look."""
+    """Show until q is pressed. A gateway that does not answer is queried again after the interval."""
     sort = arguments.sort
     while True:
         key = wait(arguments.interval)

@@ -1,4 +1,4 @@
-"""The configuration of the daemon: `sections` says what may be set, `loading` gathers it."""
+"""The configuration of the daemon: `sections` declares the settings, `loading` collects their values."""
 
 from edge.config.loading import load
 from edge.config.sections import (

@@ -1,4 +1,4 @@
-"""The broker of a configuration, as the MQTT source wants it."""
+"""The broker of a configuration, as options of the MQTT source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from edge.intake.sources.mqtt_client import MqttOptions
 
 
 def mqtt_options(config: Config) -> MqttOptions | None:
-    """How to reach the broker; None where no server is configured. Raises BadOptions."""
+    """The options of the broker's connection; None if no server is configured. Raises BadOptions."""
     mqtt = config.mqtt
     if mqtt.server is None:
         return None

@@ -37,7 +37,7 @@ EXAMPLES: dict[str, str] = {
     "secrets.allow": "[env:PENSTOCK_API_KEY, file:api-key]",
     "outgoing.allow": '["*.plant.example", "api.example:443"]',
 }
-"""What stands for keys that have no default."""
+"""Example values for keys that have no default."""
 
 
 def commented() -> str:

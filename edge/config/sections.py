@@ -63,7 +63,7 @@ class Section(BaseModel):
 
 
 class GatewayConfig(Section):
-    """Who this gateway is."""
+    """The identity of this gateway."""
 
     id: str = Field(
         default_factory=lambda: safe_name(socket.gethostname()), pattern=r"^[A-Za-z0-9._-]{1,64}$"
@@ -72,9 +72,9 @@ class GatewayConfig(Section):
     zone: str = "UTC"
     """Time zone of calendar windows and crontabs, unless the rule names its own."""
     latency_ms: int = Field(default=5, ge=0, le=1_000)
-    """How long a message may wait for others on its way in. On a quiet line it is taken at once; on a busy
-    one the gateway wakes at most once in this time. 0: it always wakes at once, which costs processor
-    time."""
+    """The longest time that a message may wait for others on its way in. On a quiet line it is taken at once;
+    on a busy one the gateway wakes at most once in this time. 0: it always wakes at once, which costs
+    processor time."""
     removed_grace_ms: int = Field(default=600_000, ge=0)
     """A rule whose file is gone keeps its state and its subscription for so long, and its results are held
     back; if the file comes back, nothing was missed. 0: it is removed at once."""
@@ -102,9 +102,9 @@ class MqttConfig(Section):
     username: str | None = None
     password: Secret | None = None
     protocol_version: Literal["auto", "3.1.1", "5"] = "auto"
-    """auto: MQTT 5 first, 3.1.1 where the broker does not know it."""
+    """auto: MQTT 5 first, 3.1.1 where the broker does not support it."""
     qos: int = Field(default=1, ge=0, le=1)
-    """Of the subscriptions. 1: acknowledged when the effect is durable. 0: the broker's
+    """QoS of the subscriptions. 1: acknowledged when the effect is durable. 0: the broker's
     messages may be lost."""
     keepalive_s: int = Field(default=20, ge=5, le=3_600)
     ca_file: Path | None = None
@@ -112,8 +112,8 @@ class MqttConfig(Section):
     key_file: Path | None = None
     insecure_skip_verify: bool = False
     session_expiry_s: int = Field(default=7 * 86_400, ge=0)
-    """How long the broker keeps messages for this gateway while it is away (3.1.1: for
-    ever, 0: not at all)."""
+    """The time for which the broker keeps messages for this gateway while it is away (3.1.1:
+    for ever, 0: not at all)."""
     receive_max: int = Field(default=1_000, ge=1, le=65_535)
     """Unacknowledged messages the broker may send (MQTT 5); it holds back the others."""
     status_prefix: str | None = "penstock"
@@ -129,14 +129,14 @@ class MqttConfig(Section):
 
 
 class DataConfig(Section):
-    """Where the gateway keeps what must survive."""
+    """The folder of all data that must survive a restart."""
 
     dir: Path = Path("penstock-data")
     """Spool, state, dead letters and output files; sinks of type file write only below it."""
 
 
 class SecretsConfig(Section):
-    """What rule files may refer to."""
+    """The secrets that rule files may refer to."""
 
     dir: Path = SECRETS_DIR
     """`${file:name}` is a file below this directory."""
@@ -148,11 +148,11 @@ class SecretsConfig(Section):
 
 
 class OutgoingConfig(Section):
-    """Where rules may send to."""
+    """The hosts that rules may send to."""
 
     allow: Names | None = None
     """Hosts that actions, `httppull` streams and lookup tables may name: `host`, `host:port`, patterns such as
-    `*.plant.example`. null: any. `connections` and the broker of the streams are not asked."""
+    `*.plant.example`. null: any. `connections` and the broker of the streams are not checked."""
 
 
 class HttpConfig(Section):
@@ -168,9 +168,9 @@ class HttpConfig(Section):
     """Pages that need no token: `metrics`, `status`."""
 
     ui: bool = True
-    """Whether the page `/ui` is there; it is shown to this machine only."""
+    """Serve the page `/ui`; to this machine only."""
     manage: bool = False
-    """Whether rules, streams and tables can be created and changed over HTTP; always with the token."""
+    """Allow rules, streams and tables to be created and changed over HTTP; always with the token."""
 
     @field_validator("open")
     @classmethod
@@ -200,7 +200,7 @@ class HttpConfig(Section):
 
 
 class HttpPushConfig(Section):
-    """Where streams of TYPE httppush take their messages."""
+    """The server that takes the messages of streams of TYPE httppush."""
 
     bind: str = "off"
     """`address:port`; `off`: no messages by HTTP."""
@@ -219,7 +219,7 @@ class HttpPushConfig(Section):
 
 
 class LimitsConfig(Section):
-    """Bounds of memory and disk; each says what happens when it is reached."""
+    """Bounds of memory and disk, each with the effect of reaching it."""
 
     intake_bytes_max: int = Field(default=8_000_000, ge=10_000)
     """Payload bytes waiting for the rules. At the bound messages of QoS 0 are dropped and counted, the oldest
@@ -227,15 +227,15 @@ class LimitsConfig(Section):
     unacknowledged_max: int = Field(default=20_000, ge=1)
     """Messages taken in but not yet durable. At the bound sources are paused until a commit."""
     payload_bytes_max: int = Field(default=1_000_000, ge=1)
-    """Of one message. A larger one becomes a dead letter without being decoded."""
+    """The largest message. A larger one becomes a dead letter without being decoded."""
     dead_letter_bytes_max: int = Field(default=16_000_000, ge=1_000)
-    """Of one dead letter file. At the bound the next file is begun."""
+    """The size of one dead letter file. At the bound the next file is begun."""
     dead_letter_files_max: int = Field(default=4, ge=1)
     """The oldest dead letter file beyond this number is deleted, and counted."""
     spool_bytes_max: int = Field(default=512_000_000, ge=100_000)
-    """Of the spool on disk. At the bound `cloud.onFull` decides."""
+    """The size of the spool on disk. At the bound `cloud.onFull` decides."""
     function_ms_max: int = Field(default=1_000, ge=1)
-    """Of one call of a function in Python. A longer one is ended; after three the
+    """The time of one call of a function in Python. A longer one is ended; after three the
     function is switched off."""
     delivery_rows_max: int = Field(default=20_000, ge=1)
     """Result rows that sinks with a full queue have refused. At the bound intake is
@@ -264,14 +264,14 @@ class JournalConfig(Section):
     """So much of the journal is kept for each stream, with the snapshots before it, for `penstock why`; all
     streams share the sum. 0: no more than a restart needs."""
     bytes_per_day: int | None = Field(default=None, ge=1)
-    """Of journal and snapshots together, for the wear of the flash. Where a day would come to more, at the
-    rate of the last hour, log and `/status` say so. Nothing is held back."""
+    """The bytes written a day by journal and snapshots together, for the wear of the flash. If a day would
+    come to more, at the rate of the last hour, log and `/status` report it. Nothing is held back."""
     compression: Literal["auto", "none", "zlib", "zstd"] = "auto"
-    """Of records from 400 bytes on. auto: zstd where it is installed (extra `zstd`), else zlib."""
+    """Compression of records from 400 bytes on. auto: zstd if it is installed (extra `zstd`), else zlib."""
 
 
 class CloudConfig(Section):
-    """Where spooled rows are uploaded to."""
+    """The upload of spooled rows to the cloud."""
 
     target: str | None = None
     """A directory or a URL of an object store; without it rows stay in the spool."""
@@ -280,12 +280,12 @@ class CloudConfig(Section):
     rows_max: int = Field(default=20_000, ge=1)
     """Rows of one uploaded file."""
     heartbeat_ms: int = Field(default=3_600_000, ge=0)
-    """Between two heartbeats, small files from which the cloud tells what it lacks; 0 writes none."""
+    """The time between two heartbeats, small files from which the cloud learns its gaps; 0 writes none."""
     sign_key: Secret | None = None
-    """Signs what is announced in the bucket, so that nobody else can upload in this gateway's name: a text of 16
+    """Signs the announcements in the bucket, so that no other can upload in this gateway's name: a text of 16
     characters or more, which `penstock cloud aggregate --keys` needs too."""
     on_full: Literal["block", "dropOldest", "dropNewest"] = "block"
-    """What a full spool does: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
+    """Effect of a full spool: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
 
     @field_validator("sign_key")
     @classmethod
@@ -356,7 +356,7 @@ class Config(Section):
 
 
 def _for_sinks(server: str | None) -> str | None:
-    """The broker's address in the one spelling that streams and sinks both know."""
+    """The broker's address in the one spelling that streams and sinks both accept."""
     if server is None:
         return None
     host, port, secure = address(server)

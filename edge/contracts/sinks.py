@@ -1,4 +1,4 @@
-"""What every sink promises, as tests that any package can run for its own.
+"""The contract of sinks, as tests that any package can run for its own.
 
     from edge.contracts.sinks import Destination, SinkContract
 
@@ -32,7 +32,7 @@ from sinks.memory_bus import MemoryBus
 from sql import Emission
 
 PATIENCE_S = 10.0
-"""How long something may take that should happen."""
+"""The time limit for each expected effect."""
 
 LOOK_S = 0.01
 
@@ -74,11 +74,11 @@ class Letters:
         self.kept.append({"reason": reason, "payload": payload, **fields})
 
     def sync(self) -> None:
-        """Nothing to make durable."""
+        """Do nothing: there is nothing to make durable."""
 
 
 class Bench:
-    """What a gateway gives its sinks, in memory; `receipts` collects what they answer."""
+    """The resources that a gateway gives its sinks, in memory; `receipts` collects their receipts."""
 
     def __init__(self, folder: Path) -> None:
         self.clock = SystemClock()
@@ -116,7 +116,7 @@ def eventually(happens: Callable[[], bool]) -> None:
 
 
 class Faulty:
-    """A real sink behind faults: each says how many messages of a batch are taken before it is raised."""
+    """A real sink behind faults: each holds the number of messages taken before it is raised."""
 
     def __init__(self, sink: Sink, faults: Sequence[SinkFailure]) -> None:
         self.sink = sink

@@ -1,4 +1,4 @@
-"""What every source promises, as tests that any package can run for its own.
+"""The contract of sources, as tests that any package can run for its own.
 
     from edge.contracts.sources import Plant, SourceContract
 
@@ -27,9 +27,9 @@ STOP_MS = int(PATIENCE_S * 1000)
 
 @dataclass
 class Plant:
-    """What stands around a source.
+    """The surroundings of a source.
 
-    make     gives a source that has not been started; several times, one after the other, for the same sender
+    make     makes a source that has not been started; several times, one after the other, for the same sender
     send     sends these numbers, in this order
     rewinds  messages without acknowledgement come again after a restart of the gateway
     """
@@ -71,7 +71,7 @@ class Consumer:
 
 class SourceContract:
     """A source that passes these tests can feed rules: nothing is lost or doubled, and it
-    ends when it is told to."""
+    ends on request."""
 
     def plant(self, folder: Path) -> Plant:
         """The source's surroundings, new."""

@@ -1,1 +1,1 @@
-"""What `make demo` shows: a small plant to measure, and the daemon that measures it."""
+"""The program of `make demo`: a small plant to measure, and the daemon that measures it."""

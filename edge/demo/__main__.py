@@ -36,10 +36,10 @@ FAILED = 1
 
 UPLOAD_INTERVAL_MS = 4_000
 SHOW_MS, STATUS_MS = 1_000, 5_000
-"""How often results and the daemon's counters are shown."""
+"""The intervals at which results and the daemon's counters are shown."""
 
 AFTER_MS = 6_000
-"""How long the daemon goes on after the last message, so that windows that are open then can close."""
+"""The time for which the daemon goes on after the last message, so that open windows can close."""
 
 
 class Demo:
@@ -113,7 +113,7 @@ class Demo:
             "--gateway-id", GATEWAY, "--http", "127.0.0.1:0",
             "--upload", str(self.folder / "bucket"), "--upload-interval-ms", str(UPLOAD_INTERVAL_MS),
         ]  # fmt: skip
-        # A real broker is not asked to keep messages for a gateway that will not come back.
+        # A real broker should not keep messages for a gateway that will not come back.
         settings = {"PENSTOCK_BROKER": self.broker, "PENSTOCK__MQTT__SESSION_EXPIRY_S": "60"}
         if self._is_embedded:  # amqtt leaves a CONNECT of MQTT 5 without an answer, which would be waited for
             settings["PENSTOCK__MQTT__PROTOCOL_VERSION"] = "3.1.1"

@@ -9,7 +9,7 @@ from typing import Any
 
 
 async def serve(port: int) -> None:
-    """Let anybody on this machine connect to `port`."""
+    """Serve `port` on this machine, without credentials."""
     from amqtt.broker import Broker
 
     settings: dict[str, Any] = {

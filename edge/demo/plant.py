@@ -38,7 +38,7 @@ FAULT_DEGREES = 80.0
 """Above this temperature a machine reports a fault."""
 
 CONFIRM_S = 5.0
-"""How long the last message may take to be confirmed."""
+"""The time limit for the confirmation of the last message."""
 
 RUBBISH = (
     b"",
@@ -67,11 +67,11 @@ class Machine(Record):
 
     number: int
     silent_from_ms: int | None
-    """Says nothing from here on for `SILENCE_MS`."""
+    """The time from which it sends nothing for `SILENCE_MS`."""
     late_share: float
-    """How many of its messages are held up on the way."""
+    """The share of its messages that are held up on the way."""
     rubbish_share: float
-    """How many of its messages are rubbish."""
+    """The share of its messages that are rubbish."""
     overheats: bool
 
     @property
@@ -116,7 +116,7 @@ def messages(seconds: int, start_ms: int, seed: int = 1, devices: int = DEVICES)
 
 
 def reading(machine: Machine, at_ms: int, start_ms: int, dice: random.Random) -> bytes:
-    """What a machine measures: a slow wave with noise, and a peak where it overheats."""
+    """The message of a machine's measurement: a slow wave with noise, and a peak where it overheats."""
     temp = 50 + 5 * math.sin(at_ms / 20_000 + machine.number) + dice.gauss(0, 0.4)
     if machine.overheats:
         progress = (at_ms - HOT_FROM_MS) / HOT_FOR_MS

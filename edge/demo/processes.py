@@ -15,14 +15,14 @@ from pathlib import Path
 from edge.clock import Clock
 
 START_MS = 20_000
-"""How long a process may take to start."""
+"""The time limit for the start of a process."""
 
 STOP_S = 20
 LOG_TAIL_CHARS = 1_500
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the text says why and where to look."""
+    """The demo cannot go on; the text gives the reason and the place to look."""
 
 
 class Processes:
@@ -98,13 +98,13 @@ def shown(path: Path) -> str:
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that nobody listens on now."""
+    """A TCP port of the loopback interface without a listener now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def listens(port: int) -> bool:
-    """Whether somebody accepts connections on the port."""
+    """True if a process accepts connections on the port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

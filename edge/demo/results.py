@@ -26,7 +26,7 @@ _PAIR = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)')
 
 
 class Channel(NamedTuple):
-    """Where the results of one rule can be seen. `place` is a topic filter or a path; empty for the log."""
+    """The output of one rule. `place` is a topic filter or a path; empty for the log."""
 
     label: str
     sink: str
@@ -75,7 +75,7 @@ class Results:
             self.counts[label] = self.counts.get(label, 0) + len(rows)
 
     def take(self) -> dict[str, list[Any]]:
-        """What came since the last call."""
+        """The rows since the last call."""
         with self._lock:
             taken, self._rows = self._rows, {}
         return taken
@@ -111,7 +111,7 @@ def log_fields(line: str) -> dict[str, str]:
 
 
 class FileWatch:
-    """Adds what files and the daemon's log show to the results, whenever it is asked to look."""
+    """Adds new rows of files and of the daemon's log to the results, at each call."""
 
     def __init__(self, seen: list[Channel], output: Path, log: Path, results: Results) -> None:
         self._results = results

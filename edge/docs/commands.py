@@ -1,4 +1,4 @@
-"""Pages about what the command line says: problem codes and arguments."""
+"""Pages about the command line: problem codes and arguments."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def sinks() -> str:
 
 
 def _templates() -> str:
-    """What `dataTemplate` may say."""
+    """The section about the language of `dataTemplate`."""
     from sinks import template
     from sinks.template.functions import FUNCTIONS, LAZY, NOW
 
@@ -155,7 +155,7 @@ def _common(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def rule_file() -> str:
-    """What a rule file may hold."""
+    """The page about the keys of a rule file."""
     definitions = _schema()
     parts = [
         "# The rule file\n\nYAML, or eKuiper's JSON as it is. A file is one rule, or several `streams`, `rules`, "

@@ -124,7 +124,7 @@ def functions() -> str:
 
 
 def _analytic(item: Analytic) -> str:
-    """What an analytic function gives, event by event."""
+    """The description of an analytic function, with its results event by event."""
     examples = []
     for example in item.examples:
         columns = list(example.events[0])

@@ -54,7 +54,7 @@ def _until(lines: Iterator[bytes], clock: Clock, until_ms: int | None) -> Iterat
 
 
 def _write(lines: Iterator[bytes], file: TextIO) -> tuple[int, int]:
-    """How many events were written, and how many were lost because this process was too slow."""
+    """The number of events written, and of events lost because this process was too slow."""
     events = dropped = 0
     try:
         for line in lines:

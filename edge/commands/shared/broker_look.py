@@ -1,4 +1,4 @@
-"""What `penstock doctor` finds at the broker: connects, subscribes as the rules do, shows what comes."""
+"""The check of the broker by `penstock doctor`: connects, subscribes as the rules do, shows the messages."""
 
 from __future__ import annotations
 

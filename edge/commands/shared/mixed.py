@@ -136,8 +136,8 @@ class Mixed:
 
 
 def is_mixed(files: Sequence[str], streams: Sequence[str], *, is_named: bool = False) -> bool:
-    """Whether files are more than the plain events of one stream. `is_named`: the user
-    says which stream it is."""
+    """True if files hold more than the plain events of one stream. `is_named`: the user
+    names the stream."""
     if len(files) != 1 or files[0].partition("=")[0] in streams or files[0].lower().endswith(".csv"):
         return True
     if files[0] == "-" or is_named:
@@ -147,8 +147,8 @@ def is_mixed(files: Sequence[str], streams: Sequence[str], *, is_named: bool = F
 
 
 def first_line(path: str) -> dict[str, Any]:
-    """The first line that holds something; empty where it is no JSON object, which the
-    reader of the file says."""
+    """The first line that is not blank; empty if it is no JSON object, which the reader of
+    the file reports."""
     if path == "-":
         return {}
     with Path(path).open("rb") as file:

@@ -1,5 +1,5 @@
-"""What the events of inline tests show: keys that are nearly declared columns, values of other types than
-declared."""
+"""Findings from the events of inline tests: keys that are nearly declared columns, values of other types
+than declared."""
 
 from __future__ import annotations
 

@@ -58,4 +58,4 @@ FORMATS: dict[str, Callable[[Sequence[FileProblem]], str]] = {
     "json": as_json,
     "github": as_github,
 }
-"""How problems are printed, by the value of `--format`."""
+"""The printers of problems, by the value of `--format`."""

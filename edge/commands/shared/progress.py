@@ -1,4 +1,4 @@
-"""How far a command has come: one line on a terminal, nothing elsewhere."""
+"""The progress of a command: one line on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ class Recording:
         self.lines = 0
         """Lines read so far."""
         self.samples: list[bytes] = []
-        """Lines of the newest batch, some of the first and one of each later one, for who
-        wants to learn from them."""
+        """Sample lines: some of the first batch and one of each later one, for the findings from
+        payloads."""
 
     def __iter__(self) -> Iterator[Batch]:
         newest_ms: int | None = None

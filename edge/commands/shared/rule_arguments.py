@@ -1,4 +1,4 @@
-"""What the commands that read rule files share: arguments, loading, compiling, choosing a rule."""
+"""Shared parts of the commands that read rule files: arguments, loading, compiling, choosing a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands that open a spool share."""
+"""Shared arguments of the commands that open a spool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from edge.base.errors import UsageError
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Where the spool is."""
+    """Add the argument for the place of the spool."""
     text = "the gateway's data directory (default %(default)s)"
     parser.add_argument("--data", type=Path, default=Path("penstock-data"), metavar="DIR", help=text)
 

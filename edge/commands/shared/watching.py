@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 LOOK_EVERY_S = 0.3
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 SUFFIXES = (".yaml", ".yml", ".json", ".sql", ".py", ".proto")
 """Rule files, and the functions and schemas beside them."""
@@ -22,7 +22,7 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def run_watched(arguments: argparse.Namespace, once: Callable[[argparse.Namespace], int]) -> int:
-    """What `once` returns; with `--watch` it is called again and again until the process is interrupted."""
+    """The result of `once`; with `--watch` it is called at every change until the process is interrupted."""
     if not arguments.watch:
         return once(arguments)
     seen = None
