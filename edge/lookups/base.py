@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from rules.base import Model
 from rules.durations import DurationMs, parse_duration
 from sql.catalog.streams import Stream
-from sql.plan.asks import Policy
+from sql.plan.asks import AnswerPolicy
 from sql.record import Record
 
 Rows = list[dict[str, Any]]
@@ -77,10 +77,10 @@ class LookupSettings(Model):
     connections: int = Field(2, ge=1, le=32, description="how many requests are under way at once")
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> AnswerPolicy:
         """The policy by which the engine treats answers."""
         cache = self.lookup
-        return Policy(
+        return AnswerPolicy(
             cache.kept_ms,
             cache.cache_missing_key,
             cache.keys_max,

@@ -20,7 +20,7 @@ from edge.lookups.worker import StoreWorker
 from sql import Engine
 from sql.catalog.streams import Stream
 from sql.engine.asking.answers import answer
-from sql.plan.asks import Policy, Request
+from sql.plan.asks import AnswerPolicy, Request
 from sql.record import Record
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.lookups")
 
-POLICY = Policy.__struct_fields__
+POLICY = AnswerPolicy.__struct_fields__
 
 
 class Store(Record):
@@ -160,6 +160,6 @@ def change_policies(engine: Engine, record: Policies) -> None:
     for table, values in record.tables.items():
         if table in engine.catalog.asked:
             engine.catalog.asked[table].change(
-                msgspec.convert(dict(zip(POLICY, values, strict=True)), Policy)
+                msgspec.convert(dict(zip(POLICY, values, strict=True)), AnswerPolicy)
             )
     engine.reschedule()

@@ -36,7 +36,7 @@ class Removal(enum.Enum):
     ANY = "any"
 
 
-class Event(Protocol):
+class EventView(Protocol):
     """The part of an event that accumulators may read: its place in the stream, its instant, its columns."""
 
     @property
@@ -57,7 +57,7 @@ class Accumulator(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         """Add a value. Raises DataError for a value of a wrong type; the state is then unchanged."""
 
     def check(self, value: Any) -> None:  # most aggregates take any value
@@ -69,7 +69,7 @@ class Accumulator(ABC):
         for value in values:
             self.add(value, NO_EVENT)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         """Remove a value that was added before."""
         raise AssertionError(f"{type(self).__name__} was not built for removal")
 
@@ -85,7 +85,7 @@ class Accumulator(ABC):
         """Remove the state of an accumulator that was merged before; for `invertible` definitions."""
         raise AssertionError(f"{type(self).__name__} cannot unmerge")
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[EventView]:
         """The events the state refers to; a snapshot is stored together with them."""
         return ()
 
@@ -94,7 +94,7 @@ class Accumulator(ABC):
         """The state as plain JSON-able data (events as their `seq`)."""
 
     @abstractmethod
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         """Put a snapshot back; `events` finds a retained event by its `seq`."""
 
 

@@ -13,9 +13,9 @@ from sql.aggregates.exact import NAN, Power, binary, number, root, to_float
 from sql.aggregates.moments import Moments
 from sql.aggregates.state import decode, encode
 from sql.aggregates.sums import WeightedAverage
-from sql.aggregates.wrap import Place
+from sql.aggregates.wrap import Remaining
 
-_NOWHERE = Place(0, 0)
+_NOWHERE = Remaining(0, 0)
 
 
 class Univariate:
@@ -165,7 +165,7 @@ def _described(axis: str, moments: Moments) -> dict[str, float]:
     }
 
 
-class Correlation(Regression):
+class PairCorrelation(Regression):
     """correl(x, y): the correlation of pairs of values."""
 
     __slots__ = ()

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.sequences import arrivals
 from sql.aggregates.state import decode, encode
@@ -52,7 +52,7 @@ def _unpack(data: Any) -> Criteria:
     return tuple(Descending(decode(part)) if descending else decode(part) for part, descending in data)
 
 
-Entry = tuple[Criteria, Event, Any]
+Entry = tuple[Criteria, EventView, Any]
 """The key, the event, and the arguments the key was made of."""
 
 
@@ -65,7 +65,7 @@ class KeptEvent(Accumulator):
         self.largest = largest
         self.best: Entry | None = None
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if _is_null(value):
             return
         key = criteria(value)
@@ -73,10 +73,10 @@ class KeptEvent(Accumulator):
         if best is None or (best[0] < key if self.largest else key < best[0]):
             self.best = (key, event, value)
 
-    def result(self) -> Event | None:
+    def result(self) -> EventView | None:
         return None if self.best is None else self.best[1]
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[EventView]:
         return () if self.best is None else (self.best[1],)
 
     def merge(self, other: Accumulator) -> None:
@@ -87,7 +87,7 @@ class KeptEvent(Accumulator):
     def snapshot(self) -> Any:
         return None if self.best is None else [_pack(self.best[2]), self.best[1].seq]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.best = None
         if state is not None:
             self.add(_unpack(state[0]), events(state[1]))
@@ -102,7 +102,7 @@ class QueuedEvents(Accumulator):
         self.largest = largest
         self.queue: deque[Entry] = deque()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if _is_null(value):
             return
         key, queue = criteria(value), self.queue
@@ -110,14 +110,14 @@ class QueuedEvents(Accumulator):
             queue.pop()
         queue.append((key, event, value))
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if self.queue and self.queue[0][1].seq == event.seq:
             self.queue.popleft()
 
-    def result(self) -> Event | None:
+    def result(self) -> EventView | None:
         return self.queue[0][1] if self.queue else None
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[EventView]:
         return [event for _, event, _ in self.queue]
 
     def merge(self, other: Accumulator) -> None:
@@ -128,7 +128,7 @@ class QueuedEvents(Accumulator):
     def snapshot(self) -> Any:
         return [[_pack(value), event.seq] for _, event, value in self.queue]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.queue.clear()
         for data, seq in state:
             self.add(_unpack(data), events(seq))
@@ -143,16 +143,16 @@ class Sorted(Accumulator):
         self.entries = OrderedMultiset()
         """(criteria, seq, event, arguments): seq is unique, so the rest is never compared."""
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         self.entries.add((criteria(value), event.seq, event, _parts(value)))
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         self.entries.remove((criteria(value), event.seq, event, _parts(value)))
 
     def result(self) -> Any:
         return [entry[2] for entry in self.entries] or None
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[EventView]:
         return [entry[2] for entry in self.entries]
 
     def merge(self, other: Accumulator) -> None:
@@ -163,7 +163,7 @@ class Sorted(Accumulator):
     def snapshot(self) -> Any:
         return [[_pack(value), seq] for _, seq, _, value in self.entries]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         entries = [(_unpack(data), seq) for data, seq in state]
         self.entries = OrderedMultiset((criteria(value), seq, events(seq), value) for value, seq in entries)
 
@@ -177,23 +177,23 @@ class SortedBest(Sorted):
         super().__init__()
         self.largest = largest
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if not _is_null(value):
             self.entries.add(self._entry(value, event))
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if not _is_null(value):
             self.entries.remove(self._entry(value, event))
 
-    def _entry(self, value: Any, event: Event) -> tuple[Any, ...]:
+    def _entry(self, value: Any, event: EventView) -> tuple[Any, ...]:
         # The largest is also the earliest of those with the same criteria.
         key = criteria(value)
         return (Descending(key) if self.largest else key, event.seq, event, _parts(value))
 
-    def result(self) -> Event | None:
+    def result(self) -> EventView | None:
         return self.entries.lowest()[2] if len(self.entries) else None
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.entries = OrderedMultiset(self._entry(_unpack(data), events(seq)) for data, seq in state)
 
 
@@ -209,14 +209,14 @@ class Deduplicate(Accumulator):
         self.all_keys = all_keys
         self.values = arrivals(removal)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         self.values.add((value, event), event)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         self.values.remove((value, event), event)
 
     def result(self) -> Any:
-        first: dict[Any, Event] = {}
+        first: dict[Any, EventView] = {}
         newest = None
         for value, event in self.values:
             first.setdefault(key_of(value), event)
@@ -227,7 +227,7 @@ class Deduplicate(Accumulator):
             return list(first.values())
         return newest[1] if first[key_of(newest[0])] is newest[1] else None
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[EventView]:
         return [event for _, event in self.values]
 
     def merge(self, other: Accumulator) -> None:
@@ -237,7 +237,7 @@ class Deduplicate(Accumulator):
     def snapshot(self) -> Any:
         return [[encode(value), event.seq] for value, event in self.values]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.values = type(self.values)()
         for data, seq in state:
             self.add(decode(data), events(seq))

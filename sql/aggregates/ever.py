@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.order import make_first, make_last
 from sql.aggregates.sums import Count
 from sql.functions.registry import Parameter
@@ -23,10 +23,10 @@ class Leaving(Accumulator):
     def __init__(self, removal: Removal) -> None:
         self.left = False
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         pass
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         self.left = True
 
     def result(self) -> bool:
@@ -35,7 +35,7 @@ class Leaving(Accumulator):
     def snapshot(self) -> Any:
         return self.left
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.left = state
 
 

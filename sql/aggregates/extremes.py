@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates import bulk, inline
-from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Filtered
@@ -83,7 +83,7 @@ class Extreme(Accumulator):
         self.kind = (str if example.__class__ is str else float) if count or nan else None
 
 
-class Kept(Extreme):
+class BestSoFar(Extreme):
     """The best value so far; for values that never leave."""
 
     __slots__ = ("best", "largest")
@@ -93,7 +93,7 @@ class Kept(Extreme):
         self.largest = largest
         self.best: Any = None
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if self._admit(value):
             best = self.best
             if self.count == 1 or (value > best if self.largest else value < best):
@@ -113,7 +113,7 @@ class Kept(Extreme):
         return self.best
 
     def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, Kept)
+        assert isinstance(other, BestSoFar)
         alone = not self.count
         self._merge_counts(other)
         if other.count and (alone or (other.best > self.best if self.largest else other.best < self.best)):
@@ -122,7 +122,7 @@ class Kept(Extreme):
     def snapshot(self) -> Any:
         return [self.count, self.nan, encode(self.best)]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.best = decode(state[2])
         self._restore_counts(state[0], state[1], self.best)
 
@@ -137,7 +137,7 @@ class Queued(Extreme):
         self.largest = largest
         self.queue: deque[Any] = deque()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if self._admit(value):
             self._push(value)
 
@@ -151,7 +151,7 @@ class Queued(Extreme):
                 queue.pop()
         queue.append(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         # The value that leaves is older than all others, so either it heads the queue or a later one has
         # beaten it.
         if self._dismiss(value) and self.queue[0] == value:
@@ -171,12 +171,12 @@ class Queued(Extreme):
     def snapshot(self) -> Any:
         return [self.count, self.nan, [encode(value) for value in self.queue]]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.queue = deque(decode(value) for value in state[2])
         self._restore_counts(state[0], state[1], self.queue[0] if self.queue else None)
 
 
-class Ranked(Extreme):
+class SortedExtreme(Extreme):
     """The extreme, for values that leave in any order: all are kept, sorted."""
 
     __slots__ = ("largest", "values")
@@ -186,11 +186,11 @@ class Ranked(Extreme):
         self.largest = largest
         self.values = OrderedMultiset()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if self._admit(value):
             self.values.add(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if self._dismiss(value):
             self.values.remove(value)
 
@@ -202,7 +202,7 @@ class Ranked(Extreme):
         return self.values.highest() if self.largest else self.values.lowest()
 
     def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, Ranked)
+        assert isinstance(other, SortedExtreme)
         self._merge_counts(other)
         for value in other.values:
             self.values.add(value)
@@ -210,15 +210,15 @@ class Ranked(Extreme):
     def snapshot(self) -> Any:
         return [self.count, self.nan, [encode(value) for value in self.values]]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.values = OrderedMultiset(decode(value) for value in state[2])
         self._restore_counts(state[0], state[1], self.values.lowest() if state[0] else None)
 
 
 _STRUCTURES: dict[Removal, Callable[[bool], Accumulator]] = {
-    Removal.NEVER: Kept,
+    Removal.NEVER: BestSoFar,
     Removal.FIFO: Queued,
-    Removal.ANY: Ranked,
+    Removal.ANY: SortedExtreme,
 }
 
 

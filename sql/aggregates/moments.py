@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, check_number, number, root, to_float
 from sql.aggregates.state import decode, encode
 from sql.functions.registry import Parameter
@@ -115,14 +115,14 @@ class Spread(Accumulator):
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         self.moments = Moments()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.moments.take(value, 1, self.name)
 
     def check(self, value: Any) -> None:
         check_number(value, self.name)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.moments.take(value, -1, self.name)
 
@@ -141,7 +141,7 @@ class Spread(Accumulator):
     def snapshot(self) -> Any:
         return self.moments.state()
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.moments.restore(state)
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.sequences import arrivals
 from sql.aggregates.state import decode, encode, is_row
 from sql.aggregates.wrap import NotNull
@@ -30,7 +30,7 @@ class Head(Accumulator):
         self.default = default
         self.values: list[Any] = []
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if len(self.values) <= self.index:
             self.values.append(value)
 
@@ -44,7 +44,7 @@ class Head(Accumulator):
     def snapshot(self) -> Any:
         return encode(self.values)
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.values = decode(state)
 
 
@@ -59,11 +59,11 @@ class Tail(Accumulator):
         self.count = 0
         self.values: deque[Any] = deque(maxlen=index + 1)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         self.count += 1
         self.values.append(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         self.count -= 1
         if self.count < len(self.values):
             self.values.popleft()
@@ -79,12 +79,12 @@ class Tail(Accumulator):
     def snapshot(self) -> Any:
         return [self.count, encode(list(self.values))]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.count = state[0]
         self.values = deque(decode(state[1]), maxlen=self.index + 1)
 
 
-class Ordered(Accumulator):
+class InArrival(Accumulator):
     """The base of aggregates that keep all values in order of arrival; subclasses compute the result."""
 
     __slots__ = ("values",)
@@ -92,24 +92,24 @@ class Ordered(Accumulator):
     def __init__(self, removal: Removal) -> None:
         self.values = arrivals(removal)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         self.values.add(value, event)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         self.values.remove(value, event)
 
     def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, Ordered)
+        assert isinstance(other, InArrival)
         self.values.extend(other.values)
 
     def snapshot(self) -> Any:
         return self.values.snapshot()
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.values.restore(state)
 
 
-class At(Ordered):
+class AtIndex(InArrival):
     """The value at an index, negative from the last."""
 
     __slots__ = ("default", "index")
@@ -124,7 +124,7 @@ class At(Ordered):
         return self.values.at(index) if -count <= index < count else self.default
 
 
-class Collect(Ordered):
+class Collect(InArrival):
     """All values, oldest first; NULL over nothing."""
 
     __slots__ = ()
@@ -140,12 +140,12 @@ def _columns(value: Any) -> dict[str, Any]:
     raise DataError(f"merge_agg takes objects, not {describe(value)}")
 
 
-class MergeObjects(Ordered):
+class MergeObjects(InArrival):
     """All objects in one, a later key over an earlier; NULL over nothing."""
 
     __slots__ = ()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is not None:
             super().add(_columns(value), event)
 
@@ -153,7 +153,7 @@ class MergeObjects(Ordered):
         if value is not None:
             _columns(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is not None:
             super().remove(value, event)
 
@@ -172,7 +172,7 @@ class MergedObject(Accumulator):
     def __init__(self) -> None:
         self.merged: dict[str, Any] = {}
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.merged.update(_columns(value))
 
@@ -190,7 +190,7 @@ class MergedObject(Accumulator):
     def snapshot(self) -> Any:
         return encode(self.merged)
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.merged = decode(state)
 
 
@@ -203,13 +203,13 @@ def _place(index: Any, name: str) -> int:
 def make_first(removal: Removal, index: Any = 0, default: Any = None) -> Accumulator:
     """The accumulator of first(x, index)."""
     index = _place(index, "first")
-    return Head(index, default) if removal is Removal.NEVER else At(removal, index, default)
+    return Head(index, default) if removal is Removal.NEVER else AtIndex(removal, index, default)
 
 
 def make_last(removal: Removal, index: Any = 0, default: Any = None) -> Accumulator:
     """The accumulator of last(x, index), nth(x, index) and, in stream queries, prior(x, index)."""
     index = _place(index, "last")
-    return At(removal, -1 - index, default) if removal is Removal.ANY else Tail(index, default)
+    return AtIndex(removal, -1 - index, default) if removal is Removal.ANY else Tail(index, default)
 
 
 def make_lot_nth(removal: Removal, index: Any, default: Any = None) -> Accumulator:

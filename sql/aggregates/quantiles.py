@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import ceil, floor, isfinite
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import NAN, Power, binary, check_number, number, to_float
 from sql.aggregates.ordered import OrderedMultiset
 from sql.aggregates.state import decode, encode
@@ -34,7 +34,7 @@ class Ordered(Accumulator):
     def snapshot(self) -> Any:
         return [encode(value) for value in self.values]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.values = OrderedMultiset(decode(value) for value in state)
 
 
@@ -49,7 +49,7 @@ class Quantile(Ordered):
         super().__init__()
         self.fraction = _fraction(fraction, self.name)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         check_number(value, self.name)
         if value is not None and value == value:
             self.values.add(value)
@@ -57,7 +57,7 @@ class Quantile(Ordered):
     def check(self, value: Any) -> None:
         check_number(value, self.name)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is not None and value == value:
             self.values.remove(value)
 
@@ -171,7 +171,7 @@ class MeanDeviation(Accumulator):
         self.nonfinite = 0
         self.values = Summed()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is None:
             return
         if number(value, "avedev"):
@@ -182,7 +182,7 @@ class MeanDeviation(Accumulator):
     def check(self, value: Any) -> None:
         check_number(value, "avedev")
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is None:
             return
         if number(value, "avedev"):
@@ -211,7 +211,7 @@ class MeanDeviation(Accumulator):
     def snapshot(self) -> Any:
         return [self.nonfinite, [encode(value) for value in self.values]]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.nonfinite = state[0]
         self.values = Summed(decode(value) for value in state[1])
 

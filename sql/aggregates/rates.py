@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import number
 from sql.aggregates.sums import Sum
 from sql.costs import Cost, Growth
@@ -32,7 +32,7 @@ class ArrivalRate(Accumulator):
         self.times_ms: deque[int] = deque()
         self.left = False
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         times_ms = self.times_ms
         times_ms.append(event.time_ms)
         due_ms = event.time_ms - self.span_ms
@@ -46,7 +46,7 @@ class ArrivalRate(Accumulator):
     def snapshot(self) -> Any:
         return [self.left, list(self.times_ms)]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.left = state[0]
         self.times_ms = deque(state[1])
 
@@ -72,7 +72,7 @@ class WindowRate(Accumulator):
         self.newest_ms: float | None = None
         self.left_ms: float | None = None
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         self.check(value)
         time_ms, amount = _stamped(value)
         if time_ms is not None:
@@ -85,7 +85,7 @@ class WindowRate(Accumulator):
             raise DataError(f"rate takes time stamps in ms, not {describe(time_ms)}")
         self.amounts.check(amount)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         time_ms, amount = _stamped(value)
         if time_ms is not None:
             self.amounts.remove(amount, event)
@@ -99,7 +99,7 @@ class WindowRate(Accumulator):
     def snapshot(self) -> Any:
         return [self.amounts.snapshot(), self.newest_ms, self.left_ms]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.amounts.restore(state[0], events)
         self.newest_ms, self.left_ms = state[1:]
 

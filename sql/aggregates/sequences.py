@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from sql.aggregates.base import Event, Removal
+from sql.aggregates.base import EventView, Removal
 from sql.aggregates.state import decode, encode
 
 
 class Arrivals(Protocol):
     """Values in order of arrival; `at` counts from 0, negative numbers from the newest."""
 
-    def add(self, value: Any, event: Event) -> None: ...
-    def remove(self, value: Any, event: Event) -> None: ...
+    def add(self, value: Any, event: EventView) -> None: ...
+    def remove(self, value: Any, event: EventView) -> None: ...
     def at(self, index: int) -> Any: ...
     def extend(self, other: Any) -> None: ...
     def snapshot(self) -> Any: ...
@@ -23,7 +23,7 @@ class Arrivals(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class Queue:
+class ValueQueue:
     """A queue for values that leave in the order they came, or never."""
 
     __slots__ = ("values",)
@@ -37,11 +37,11 @@ class Queue:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         """Append a value."""
         self.values.append(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         """Remove the oldest value."""
         self.values.popleft()
 
@@ -49,7 +49,7 @@ class Queue:
         """The value at an index; IndexError outside."""
         return self.values[index]
 
-    def extend(self, other: Queue) -> None:
+    def extend(self, other: ValueQueue) -> None:
         """Append the values of another."""
         self.values.extend(other.values)
 
@@ -77,13 +77,13 @@ class Scattered:
     def __iter__(self) -> Iterator[Any]:
         return (value for value, there in self.entries if there)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         """Append a value."""
         entry = [value, True]
         self.entries.append(entry)
         self.places[event.seq] = entry
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         """Remove the value that came with this event."""
         entry = self.places.pop(event.seq)
         entry[0], entry[1] = None, False
@@ -122,4 +122,4 @@ class Scattered:
 
 def arrivals(removal: Removal) -> Arrivals:
     """The data structure for a way of leaving."""
-    return Scattered() if removal is Removal.ANY else Queue()
+    return Scattered() if removal is Removal.ANY else ValueQueue()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import check_number
 from sql.aggregates.quantiles import Ordered
 from sql.aggregates.state import decode, encode
@@ -46,7 +46,7 @@ class Counted(Accumulator):
         self.sketch = sketch
         self.counts: dict[Any, int] = {}
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if _is_there(value):
             key = self.spelling(value, self.name)
             self.counts[key] = self.counts.get(key, 0) + 1
@@ -55,7 +55,7 @@ class Counted(Accumulator):
         if _is_there(value):
             self.spelling(value, self.name)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if _is_there(value):
             key = self.spelling(value, self.name)
             self.counts[key] -= 1
@@ -73,11 +73,11 @@ class Counted(Accumulator):
     def snapshot(self) -> Any:
         return [[encode(key), count] for key, count in self.counts.items()]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.counts = {decode(key): count for key, count in state}
 
 
-class Ranked(Ordered):
+class KllNumbers(Ordered):
     """Numbers in order; the result is a KLL sketch of them, NULL over nothing. NULLs and NaN are left out."""
 
     __slots__ = ()
@@ -85,14 +85,14 @@ class Ranked(Ordered):
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         super().__init__()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if (number := _real(value)) is not None:
             self.values.add(number)
 
     def check(self, value: Any) -> None:
         _real(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if (number := _real(value)) is not None:
             self.values.remove(number)
 
@@ -231,7 +231,7 @@ if find_spec("datasketches") is not None:
 register(
     Aggregate(
         "kll_sketch",
-        Ranked,
+        KllNumbers,
         "A KLL sketch of numbers, as bytes: the cloud merges it into percentiles of the values of all gateways. "
         "NULL over nothing.",
         (Parameter("x", Type.NUMBER),),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.aggregates import bulk, inline
-from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import NAN, Nonfinite, Power, binary, check_number, number, to_float
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Distinct
@@ -22,11 +22,11 @@ class Count(Accumulator):
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         self.count = 0
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.count += 1
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.count -= 1
 
@@ -47,7 +47,7 @@ class Count(Accumulator):
     def snapshot(self) -> Any:
         return self.count
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.count = state
 
 
@@ -56,11 +56,11 @@ class LotCount(Count):
 
     __slots__ = ()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is not None and value is not False and value == value:
             self.count += 1
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is not None and value is not False and value == value:
             self.count -= 1
 
@@ -94,7 +94,7 @@ class Sum(Accumulator):
         self.bits = bits
         self.scale = 2.0 ** (bits - 1) if bits <= FINE else NAN
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value.__class__ is float:
             scaled = value * self.scale
             if scaled.is_integer():
@@ -112,7 +112,7 @@ class Sum(Accumulator):
     def check(self, value: Any) -> None:
         check_number(value, self.name)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is None:
             return
         self.count -= 1
@@ -198,7 +198,7 @@ class Sum(Accumulator):
         nonfinite = self.nonfinite.state() if self.nonfinite else None
         return [self.count, self.floats, encode(self.numerator), self.bits if self.count else 1, nonfinite]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.count, self.floats, numerator, bits, nonfinite = state
         self.hold(decode(numerator), bits)
         self.nonfinite = Nonfinite(*nonfinite) if nonfinite else None
@@ -227,11 +227,11 @@ class LotSum(Sum):
 
     __slots__ = ()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value == value:
             super().add(value, event)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value == value:
             super().remove(value, event)
 
@@ -254,14 +254,14 @@ class WeightedAverage(Accumulator):
         self.products = Power()
         self.weights = Power()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         self._take(value, 1)
 
     def check(self, value: Any) -> None:
         for part in value:
             check_number(part, "a weighted average")
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         self._take(value, -1)
         if not self.count:
             self.products, self.weights = Power(), Power()
@@ -301,7 +301,7 @@ class WeightedAverage(Accumulator):
         sums = (self.products, self.weights)
         return [self.count, self.nonfinite, [[encode(item.numerator), item.shift] for item in sums]]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.count, self.nonfinite, sums = state
         self.products, self.weights = (Power(decode(numerator), shift) for numerator, shift in sums)
 

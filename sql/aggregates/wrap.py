@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal
 from sql.aggregates.state import decode, encode
 from sql.record import Record
 from sql.types import key_of
 
 
-class Place(Record):
+class Remaining(Record):
     """An event without columns, for a value that still counts after its event has left."""
 
     seq: int
@@ -29,7 +29,7 @@ class Distinct(Accumulator):
         self.counts: dict[Any, list[Any]] = {}
         """key -> [occurrences, the value that was passed on, the event it came with]"""
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         key = key_of(value)
         found = self.counts.get(key)
         if found is not None:
@@ -42,7 +42,7 @@ class Distinct(Accumulator):
         if key_of(value) not in self.counts:
             self.inner.check(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         key = key_of(value)
         found = self.counts[key]
         found[0] -= 1
@@ -62,7 +62,7 @@ class Distinct(Accumulator):
                 self.inner.add(value, event)
                 self.counts[key] = [count, value, event]
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[EventView]:
         return self.inner.held()
 
     def snapshot(self) -> Any:
@@ -71,14 +71,14 @@ class Distinct(Accumulator):
         ]
         return [self.inner.snapshot(), counts]
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.inner.restore(state[0], events)
         self.counts = {}
         for count, data, seq, time_ms in state[1]:
             value = decode(data)
             # The first event with this value may have left: its place is enough to
             # remove the value.
-            self.counts[key_of(value)] = [count, value, Place(seq, time_ms)]
+            self.counts[key_of(value)] = [count, value, Remaining(seq, time_ms)]
 
 
 def distinct(definition: Aggregate, removal: Removal, *constants: Any) -> Accumulator:
@@ -99,7 +99,7 @@ class Filtered(Accumulator):
     def __init__(self, inner: Accumulator) -> None:
         self.inner = inner
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value[1] is True:
             self.inner.add(value[0], event)
 
@@ -107,7 +107,7 @@ class Filtered(Accumulator):
         if value[1] is True:
             self.inner.check(value[0])
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value[1] is True:
             self.inner.remove(value[0], event)
 
@@ -118,13 +118,13 @@ class Filtered(Accumulator):
         assert isinstance(other, Filtered)
         self.inner.merge(other.inner)
 
-    def held(self) -> Iterable[Event]:
+    def held(self) -> Iterable[EventView]:
         return self.inner.held()
 
     def snapshot(self) -> Any:
         return self.inner.snapshot()
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.inner.restore(state, events)
 
 
@@ -133,7 +133,7 @@ class NotNull(Filtered):
 
     __slots__ = ()
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.inner.add(value, event)
 
@@ -141,6 +141,6 @@ class NotNull(Filtered):
         if value is not None:
             self.inner.check(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.inner.remove(value, event)

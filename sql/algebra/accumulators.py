@@ -175,7 +175,7 @@ class LocalGroups(Accumulator):
             self.by_key[self.key(events(seq))] = [count, accumulator, seq, events(seq)]
 
 
-class Group:
+class AccumulatorGroup:
     """One group: its accumulators and how many events it covers."""
 
     __slots__ = ("accumulators", "count", "first", "key", "last_row")

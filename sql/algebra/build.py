@@ -12,17 +12,17 @@ from sql.aggregates.base import Removal
 from sql.algebra.accumulators import AggregateSet
 from sql.algebra.derived.statistics import Derived
 from sql.algebra.event import Event
-from sql.algebra.gate.batch import Batch, Trigger
+from sql.algebra.gate.batch import BatchGate, Trigger
 from sql.algebra.gate.gate import Gate
 from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue
-from sql.algebra.gate.lots import HeldBack, HoldCount, HoldUntil, Latest, LatestOf, UpdatePoints
-from sql.algebra.meet import Join, MeetBatch, allow_gaps, meet
+from sql.algebra.gate.lots import HeldBack, HoldCount, HoldUntil, LatestOf, UniqueLots, UpdatePoints
+from sql.algebra.meet import MeetBatch, Union, allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
 from sql.algebra.partition import Key, Reclaim
-from sql.algebra.retain.grouped import LifetimePerKey, QueuePerKey
+from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
-from sql.algebra.retain.queues import Queue, check_stamp
+from sql.algebra.retain.queues import Lifetime, Queue, check_stamp
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
 from sql.algebra.windows.lots import lot_window
@@ -104,7 +104,7 @@ class WindowBuilder:
             return None
         keys = group.arguments["keys"]
         if inner[0].name == "time" and keys == self.shown_by:
-            return LifetimePerKey(self._argument(inner[0], "period", "period"), self.context.zone)
+            return Lifetime(self._argument(inner[0], "period", "period"), self.context.zone, Removal.ANY)
         key = self._once(group, "keys", lambda: self.functions.key(keys))
         return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
 
@@ -144,7 +144,7 @@ class WindowBuilder:
         self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, new_event: NewEvent
     ) -> Operator:
         """Data windows as one intersection or union, then a derived-value window if there is one."""
-        members: list[Policy | Batch] = []
+        members: list[Policy | BatchGate] = []
         derived: Operator | None = None
         for plan in plans:
             spec = windows.lookup(plan.name)
@@ -153,21 +153,21 @@ class WindowBuilder:
             if spec.role == "derived":
                 derived = self._derived(plan, made, key_columns, new_event)
             else:
-                members.append(Batch(made) if isinstance(made, Trigger) else made)
+                members.append(BatchGate(made) if isinstance(made, Trigger) else made)
         data = self._combine(members)
         if derived is None:
             return data
         return derived if isinstance(data, Pass) else Chain(data, derived)
 
-    def _combine(self, members: list[Policy | Batch]) -> Operator:
+    def _combine(self, members: list[Policy | BatchGate]) -> Operator:
         if not members:
             return Pass()
         policies = [member for member in members if isinstance(member, Policy)]
         if not self.alone:
             allow_gaps(policies)
         if self.source.union:
-            return Join(*members)
-        batch = next((member for member in members if isinstance(member, Batch)), None)
+            return Union(*members)
+        batch = next((member for member in members if isinstance(member, BatchGate)), None)
         if batch is not None:
             return MeetBatch(policies, batch) if policies else Gate(batch)
         return policies[0].lone() if self.alone and len(policies) == 1 else meet(policies)
@@ -287,12 +287,12 @@ class WindowBuilder:
             return entry.make(start, period(window.length, self.functions))
         return entry.make(start, None if window.count is None else size(window.count, self.functions))
 
-    def _latest(self, lot: LotPlan) -> Latest | None:
+    def _latest(self, lot: LotPlan) -> UniqueLots | None:
         if not lot.unique:
             return None
         if "unique" not in self._lots:
             self._lots["unique"] = self.functions.key(lot.unique)
-        return Latest(lot.unique, self._lots["unique"])
+        return UniqueLots(lot.unique, self._lots["unique"])
 
     def _origin(self, every: Period, now_ms: int) -> int | None:
         """The instant update points count from (`align`); None: the first event's arrival."""

@@ -1,11 +1,11 @@
-"""Meet and Join: how windows combine.
+"""Meet and Union: how windows combine.
 
 Meet keeps an event while all members do; what one evicts is taken from the others (feedback), so expiry frees
 slots. Where all members keep the order of arrival, `sql.algebra.retain.together.Together` does it with one
-queue. Join keeps an event while any member does, by reference count.
+queue. Union keeps an event while any member does, by reference count.
 
          Meet(length(2), time(10 s))     a@1  b@2  c@3 −a     11: nothing (a is gone)   12 −b
-         Join(length(2), time(10 s))     a@1  b@2  c@3        11 −a                     b, c stay
+         Union(length(2), time(10 s))     a@1  b@2  c@3        11 −a                     b, c stay
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.gate.batch import Batch
+from sql.algebra.gate.batch import BatchGate
 from sql.algebra.gate.gate import BatchWindow
 from sql.algebra.operator import FindEvent, earliest
 from sql.algebra.retain.keyed import LatestPerKey
@@ -103,7 +103,7 @@ class MeetBatch(BatchWindow):
     what is posted leaves them.
     """
 
-    def __init__(self, policies: Sequence[Policy], batch: Batch) -> None:
+    def __init__(self, policies: Sequence[Policy], batch: BatchGate) -> None:
         super().__init__(batch)
         self.policies = Meet(policies)
         kinds = {policy.departure for policy in policies}
@@ -179,14 +179,14 @@ def _departure(policies: Sequence[Policy]) -> Removal:
     return Removal.FIFO if Removal.ANY not in kinds else Removal.ANY
 
 
-class Join(Policy):
+class Union(Policy):
     """The union of members: an event is in while at least one member holds it."""
 
-    def __init__(self, *members: Policy | Batch) -> None:
+    def __init__(self, *members: Policy | BatchGate) -> None:
         self.members = members
         self.holders: dict[Event, int] = {}
         self.departure = Removal.ANY
-        self.has_timers = any(isinstance(member, Batch) or member.has_timers for member in members)
+        self.has_timers = any(isinstance(member, BatchGate) or member.has_timers for member in members)
 
     def admits(self, event: Event, now: int) -> bool:
         admitted = [member.admits(event, now) for member in self.members]
@@ -201,7 +201,7 @@ class Join(Policy):
             return None
         evicted: list[Event] = []
         for member in members:
-            if isinstance(member, Batch):
+            if isinstance(member, BatchGate):
                 post = member.insert(event, now)
                 evicted += post.removed if post else ()
             else:
@@ -283,7 +283,7 @@ class Join(Policy):
     def expire(self, now: int) -> list[Event]:
         evicted: list[Event] = []
         for member in self.members:
-            if isinstance(member, Batch):
+            if isinstance(member, BatchGate):
                 post = member.advance(now)
                 evicted += post.removed if post else ()
             else:

@@ -68,12 +68,12 @@ class EventStore:
 
     def pack(self) -> list[Any]:
         """All events in order of arrival."""
-        from sql.algebra.derived.prevs import Extra
+        from sql.algebra.derived.prevs import FixedValues
 
         out = []
         for seq in sorted(self.events):
             event = self.events[seq]
-            priors = event.extra.priors if isinstance(event.extra, Extra) else ()
+            priors = event.extra.priors if isinstance(event.extra, FixedValues) else ()
             extra = None if event.extra is None else [encode(value) for value in event.extra]
             before = [[prior.seq, prior.time_ms, pack_row(prior.row)] for prior in priors]
             out.append([seq, event.time_ms, pack_row(event.row), extra, before])
@@ -81,7 +81,7 @@ class EventStore:
 
     def unpack(self, packed: list[Any], make_row: Callable[[Any], Any]) -> None:
         """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""
-        from sql.algebra.derived.prevs import Extra
+        from sql.algebra.derived.prevs import FixedValues
 
         def row(part: Any, several: type = tuple) -> Any:
             if isinstance(part, list):
@@ -91,7 +91,7 @@ class EventStore:
         for seq, time_ms, part, extra, before in packed:
             values = None if extra is None else [decode(value) for value in extra]
             priors = [Event(row(prior), at, number) for number, at, prior in before]
-            kept = Extra(values or (), priors) if priors else values
+            kept = FixedValues(values or (), priors) if priors else values
             self.events[seq] = Event(row(part), time_ms, seq, kept)
 
     def find(self, seq: int) -> Event:

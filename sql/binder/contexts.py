@@ -378,7 +378,7 @@ class LevelBinder:
         return CrontabPlan(node.crontabs)
 
     def _period(self, node: ast.Expr) -> PeriodArgument:
-        assert isinstance(node, ast.Period)
+        assert isinstance(node, ast.PeriodLiteral)
         binder = ExpressionBinder(Scope(self.catalog, self.problems, []), self._no_subquery)
         parts = tuple((binder.bind(part.amount, POINT), part.unit) for part in node.parts)
         for bound, _ in parts:

@@ -393,7 +393,7 @@ class ExpressionBinder:
         self.problems.error("B305", "'=>' stands only inside an enumeration method", node.span)
         return UNKNOWN
 
-    def _period(self, node: ast.Period, place: Place) -> Bound:
+    def _periodliteral(self, node: ast.PeriodLiteral, place: Place) -> Bound:
         self.problems.error(
             "B306", "a time period stands only as a parameter of windows and output limits", node.span
         )

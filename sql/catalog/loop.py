@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-class Loop:
+class StepLoop:
     """The loop without an engine: every change is known, nothing is queued."""
 
     def unseen(self, statement: str, relation: str) -> Any:

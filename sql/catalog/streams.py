@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sql.aggregates.state import decode, encode
-from sql.catalog.loop import Loop
+from sql.catalog.loop import StepLoop
 from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
 from sql.record import Record, field, replace
 from sql.syntax import ColumnDefinition, ColumnType, CreateExpression, CreateStream, CreateVariable, Option
@@ -121,7 +121,7 @@ class Catalog:
         """Tables that are queried event by event (`sql.engine.asking`)."""
         self.requests: list[Request] | None = None
         """The requests to stores. None: no store is queried, and tables keep the rows they receive."""
-        self.loop = Loop()
+        self.loop = StepLoop()
         """The queue between statements (`sql.engine.steps`)."""
         self.assigned: list[Variable] = []
         """Variables assigned since `end_step`."""
@@ -182,7 +182,7 @@ class Catalog:
             self.add(replace(known, columns={**columns, **known.columns}))
 
     def within(
-        self, own: dict[str, Variable], relations: dict[str, Any] | None = None, loop: Loop | None = None
+        self, own: dict[str, Variable], relations: dict[str, Any] | None = None, loop: StepLoop | None = None
     ) -> Catalog:
         """This catalog with further variables and relations, which hide those of the same name."""
         found = Catalog()

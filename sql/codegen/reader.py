@@ -74,9 +74,6 @@ class RowReader:
         return self.catalog.relations[name]
 
     def slot(self, slot: Slot) -> Code:
-        known = self.slots.get((slot.kind, slot.key))
-        if known is not None:
-            return known
         if slot.kind == "subquery":
             return Code(f"subqueries[{slot.key}](x)")
         if slot.kind in ("variable", "arrived"):
@@ -85,7 +82,7 @@ class RowReader:
         if slot.kind == "context":
             depth, index = ("-1", None) if slot.key == "id" else slot.key
             return Code(f"partition[{depth}]" if index is None else f"partition[{depth}][{index}]")
-        raise KeyError(slot)
+        return self.slots[slot.kind, slot.key]
 
     def load(self, writer: SourceWriter) -> None:
         """Write the loads of columns that were read first since the last call."""

@@ -17,7 +17,6 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.kept import Kept
 from sql.errors import DataError
 from sql.plan.logical import Plan
-from sql.plan.told import told_of
 
 
 def too_many_groups(limit: int) -> None:
@@ -30,7 +29,7 @@ class Fold:
 
     def __init__(self, plan: Plan, removal: Removal) -> None:
         self.plan = plan
-        self.kept = Kept(plan.aggregates, removal, told_of(plan), as_calls=plan.into_table is not None)
+        self.kept = Kept(plan.aggregates, removal, as_calls=plan.into_table is not None)
         self.is_grouped = bool(plan.group_by)
         self.keeps_first = plan.keeps_groups
         """True if a group keeps its first event: without a window there is no other to read columns from."""

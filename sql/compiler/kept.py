@@ -9,7 +9,7 @@ variables have changed since.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -22,11 +22,10 @@ from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.codegen.expressions import Code
 from sql.codegen.functions import argument_text
 from sql.codegen.loop import LoopWriter
-from sql.plan import bound
 from sql.plan.bound import AggregateCall, Bound
 
 
-class Slot(NamedTuple):
+class GroupSlot(NamedTuple):
     """An attribute of a group: how it begins, and how it is stored."""
 
     name: str
@@ -36,9 +35,9 @@ class Slot(NamedTuple):
     """Takes what was stored and a function that finds an event by its number."""
 
 
-def number_slot(name: str) -> Slot:
+def number_slot(name: str) -> GroupSlot:
     """A whole number."""
-    return Slot(name, int, encode, lambda state, find: decode(state))
+    return GroupSlot(name, int, encode, lambda state, find: decode(state))
 
 
 class Numbers:
@@ -54,12 +53,14 @@ class Numbers:
         self.remembered = [self.local, *([f"a_{place}"] if self.has_floats else [])]
 
     @property
-    def slots(self) -> list[Slot]:
+    def slots(self) -> list[GroupSlot]:
         states = dict.fromkeys(state for form in self.forms for state in form.state)
         slots = [number_slot(f"{state}_{self.place}") for state in states]
         if self.is_scaled:
             slots.append(
-                Slot(f"rest_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_sum(state))
+                GroupSlot(
+                    f"rest_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_sum(state)
+                )
             )
         return slots
 
@@ -141,9 +142,9 @@ class Extremes:
         self.remembered = [self.local]
 
     @property
-    def slots(self) -> list[Slot]:
+    def slots(self) -> list[GroupSlot]:
         queues = [
-            Slot(
+            GroupSlot(
                 f"{name}_{self.place}",
                 deque,
                 lambda queue: [encode(item) for item in queue],
@@ -151,7 +152,7 @@ class Extremes:
             )
             for name in self.queues
         ]
-        rest = Slot(
+        rest = GroupSlot(
             f"other_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_extreme(state)
         )
         return [*queues, rest]
@@ -205,7 +206,7 @@ class Accumulated:
         """True if it has dimensions of its own: one accumulator serves the whole statement."""
 
     @property
-    def slots(self) -> list[Slot]:
+    def slots(self) -> list[GroupSlot]:
         if self.is_shared:
             return []
 
@@ -214,7 +215,7 @@ class Accumulated:
             accumulator.restore(state, find)
             return accumulator
 
-        return [Slot(f"acc_{self.place}", self.make, lambda accumulator: accumulator.snapshot(), unpack)]
+        return [GroupSlot(f"acc_{self.place}", self.make, lambda accumulator: accumulator.snapshot(), unpack)]
 
     def owner(self, group: str) -> str:
         """The text of the accumulator."""
@@ -255,24 +256,6 @@ class Accumulated:
         return f"{self.owner(owner)}{f'.at({event})' if self.is_shared else ''}.result()"
 
 
-class Told:
-    """The value of a subquery as it was when the event came: the row that leaves is the one that was inserted."""
-
-    slots: Sequence[Slot] = ()
-
-    def __init__(self, answer: bound.Slot) -> None:
-        self.answer = answer
-        self.local = f"t_{answer.key}"
-        self.remembered = [self.local]
-
-    def prepare(self, loop: LoopWriter) -> None:
-        """The value for the event."""
-        loop.line(f"{self.local} = {loop.value(self.answer)}", self.answer.span)
-
-    def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
-        """It counts in no group."""
-
-
 class Kept:
     """All that is kept for the aggregates of a plan."""
 
@@ -280,13 +263,10 @@ class Kept:
         self,
         calls: Sequence[AggregateCall],
         removal: Removal,
-        told: Iterable[bound.Slot] = (),
         *,
         as_calls: bool = False,
     ) -> None:
-        """`told`: subqueries whose values are kept with the event. `as_calls`: every aggregate keeps its
-        accumulator."""
-        self.told = [Told(answer) for answer in told]
+        """`as_calls`: every aggregate keeps its accumulator."""
         numbers: dict[Bound, list[Inline]] = {}
         extremes: dict[Bound, list[Inline]] = {}
         self.calls = calls
@@ -309,9 +289,9 @@ class Kept:
         }
 
     @property
-    def parts(self) -> list[Numbers | Extremes | Accumulated | Told]:
+    def parts(self) -> list[Numbers | Extremes | Accumulated]:
         """Everything that is kept of an event's values."""
-        return [*self.numbers.values(), *self.extremes.values(), *self.accumulated.values(), *self.told]
+        return [*self.numbers.values(), *self.extremes.values(), *self.accumulated.values()]
 
     @property
     def checked(self) -> list[Extremes | Accumulated]:
@@ -324,18 +304,9 @@ class Kept:
         return [local for part in self.parts for local in part.remembered]
 
     @property
-    def slots(self) -> list[Slot]:
+    def slots(self) -> list[GroupSlot]:
         """The attributes of a group."""
         return [slot for part in self.parts for slot in part.slots]
-
-    def told_codes(self, event: str) -> dict[Any, Code]:
-        """The code by which rows read the values kept with their event."""
-        names = self.remembered
-        places = {part.answer.key: names.index(part.local) for part in self.told}
-        return {
-            ("subquery", key): Code(f"{event}.values" if len(names) == 1 else f"{event}.values[{place}]")
-            for key, place in places.items()
-        }
 
     def codes(self, owner: str, event: str, bind: Callable[[Any, str], str]) -> dict[Any, Code]:
         """The code by which rows read the aggregates."""

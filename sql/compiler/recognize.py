@@ -13,7 +13,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
-from sql.algebra.recognize.program import Program
+from sql.algebra.recognize.program import RecognizeProgram
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter
 from sql.codegen.loop import LoopWriter
@@ -41,7 +41,7 @@ _LOCALS = frozenset(_NAMES.split())
 class RecognizeText:
     """Writes and compiles the functions of one match_recognize."""
 
-    def __init__(self, plan: RecognizePlan, program: Program, catalog: Catalog, context: Context,
+    def __init__(self, plan: RecognizePlan, program: RecognizeProgram, catalog: Catalog, context: Context,
                  warnings: Warnings, shape: Shape, *, is_held: bool) -> None:  # fmt: skip
         """`is_held`: rows may leave a window, or matches wait for the end of an interval; `step` is given
         the readings of one attempt. Else it is given those of a partition."""

@@ -187,7 +187,7 @@ class StatementText:
 
     def write_show(self, source: SourceWriter) -> None:
         """`show` for rows of the step; only the values of events that it has changed are there."""
-        slots = self.slots("g", "x.time_ms", "is_new") | self.fold.kept.told_codes("x")
+        slots = self.slots("g", "x.time_ms", "is_new")
         self.show.write_function(source, slots, self.reads_beside)
 
     def write_show_later(self, source: SourceWriter) -> None:

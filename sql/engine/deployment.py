@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sql.catalog.streams import Catalog, Variable
 from sql.engine.asking.table import AskedStatement
 from sql.engine.context.host import ContextHost
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 from sql.engine.context.own import OwnContext
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.query import EventTime
@@ -99,7 +99,7 @@ class Deployment:
             self.catalog.relations.pop(acts.name, None)
         if isinstance(acts, AskedDeclaration):
             self.catalog.asked.pop(acts.name, None)
-        if isinstance(query, Member):
+        if isinstance(query, ContextMember):
             self._leave(name, query.host)
         if isinstance(query, ContextHost):
             query.check_unused()
@@ -124,11 +124,11 @@ class Deployment:
         assert plan.context is not None
         host = self._host_of(plan.context)
         known = self.roster.queries.get(name)
-        if known is not None and (not isinstance(known, Member) or known.host is not host):
+        if known is not None and (not isinstance(known, ContextMember) or known.host is not host):
             self.remove(name)
         begins = not host.life.is_active
         member, emissions = host.join(name, plan, now_ms)
-        if isinstance(known, Member) and known.host is host:
+        if isinstance(known, ContextMember) and known.host is host:
             self.roster.replace(name, member)
         else:
             self.host(name, member, ())

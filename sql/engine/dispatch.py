@@ -11,7 +11,7 @@ from sql.catalog.streams import Catalog
 from sql.emission import Emission, joined
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 from sql.engine.interplay import meet
 from sql.engine.lanes import Lanes
 from sql.engine.roster import Roster
@@ -91,7 +91,7 @@ class Dispatch:
         found = self.roster.ordered.get(stream)
         if found is None:
             queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
-            in_context = any(isinstance(query, ContextHost | Member) for query in queries)
+            in_context = any(isinstance(query, ContextHost | ContextMember) for query in queries)
             found = in_context or meet([query.plan for query in queries], self.catalog)
             self.roster.ordered[stream] = found
         return found
@@ -183,7 +183,7 @@ class Dispatch:
         query = self.roster.queries.get(name)
         if query is None:
             return []
-        if partition is not None and isinstance(query, Member):
+        if partition is not None and isinstance(query, ContextMember):
             member = query
             return self.bounded(name, (), now_ms, lambda: member.feed_in(partition, changes, now_ms))
         return self.bounded(name, (), now_ms, lambda: query.feed(changes, now_ms))
@@ -216,5 +216,7 @@ class Dispatch:
     def join_posts(self, out: list[Emission]) -> None:
         """Merge the emissions of a statement in several partitions in one step into one post."""
         if self.catalog.contexts and len(out) > 1:
-            members = {name for name, query in self.roster.queries.items() if isinstance(query, Member)}
+            members = {
+                name for name, query in self.roster.queries.items() if isinstance(query, ContextMember)
+            }
             out[:] = joined(out, members)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.context.host import ContextHost
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Change, Dispatch
 from sql.engine.event_time.query import EventTime
@@ -298,7 +298,7 @@ class Engine:
         if selector is None:
             return self.queries[name].read(self.now_ms or 0)
         query = self.queries[name]
-        if not isinstance(query, Member):
+        if not isinstance(query, ContextMember):
             raise DataError(f"rule '{name}' is in no context, so it has no partitions to choose from")
         return query.read(self.now_ms or 0, selector)
 

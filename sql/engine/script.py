@@ -90,7 +90,7 @@ def _stream(catalog: Catalog, name: str, span: Span, text: str) -> Stream:
     return stream
 
 
-def _change_of(at: Deployment, statement: ast.UpdateStream) -> Any:
+def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
     """The result of `update istream` for an event; with @Drop, NULL for those that match."""
     stream = _stream(at.catalog, statement.stream, statement.span, at.text)
     scope = [SourceScope(statement.alias or stream.name, stream.name, stream.columns)]
@@ -134,7 +134,7 @@ def _deploy(
 ) -> bool:
     """True if something was started under the name."""
     statement = written_out(statement, engine.catalog.expressions, text)
-    at = Deployment(engine, name, now_ms, options, text)
+    at = StatementStart(engine, name, now_ms, options, text)
     if is_bound(statement):
         plan = bind_statement(statement, engine.catalog, options, text)
         rows = _rows_to_copy(at, statement) if isinstance(statement, ast.CreateWindow) else []
@@ -148,7 +148,7 @@ def _deploy(
     raise refused(text, "B558", "this is asked on demand, not deployed", statement.span, "use Engine.query")
 
 
-class Deployment(Record):
+class StatementStart(Record):
     """The place, the time and the name under which a statement is started."""
 
     engine: Engine
@@ -167,7 +167,7 @@ def refused(text: str, code: str, message: str, span: Span, hint: str | None = N
     return SqlError([Problem(code, message, span, hint)], text)
 
 
-def _stream_of(at: Deployment, statement: ast.CreateStream) -> bool:
+def _stream_of(at: StatementStart, statement: ast.CreateStream) -> bool:
     known = at.catalog.streams.get(statement.name)
     if known is not None and known.is_relation:
         raise refused(
@@ -177,7 +177,7 @@ def _stream_of(at: Deployment, statement: ast.CreateStream) -> bool:
     return False
 
 
-def _variable(at: Deployment, statement: ast.CreateVariable) -> bool:
+def _variable(at: StatementStart, statement: ast.CreateVariable) -> bool:
     if statement.context is None:
         declare_variable(at.catalog, statement, at.text)
         return False
@@ -194,14 +194,14 @@ def _variable(at: Deployment, statement: ast.CreateVariable) -> bool:
     return True
 
 
-def _expression(at: Deployment, statement: ast.CreateExpression) -> bool:
+def _expression(at: StatementStart, statement: ast.CreateExpression) -> bool:
     if statement.name in at.catalog.expressions:
         raise refused(at.text, "B551", f"expression '{statement.name}' is declared already", statement.span)
     declare_expression(at.catalog, statement, at.text)
     return False
 
 
-def _rows_to_copy(at: Deployment, statement: ast.CreateWindow) -> list[dict[str, Any]]:
+def _rows_to_copy(at: StatementStart, statement: ast.CreateWindow) -> list[dict[str, Any]]:
     """The rows of another named window that a new one begins with."""
     if not statement.fill or statement.like is None:
         return []
@@ -215,7 +215,7 @@ def _rows_to_copy(at: Deployment, statement: ast.CreateWindow) -> list[dict[str,
     return [row for row in rows if passes(Event(row, at.now_ms, 0))]
 
 
-def _index(at: Deployment, statement: ast.CreateIndex) -> bool:
+def _index(at: StatementStart, statement: ast.CreateIndex) -> bool:
     index = bind_index(statement, at.catalog, at.text)
     relation = at.catalog.relations[statement.relation]
     try:
@@ -225,19 +225,19 @@ def _index(at: Deployment, statement: ast.CreateIndex) -> bool:
     return False
 
 
-def _context(at: Deployment, statement: ast.CreateContext) -> bool:
+def _context(at: StatementStart, statement: ast.CreateContext) -> bool:
     context = bind_context(statement, at.catalog, at.options, at.text)
     named = any(note.name == "name" for note in statement.annotations)
     at.engine.declare(at.name if named else f"context {context.name}", context)
     return True
 
 
-def _update(at: Deployment, statement: ast.UpdateStream) -> bool:
+def _update(at: StatementStart, statement: ast.UpdateStream) -> bool:
     at.engine.change_before(statement.stream, priority_of(statement), _change_of(at, statement))
     return False
 
 
-DEPLOYMENTS: dict[type[ast.Statement], Callable[[Deployment, Any], bool]] = {
+DEPLOYMENTS: dict[type[ast.Statement], Callable[[StatementStart, Any], bool]] = {
     ast.CreateStream: _stream_of,
     ast.CreateVariable: _variable,
     ast.CreateExpression: _expression,

@@ -22,7 +22,7 @@ from sql.engine.running.lots import StreamQuery
 from sql.engine.running.once import Once
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import RunningStatement
 from sql.engine.running.timed import TimedStatement
 from sql.plan.logical import Plan
 from sql.plan.relations import (
@@ -77,7 +77,7 @@ def start(
         return ACTING[type(plan.acts)](name, plan, catalog, now_ms, None)
     if not plan.sources:
         return Once(name, plan, catalog, now_ms)
-    query: Rowwise | Statement | SampledQuery
+    query: Rowwise | RunningStatement | SampledQuery
     if plan.mode == "sample":
         query = SampledQuery(
             name, plan, catalog, now_ms, shape=shape, make_row=make_row, by_instants=by_instants
@@ -109,10 +109,10 @@ def instance_of(
     now_ms: int,
     make_row: Callable[[dict[str, Any]], Any] | None = None,
     partition: Sequence[Any] | None = None,
-) -> Statement:
+) -> RunningStatement:
     """A running instance of a compiled plan."""
     plan = program.plan
-    kind = StreamQuery if plan.mode == "lots" else TimedStatement if takes_times(plan) else Statement
+    kind = StreamQuery if plan.mode == "lots" else TimedStatement if takes_times(plan) else RunningStatement
     return kind(name, program, now_ms, make_row, partition)
 
 

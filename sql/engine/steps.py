@@ -18,7 +18,7 @@ from collections.abc import Container, Sequence
 from typing import Any, Protocol
 
 from sql.algebra.event import Delta, Event
-from sql.catalog.loop import Loop
+from sql.catalog.loop import StepLoop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.statement import waits_for_filters
@@ -50,7 +50,7 @@ class Host(Protocol):
     def plan_of(self, name: str) -> Plan | None: ...
 
 
-class Steps(Loop):
+class Steps(StepLoop):
     """The queues between the statements of an engine. They are empty when a step has ended."""
 
     def __init__(self, host: Host) -> None:

@@ -15,7 +15,7 @@ from sql.engine.relations.statements import Triggered
 from sql.engine.running.once import Once
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import RunningStatement
 from sql.engine.start import running, start
 from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of
@@ -42,7 +42,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
         return query.source
-    if isinstance(query, Statement):
+    if isinstance(query, RunningStatement):
         return "\n".join([f"{_header(name, plan)}\n", *_machines(query), query.code.text])
     if isinstance(query, Rowwise):
         return f"{_header(name, plan)}\n\n{query.code.text}"
@@ -65,7 +65,7 @@ def _header(name: str, plan: Plan) -> str:
     return f"# rule {name}\n{sql}"
 
 
-def _machines(statement: Statement) -> Iterator[str]:
+def _machines(statement: RunningStatement) -> Iterator[str]:
     """The state machines of patterns and of match_recognize, whose matches are rows of the statement."""
     for recognized in statement.sources.recognized.values():
         yield recognized.code.text

@@ -9,7 +9,7 @@ from math import prod
 from sql.binder.correlation import conjunction, correlation_of
 from sql.compiler.partitions.cells import fits_cells
 from sql.explain import patterns, words
-from sql.explain.node import Node
+from sql.explain.node import TreeNode
 from sql.plan.bound import Bound
 from sql.plan.contexts import (
     AfterPlan,
@@ -31,7 +31,7 @@ from sql.plan.logical import Plan
 from sql.plan.walk import slots_of
 
 
-def around(body: Node, context: ContextPlan, plan: Plan) -> Node:
+def around(body: TreeNode, context: ContextPlan, plan: Plan) -> TreeNode:
     """The statement inside the levels of its context."""
     used = ", ".join(_used(plan))
     body.remark = "; ".join(part for part in (body.remark, used and f"of the partition: {used}") if part)
@@ -39,7 +39,7 @@ def around(body: Node, context: ContextPlan, plan: Plan) -> Node:
     for level in reversed(context.levels):
         points = LevelNodes(context, level)
         name = level.name if level.name == context.name else f"{context.name}.{level.name}"
-        node = Node(f"context {name}", points.remark(), [*points.nodes(), node])
+        node = TreeNode(f"context {name}", points.remark(), [*points.nodes(), node])
     return node
 
 
@@ -72,27 +72,27 @@ class LevelNodes:
         once = f", one per {words.several(kind.distinct, self.text)}" if kind.distinct else ""
         return f"a partition from each start{once}; they overlap"
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[TreeNode]:
         """The nodes beside the statement."""
         kind = self.level.kind
         if isinstance(kind, KeyedPlan):
             for item in kind.types:
                 label = f"key {words.several(item.keys, self.text)}{self._named(item.place)}"
-                yield Node(label, f"found by hash; stream {item.stream}{self._where(item.filter)}")
+                yield TreeNode(label, f"found by hash; stream {item.stream}{self._where(item.filter)}")
             for start in kind.initiated:
                 yield self._point("initiated by", start)
             yield self._end("terminated by", kind.end)
         elif isinstance(kind, HashedPlan):
             for name, of in zip(kind.hashes, kind.types, strict=True):
                 label = f"{name}({words.several(of.arguments, self.text)}) mod {kind.granularity}"
-                yield Node(label, f"found by number; stream {of.stream}{self._where(of.filter)}")
+                yield TreeNode(label, f"found by number; stream {of.stream}{self._where(of.filter)}")
         elif isinstance(kind, CategoriesPlan):
             for name, condition in zip(kind.labels, kind.conditions, strict=True):
                 label = f"category {name}: {words.written(condition, self.text)}"
-                yield Node(label, f"asked of each event; stream {kind.stream}{self._where(kind.filter)}")
+                yield TreeNode(label, f"asked of each event; stream {kind.stream}{self._where(kind.filter)}")
         elif isinstance(kind, SpanPlan):
             yield (
-                Node("start @now", "at once")
+                TreeNode("start @now", "at once")
                 if isinstance(kind.start, NowPlan)
                 else self._point("start", kind.start)
             )
@@ -101,21 +101,23 @@ class LevelNodes:
             yield self._initiated(kind)
             yield self._end("terminated by", kind.end)
 
-    def _initiated(self, kind: OverlappingPlan) -> Node:
+    def _initiated(self, kind: OverlappingPlan) -> TreeNode:
         if isinstance(kind.start, NowPlan):
-            return Node("initiated @now", "at once")
+            return TreeNode("initiated @now", "at once")
         return self._point("initiated @now and" if kind.now else "initiated by", kind.start)
 
-    def _end(self, word: str, end: EndPlan | None) -> Node:
+    def _end(self, word: str, end: EndPlan | None) -> TreeNode:
         if end is not None:
             return self._point(word, end, "a search for each partition")
         idle_ms = self.context.idle_ms
         if idle_ms is not None and isinstance(self.level.kind, KeyedPlan):
-            return Node(f"idle {words.length(idle_ms)}", "ends the partition of a silent key")
+            return TreeNode(f"idle {words.length(idle_ms)}", "ends the partition of a silent key")
         is_outermost = self.level is self.context.levels[0]
-        return Node(f"{word} nothing", "lives for ever" if is_outermost else "ends with what is around it")
+        return TreeNode(
+            f"{word} nothing", "lives for ever" if is_outermost else "ends with what is around it"
+        )
 
-    def _point(self, word: str, point: EndPlan, searches: str = "one search") -> Node:
+    def _point(self, word: str, point: EndPlan, searches: str = "one search") -> TreeNode:
         if isinstance(point, EventPointPlan):
             parts = (
                 [] if point.correlation is None else [point.correlation.event, point.correlation.partition]
@@ -123,16 +125,18 @@ class LevelNodes:
             equal = [" = ".join(words.written(part, self.text) for part in parts)] if parts else []
             rest = [words.written(part, self.text) for part in conjunction(point.filter)]
             condition = f"({', '.join([*equal, *rest])})" if equal or rest else ""
-            return Node(f"{word} {point.stream}{condition}{self._named(point.place)}", _finding(point))
+            return TreeNode(f"{word} {point.stream}{condition}{self._named(point.place)}", _finding(point))
         if isinstance(point, PatternPointPlan):
             counted = ", its events count in what it starts" if point.inclusive else ""
             below = patterns.tree(point.pattern, self.context.reads)
-            return Node(f"{word} pattern{self._named(point.place)}", f"{searches}{counted}", [below])
+            return TreeNode(f"{word} pattern{self._named(point.place)}", f"{searches}{counted}", [below])
         if isinstance(point, CrontabPlan):
             crontabs = ", ".join(f"({', '.join(part.text for part in each)})" for each in point.crontabs)
-            return Node(f"{word} {crontabs}", f"by the clock of {self.context.options.zone}")
+            return TreeNode(f"{word} {crontabs}", f"by the clock of {self.context.options.zone}")
         assert isinstance(point, AfterPlan)
-        return Node(f"{word} after {words.period(point.period, self.text)}", "one heap of deadlines for all")
+        return TreeNode(
+            f"{word} after {words.period(point.period, self.text)}", "one heap of deadlines for all"
+        )
 
     def _named(self, place: int | None) -> str:
         return "" if place is None else f" as {self.level.properties[place].name}"

@@ -29,7 +29,7 @@ class Look(NamedTuple):
 
 
 @dataclass(slots=True)
-class Lanes:
+class TimelineLanes:
     """Looks by key. `others`: looks at keys that have no lane."""
 
     looks: dict[tuple[Any, ...], deque[Look]] = field(default_factory=dict)

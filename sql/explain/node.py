@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Node:
+class TreeNode:
     """One operator: its text, a remark, and its inputs."""
 
     label: str
     remark: str = ""
-    inputs: list[Node] = field(default_factory=list)
+    inputs: list[TreeNode] = field(default_factory=list)
 
 
-def draw(node: Node) -> list[str]:
+def draw(node: TreeNode) -> list[str]:
     """The lines of a tree, remarks below each other."""
     rows: list[tuple[str, str]] = []
 
-    def add(item: Node, lead: str, joint: str) -> None:
+    def add(item: TreeNode, lead: str, joint: str) -> None:
         rows.append((f"{joint}{item.label}", item.remark))
         for index, feeding in enumerate(item.inputs):
             is_last = index == len(item.inputs) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sql.explain import words
-from sql.explain.node import Node
+from sql.explain.node import TreeNode
 from sql.plan import patterns as plans
 from sql.plan.bound import Bound
 from sql.plan.patterns import LengthPlan, PatternPlan, StepPlan
@@ -16,21 +16,21 @@ NAMES: dict[type[StepPlan], str] = {
     plans.AnyOfPlan: "any of",
     plans.AbsentPlan: "not",
     plans.IntervalPlan: "timer",
-    plans.CrontabPlan: "timer",
+    plans.AtPlan: "timer",
     plans.SchedulePlan: "timer",
 }
 
 
-def tree(pattern: PatternPlan, reads: Mapping[str, frozenset[str] | None]) -> Node:
+def tree(pattern: PatternPlan, reads: Mapping[str, frozenset[str] | None]) -> TreeNode:
     """The nodes of a pattern, and at the filters the streams that they read, with their columns."""
 
-    def node(step: StepPlan) -> Node:
+    def node(step: StepPlan) -> TreeNode:
         remark = ""
         if isinstance(step, plans.FilterPlan):
             columns = reads.get(step.stream, frozenset())
             names = "the whole message" if columns is None else ", ".join(sorted(columns)) or "no columns"
             remark = f"stream {step.stream}, reads {names}"
-        return Node(label(step, pattern), remark, [node(child) for child in step.children()])
+        return TreeNode(label(step, pattern), remark, [node(child) for child in step.children()])
 
     marks = [
         name
@@ -40,7 +40,7 @@ def tree(pattern: PatternPlan, reads: Mapping[str, frozenset[str] | None]) -> No
         )
         if on
     ]
-    return Node("Pattern", ", ".join(["a row per match", *marks]), [node(pattern.root)])
+    return TreeNode("Pattern", ", ".join(["a row per match", *marks]), [node(pattern.root)])
 
 
 def label(step: StepPlan, plan: PatternPlan) -> str:

@@ -22,7 +22,7 @@ from sql.compiler.program import Program
 from sql.emission import Emission
 from sql.engine.event_time.query import EventTime
 from sql.engine.running.sampled import SampledQuery
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import RunningStatement
 from sql.engine.start import instance_of
 from sql.explain import words
 from sql.explain.compose import of_group_window, of_source
@@ -73,7 +73,9 @@ def record(
     return recorder.finish(sum(1 for _ in remaining))
 
 
-def _query(plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder) -> Statement | SampledQuery:
+def _query(
+    plan: Plan, catalog: Catalog, start_ms: int, recorder: _Recorder
+) -> RunningStatement | SampledQuery:
     """The rule's own query, observed: windows of a statement are called, so that taps can be put before
     them."""
     if plan.mode != "sample":
@@ -274,7 +276,7 @@ class _Recorder:
         return "waiting" if line.waiting else "never in the window"
 
 
-def _update_points(timeline: Timeline, query: Statement | SampledQuery) -> list[int]:
+def _update_points(timeline: Timeline, query: RunningStatement | SampledQuery) -> list[int]:
     lot = query.plan.sources[0].lot
     if isinstance(query, SampledQuery) or lot is None or lot.every_period is None:
         return sorted({post.at_ms for post in timeline.posts})

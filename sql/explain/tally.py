@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sql.explain.conditions import WINDOW_START, Condition, Probe, Shown
-from sql.explain.lanes import Lanes, Look
+from sql.explain.lanes import Look, TimelineLanes
 
 Row = Mapping[str, Any]
 
@@ -71,7 +71,7 @@ class Tally:
     conditions: list[Failed] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
     last_passed_ms: int | None = None
-    lanes: Lanes = field(default_factory=Lanes)
+    lanes: TimelineLanes = field(default_factory=TimelineLanes)
 
     def __post_init__(self) -> None:
         self.conditions = [Failed(condition) for condition in self.probe.conditions]

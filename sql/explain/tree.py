@@ -13,7 +13,7 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import contexts, patterns, words
 from sql.explain.compose import Composition, of_group_window, of_source
-from sql.explain.node import Node, draw
+from sql.explain.node import TreeNode, draw
 from sql.plan.bound import AggregateCall
 from sql.plan.logical import EACH_EVENT, GroupWindowPlan, OutputPlan, Plan, SourcePlan
 from sql.plan.walk import slots_of
@@ -56,37 +56,37 @@ def explain(plan: Plan, measured: Sequence[tuple[str, str]] = ()) -> str:
 # --- the tree -----------------------------------------------------------------------------------------------
 
 
-def _tree(plan: Plan) -> Node:
+def _tree(plan: Plan) -> TreeNode:
     """Nodes in the order of work, each wrapped around its inputs."""
     node = _from(plan)
     text = plan.text
     if plan.analytics:
         names = ", ".join(words.slice_of(text, call.span) or call.name for call in plan.analytics)
-        node = _above_stream(node, Node(f"analytic {names}", "state for the life of the rule"))
+        node = _above_stream(node, TreeNode(f"analytic {names}", "state for the life of the rule"))
     if plan.where is not None:
-        node = Node(f"where {words.written(plan.where, text)}", "", [node])
+        node = TreeNode(f"where {words.written(plan.where, text)}", "", [node])
     if plan.group_by:
-        node = Node(f"group by {words.several(plan.group_by, text)}", "", [node])
+        node = TreeNode(f"group by {words.several(plan.group_by, text)}", "", [node])
     if plan.aggregates:
-        node = Node(f"Agg({_aggregates(plan)})", LEAVING[removal(plan)], [node])
+        node = TreeNode(f"Agg({_aggregates(plan)})", LEAVING[removal(plan)], [node])
     if plan.having is not None:
-        node = Node(f"having {words.written(plan.having, text)}", "", [node])
+        node = TreeNode(f"having {words.written(plan.having, text)}", "", [node])
     rows = ROW_KINDS[plan.row_kind] if plan.sources else "one row"
-    node = Node(_select(plan), "" if plan.mode == "sample" else rows, [node])
+    node = TreeNode(_select(plan), "" if plan.mode == "sample" else rows, [node])
     if plan.order_by:
         orders = ", ".join(words.argument(criterion, text) for criterion in plan.order_by)
-        node = Node(f"order by {orders}", "", [node])
+        node = TreeNode(f"order by {orders}", "", [node])
     for name, bound in (("offset", plan.offset), ("limit", plan.limit)):
         if bound is not None:
-            node = Node(f"{name} {words.written(bound, text)}", "per output", [node])
+            node = TreeNode(f"{name} {words.written(bound, text)}", "per output", [node])
     if plan.output is not None:
-        node = Node(_output(plan.output, text), f"output {plan.output.mode}", [node])
+        node = TreeNode(_output(plan.output, text), f"output {plan.output.mode}", [node])
     if plan.insert is not None:
-        node = Node(f"insert into {plan.insert.stream}", "row by row", [node])
+        node = TreeNode(f"insert into {plan.insert.stream}", "row by row", [node])
     return node
 
 
-def _above_stream(node: Node, stage: Node) -> Node:
+def _above_stream(node: TreeNode, stage: TreeNode) -> TreeNode:
     """Put a stage between the streams and the nodes that read them."""
     for index, feeding in enumerate(node.inputs):
         if not feeding.inputs:
@@ -96,19 +96,19 @@ def _above_stream(node: Node, stage: Node) -> Node:
     return node if node.inputs else replace(stage, inputs=[node])
 
 
-def _from(plan: Plan) -> Node:
+def _from(plan: Plan) -> TreeNode:
     if plan.window is not None:
         return _sampled(plan, plan.window)
     sources = [_source(source, plan) for source in plan.sources]
     if not sources:
-        return Node("the partition itself", "when it starts" if plan.output is None else "when it ends")
+        return TreeNode("the partition itself", "when it starts" if plan.output is None else "when it ends")
     node = sources[0] if len(sources) == 1 else _product(plan, sources, "difference per change")
     for sub in plan.subqueries:
-        node.inputs.append(Node("subquery", "read at each row", [_tree(sub.plan)]))
+        node.inputs.append(TreeNode("subquery", "read at each row", [_tree(sub.plan)]))
     return node
 
 
-def _sampled(plan: Plan, window: GroupWindowPlan) -> Node:
+def _sampled(plan: Plan, window: GroupWindowPlan) -> TreeNode:
     """A window in GROUP BY: one for all streams of FROM; their rows meet each other and
     tables at each sample."""
     streams = [_source(source, plan) for source in plan.sources if source.retained_rows is None]
@@ -116,7 +116,7 @@ def _sampled(plan: Plan, window: GroupWindowPlan) -> Node:
     first, *others = streams
     if window.filter is not None:
         first, others = (
-            Node(f"filter {words.written(window.filter, plan.text)}", "before the window", streams),
+            TreeNode(f"filter {words.written(window.filter, plan.text)}", "before the window", streams),
             [],
         )
     node = first
@@ -125,40 +125,42 @@ def _sampled(plan: Plan, window: GroupWindowPlan) -> Node:
     return _product(plan, [node, *tables], "at each sample") if plan.joins else node
 
 
-def _product(plan: Plan, inputs: list[Node], remark: str) -> Node:
+def _product(plan: Plan, inputs: list[TreeNode], remark: str) -> TreeNode:
     parts = []
     for source, join in zip(plan.sources[1:], plan.joins, strict=False):
         on = "" if join.on is None else f" on {words.written(join.on, plan.text)}"
         parts.append(f"{join.kind} {source.alias}{on}")
     driver = next((source.alias for source in plan.sources if source.unidirectional), None)
-    return Node(f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else remark, inputs)
+    return TreeNode(f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else remark, inputs)
 
 
-def _source(source: SourcePlan, plan: Plan) -> Node:
+def _source(source: SourcePlan, plan: Plan) -> TreeNode:
     columns = plan.columns(source.stream)
     derived = {name for window in source.windows for name in windows.posted_columns(window.name)}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
     alias = "" if source.alias == source.stream else f" as {source.alias}"
     if source.retained_rows is not None:
-        return Node(f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}")
+        return TreeNode(
+            f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}"
+        )
     asks = "".join(f", asking {ask.table} by {' and '.join(ask.columns)}" for ask in plan.asks)
     asked = asks if source is plan.sources[0] else ""
-    node = Node(f"stream {source.stream}{alias}{asked}", f"reads {reads}")
+    node = TreeNode(f"stream {source.stream}{alias}{asked}", f"reads {reads}")
     if source.pattern is not None:
         node = patterns.tree(source.pattern, plan.reads)
     if source.filter is not None:
-        node = Node(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
+        node = TreeNode(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
     if plan.window is not None or (not source.windows and source.lot is None):
         return node
     spelt = "".join(f"#{words.slice_of(plan.text, window.span).lstrip('#.')}" for window in source.windows)
     return _stack(of_source(source, plan), spelt, node)
 
 
-def _stack(composition: Composition, spelt: str, *inputs: Node) -> Node:
+def _stack(composition: Composition, spelt: str, *inputs: TreeNode) -> TreeNode:
     """The stages of a window, the first one lowest; its source text stands beside the last."""
     below = list(inputs)
     for index, stage in enumerate(composition.stages):
-        below = [Node(stage, spelt if index == len(composition.stages) - 1 else "", below)]
+        below = [TreeNode(stage, spelt if index == len(composition.stages) - 1 else "", below)]
     return below[0]
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 from sql.engine.event_time.query import EventTime
-from sql.engine.running.matches import Matches, Search
-from sql.engine.running.statement import Statement
+from sql.engine.running.matches import Matches, PatternWait
+from sql.engine.running.statement import RunningStatement
 from sql.explain.patterns import label
 from sql.explain.timeline import label_of
 from sql.rows import as_dict
@@ -56,20 +56,20 @@ def waits(query: object) -> list[Wait]:
     return list(found.values())
 
 
-def _searches(query: object) -> Iterator[tuple[Matches, Search]]:
+def _searches(query: object) -> Iterator[tuple[Matches, PatternWait]]:
     for statement in _statements(query):
         for matches in statement.sources.matches.values():
             yield from ((matches, search) for search in matches.searches() if search.has_begun)
 
 
-def _statements(query: object) -> Iterator[Statement]:
+def _statements(query: object) -> Iterator[RunningStatement]:
     """The statements of a rule; in a context those of its partitions."""
     if isinstance(query, EventTime):
         yield from _statements(query.query)
-    elif isinstance(query, Member):
+    elif isinstance(query, ContextMember):
         for body in query.bodies():
             yield from _statements(body.instance)
-    elif isinstance(query, Statement):
+    elif isinstance(query, RunningStatement):
         yield query
 
 

@@ -31,7 +31,7 @@ from sql.syntax import (
     NowPoint,
     Overlapping,
     PatternPoint,
-    Period,
+    PeriodLiteral,
     PeriodPoint,
     Point,
 )
@@ -307,7 +307,7 @@ class ContextParser(DefinitionParser):
     def _period_point(self) -> PeriodPoint:
         start = self._take()
         period = self._expression_or_period()
-        if not isinstance(period, Period):
+        if not isinstance(period, PeriodLiteral):
             self._refuse(
                 "P020", "AFTER takes a length of time with its unit", period.span, "for example after 5 sec"
             )

@@ -24,7 +24,7 @@ from sql.syntax import (
     Index,
     IsNull,
     Like,
-    Period,
+    PeriodLiteral,
     PeriodPart,
     Quantified,
     Slice,
@@ -361,7 +361,7 @@ class ExpressionParser(Cursor):
             known = did_you_mean(word.rstrip("s"), UNITS) or "write day, hour, min, sec or msec"
             self._refuse("P001", f"'{word}' is no unit of time", span_of(self._curr), known)
 
-    def _period(self, amount: Expr) -> Period:
+    def _period(self, amount: Expr) -> PeriodLiteral:
         """`amount unit amount unit …`, with the first amount already consumed and a unit ahead."""
         parts: list[PeriodPart] = []
         while True:
@@ -376,7 +376,7 @@ class ExpressionParser(Cursor):
                 break
             amount = following
         span = Span(parts[0].span.start, parts[-1].span.end)
-        return Period(tuple(parts), span=span)
+        return PeriodLiteral(tuple(parts), span=span)
 
     def _amount(self) -> Expr | None:
         """The next amount of a period, if a number or a name follows with a unit after it."""
@@ -389,7 +389,7 @@ class ExpressionParser(Cursor):
     def _expression_or_period(self) -> Expr:
         """An expression; a time period if a unit follows it: `d minutes`, `(a + b) sec`."""
         node = self._expression()
-        return self._period(node) if self._unit() and not isinstance(node, Period) else node
+        return self._period(node) if self._unit() and not isinstance(node, PeriodLiteral) else node
 
 
 _SIGNS = {

@@ -9,7 +9,7 @@ from sqlglot import TokenType
 from sql.language.cursor import span_of
 from sql.language.lexical import unquote
 from sql.language.sources import SourceParser
-from sql.syntax import Assignment, CronField, Expr, OutputLimit, Period, Terminated
+from sql.syntax import Assignment, CronField, Expr, OutputLimit, PeriodLiteral, Terminated
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 OutputMode = Literal["default", "first", "last", "all", "snapshot"]
@@ -50,7 +50,7 @@ class OutputParser(SourceParser):
     def _period_or_count(self, clause: str) -> tuple[Expr | None, Expr | None]:
         """A period, or a number of events."""
         amount = self._expression_or_period()
-        if isinstance(amount, Period):
+        if isinstance(amount, PeriodLiteral):
             return amount, None
         if not self._match_word("events") and not self._match_word("event"):
             self._no_unit()

@@ -28,7 +28,7 @@ from sql.syntax import (
     IntervalAtom,
     PatternClause,
     PatternNode,
-    Period,
+    PeriodLiteral,
     PeriodPart,
     Repeat,
     ScheduleAtom,
@@ -215,7 +215,7 @@ class PatternGrammar:
                 "P001", "every-distinct needs a key", span_of(opening), "every-distinct(a.dev) a=E"
             )
         last = items[-1]
-        timed = isinstance(last, Period) or (isinstance(last, Constant) and len(items) > 1)
+        timed = isinstance(last, PeriodLiteral) or (isinstance(last, Constant) and len(items) > 1)
         return (items[:-1], last) if timed else (items, None)
 
     def _range(self) -> dict[str, Any] | None:
@@ -371,8 +371,8 @@ def _sum_with_unit(node: Expr) -> Expr:
     if not isinstance(node, Binary):
         return node
     right = _sum_with_unit(node.right)
-    if not isinstance(right, Period) or len(right.parts) != 1:
+    if not isinstance(right, PeriodLiteral) or len(right.parts) != 1:
         return node
     part = right.parts[0]
     amount = replace(node, right=part.amount, span=node.left.span.to(part.amount.span))
-    return Period((PeriodPart(amount, part.unit, span=node.span),), span=node.span)
+    return PeriodLiteral((PeriodPart(amount, part.unit, span=node.span),), span=node.span)

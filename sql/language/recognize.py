@@ -11,7 +11,7 @@ from sql.syntax import (
     Definition,
     Expr,
     Measure,
-    Period,
+    PeriodLiteral,
     Recognize,
     RowChoice,
     RowPattern,
@@ -63,7 +63,9 @@ class RecognizeGrammar:
     def _length(self) -> Expr:
         """A length of time; OR behind it belongs to the clause."""
         node = node_of(self.parser._parse_term())
-        return node if isinstance(node, Period) or not self.parser._unit() else self.parser._period(node)
+        return (
+            node if isinstance(node, PeriodLiteral) or not self.parser._unit() else self.parser._period(node)
+        )
 
     def _measure(self) -> Measure:
         parser, start = self.parser, self.parser._curr

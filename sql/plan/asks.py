@@ -23,7 +23,7 @@ class Request(NamedTuple):
     key: tuple[Any, ...]
 
 
-class Policy(Record):
+class AnswerPolicy(Record):
     """The treatment of a table's answers.
 
     cache_ms       the time for which an answer serves later events; 0: not at all

@@ -56,7 +56,7 @@ class IntervalPlan(StepPlan):
     length: LengthPlan
 
 
-class CrontabPlan(StepPlan):
+class AtPlan(StepPlan):
     """`timer:at`."""
 
     fields: tuple[CronField, ...]

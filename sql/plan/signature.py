@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Aggregate
 from sql.functions.registry import Function
-from sql.plan.told import told_of
 from sql.record import Record, changed_fields
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ def differences(one: Plan, other: Plan) -> list[str]:
 
 def _parts(plan: Plan) -> list[tuple[str, Any]]:
     """The parts of the plan that the state depends on, in a fixed order, each with the name of its clause."""
-    told = [slot.key for slot in told_of(plan)]
     return [
         ("the kind of query", [plan.mode, STATE_VERSIONS[plan.mode]]), ("FROM", plan.sources),
         ("the windows of FROM", [source.windows for source in plan.sources]), ("JOIN", plan.joins),
@@ -51,7 +49,6 @@ def _parts(plan: Plan) -> list[tuple[str, Any]]:
         ("subqueries", [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries]),
         ("the stream's timestamp", plan.timestamp), ("the option zone", plan.options.zone),
         ("the option lateTolerance", plan.options.late_tolerance_ms), ("INTO TABLE", plan.into_table),
-        *([("subqueries in SELECT", told)] if told else []),
         *([("JOIN", plan.asks)] if plan.asks else []),
         *([] if plan.acts is None else [("ON", plan.acts)]),
     ]  # fmt: skip

@@ -197,7 +197,7 @@ class PeriodPart(Node):
     unit: str
 
 
-class Period(Expr):
+class PeriodLiteral(Expr):
     """A time period in words: `2 minutes 5 seconds`, `1 month`."""
 
     parts: tuple[PeriodPart, ...]

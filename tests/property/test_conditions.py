@@ -20,8 +20,8 @@ FILES = sorted(FOLDER.glob("*/*.scenario"))
 
 
 def is_told_by(plan: Plan, probe: Probe) -> bool:
-    """Whether the rows of the probe whose conditions hold are just those of the rule:
-    nothing else drops any."""
+    """True if the rows of the probe whose conditions hold are just those of the rule: nothing else drops any, and
+    none acts on several rows of a relation."""
     limits = (
         plan.output
         or plan.limit
@@ -31,7 +31,7 @@ def is_told_by(plan: Plan, probe: Probe) -> bool:
         or plan.numberings
         or plan.hits
     )
-    if limits or plan.subqueries or plan.options.emit_empty or plan.selector != "istream":
+    if limits or plan.acts or plan.subqueries or plan.options.emit_empty or plan.selector != "istream":
         return False
     has_samples = any(item.stage == "samples" for item in probes(plan))
     is_event_wise = not (

@@ -45,7 +45,7 @@ class Observer(Instance):
             self.twin.timed.append(self)
 
     def due_after(self) -> int | None:
-        if isinstance(self.step, plans.CrontabPlan):
+        if isinstance(self.step, plans.AtPlan):
             return Crontab.parse([part.text for part in self.step.fields], UTC).next_after(self.twin.now)
         length = self.length(self.step.length)
         return None if length is None else length.add(self.twin.now, UTC)
@@ -298,7 +298,7 @@ class While(Instance):
 KINDS: dict[type[StepPlan], type[Instance]] = {
     plans.FilterPlan: Filter,
     plans.IntervalPlan: Observer,
-    plans.CrontabPlan: Observer,
+    plans.AtPlan: Observer,
     plans.FollowedByPlan: FollowedBy,
     plans.AllOfPlan: And,
     plans.AnyOfPlan: Or,

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 Item = TypeVar("Item")
 
 
-class Several(dict[Item, None]):
+class BucketItems(dict[Item, None]):
     """The items of a key that has several."""
 
 
@@ -16,15 +16,15 @@ class Buckets(Generic[Item]):
     """Items by key: `found` has the only item of a key, or all of them as `Several`."""
 
     def __init__(self) -> None:
-        self.found: dict[Any, Item | Several[Item]] = {}
+        self.found: dict[Any, Item | BucketItems[Item]] = {}
 
     def add(self, key: Any, item: Item) -> None:
         """Note an item."""
         known = self.found.setdefault(key, item)
         if known is item:
             return
-        if not isinstance(known, Several):
-            known = self.found[key] = Several({known: None})
+        if not isinstance(known, BucketItems):
+            known = self.found[key] = BucketItems({known: None})
         known[item] = None
 
     def discard(self, key: Any, item: Item) -> None:
@@ -32,7 +32,7 @@ class Buckets(Generic[Item]):
         known = self.found.get(key)
         if known is item:
             del self.found[key]
-        elif isinstance(known, Several):
+        elif isinstance(known, BucketItems):
             known.pop(item, None)
             if not known:
                 del self.found[key]
@@ -42,8 +42,8 @@ class Buckets(Generic[Item]):
         return items_of(self.found.get(key))
 
 
-def items_of(found: Item | Several[Item] | None) -> Collection[Item]:
+def items_of(found: Item | BucketItems[Item] | None) -> Collection[Item]:
     """The items that `Buckets.found` has for a key, as they are now."""
     if found is None:
         return ()
-    return tuple(found) if isinstance(found, Several) else (found,)
+    return tuple(found) if isinstance(found, BucketItems) else (found,)

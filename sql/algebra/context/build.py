@@ -7,22 +7,22 @@ from typing import Any
 
 from sql.algebra.context.definitions import (
     CategoriesDefinition,
-    Definition,
     End,
-    EventPoint,
+    EventCondition,
     HashedDefinition,
     KeyedDefinition,
+    LevelDefinition,
     ListedType,
-    NowPoint,
+    NowCondition,
     OverlappingDefinition,
     Row,
     SpanDefinition,
     TimePoint,
 )
 from sql.algebra.context.hashed import crc_code, hash_code
-from sql.algebra.context.patterns import PatternPoint
+from sql.algebra.context.patterns import PatternCondition
 from sql.algebra.event import Event
-from sql.algebra.pattern import Bounds, Pattern, PatternBuilder
+from sql.algebra.pattern import PartialBounds, Pattern, PatternBuilder
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
@@ -52,7 +52,7 @@ from sql.plan.logical import PeriodArgument
 _HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
 
 
-def definitions_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> list[Definition]:
+def definitions_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> list[LevelDefinition]:
     """The definitions of all levels, from the outermost."""
     builder = _Builder(plan, functions, catalog)
     return [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
@@ -65,7 +65,7 @@ class _Builder:
         self.functions = functions
         self.zone = plan.options.zone_info()
 
-    def level(self, depth: int, plan: LevelPlan) -> Definition:
+    def level(self, depth: int, plan: LevelPlan) -> LevelDefinition:
         properties = tuple(item.name for item in plan.properties)
         common = (plan.name, depth, len(properties), properties)
         kind = plan.kind
@@ -126,32 +126,32 @@ class _Builder:
 
     # --- points ---------------------------------------------------------------------------------------------
 
-    def _start(self, plan: StartPlan) -> EventPoint | TimePoint | PatternPoint | NowPoint:
-        return NowPoint() if isinstance(plan, NowPlan) else self._point(plan)
+    def _start(self, plan: StartPlan) -> EventCondition | TimePoint | PatternCondition | NowCondition:
+        return NowCondition() if isinstance(plan, NowPlan) else self._point(plan)
 
     def _end(self, plan: EndPlan | None) -> End:
         return None if plan is None else self._point(plan)
 
-    def _point(self, plan: EndPlan) -> EventPoint | TimePoint | PatternPoint:
+    def _point(self, plan: EndPlan) -> EventCondition | TimePoint | PatternCondition:
         if isinstance(plan, EventPointPlan):
             return self._event_point(plan)
         if isinstance(plan, PatternPointPlan):
             return self._pattern_point(plan)
         return TimePoint(self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period))
 
-    def _event_point(self, plan: EventPointPlan) -> EventPoint:
-        point = EventPoint(plan.stream, self._passes(plan.filter), plan.place)
+    def _event_point(self, plan: EventPointPlan) -> EventCondition:
+        point = EventCondition(plan.stream, self._passes(plan.filter), plan.place)
         if plan.correlation is not None:
             point.event_key = self.functions.key((plan.correlation.event,))
             point.find = self.functions.find(plan.correlation.event)
             point.partition_key = self.functions.wanted_key((plan.correlation.partition,), (False,))
         return point
 
-    def _pattern_point(self, plan: PatternPointPlan) -> PatternPoint:
+    def _pattern_point(self, plan: PatternPointPlan) -> PatternCondition:
         pattern = plan.pattern
         places = plan.places or (None,) * len(pattern.tags)
         tags = tuple((tag.name, tag.stream, place) for tag, place in zip(pattern.tags, places, strict=True))
-        return PatternPoint(
+        return PatternCondition(
             self._machines(plan), frozenset(pattern.streams), tags, plan.place, plan.inclusive
         )
 
@@ -159,7 +159,7 @@ class _Builder:
         """Makes the machines of a pattern; one that may read its partition has functions of its own."""
         plan = point.pattern
         options = self.plan.options
-        bounds = Bounds(
+        bounds = PartialBounds(
             options.max_pattern_partials,
             options.pattern_overflow,
             options.max_pattern_rows,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sql.algebra.context.patterns import PatternPoint
+from sql.algebra.context.patterns import PatternCondition
 from sql.algebra.event import Event
 from sql.rows import as_dict
 
@@ -18,7 +18,7 @@ Value = Callable[[Event, Row], Any]
 
 
 @dataclass(slots=True)
-class EventPoint:
+class EventCondition:
     """An event of `stream` that passes, and the place it is kept at.
 
     `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are
@@ -55,16 +55,16 @@ class TimePoint:
 
 
 @dataclass(slots=True)
-class NowPoint:
+class NowCondition:
     """`@now`."""
 
 
-End = EventPoint | TimePoint | PatternPoint | None
-Start = EventPoint | TimePoint | PatternPoint | NowPoint
+End = EventCondition | TimePoint | PatternCondition | None
+Start = EventCondition | TimePoint | PatternCondition | NowCondition
 
 
 @dataclass(slots=True)
-class Definition:
+class LevelDefinition:
     """Base of what a level is. `size` is the number of properties of its partitions."""
 
     name: str
@@ -85,17 +85,17 @@ class ListedType:
 
 
 @dataclass(slots=True)
-class KeyedDefinition(Definition):
+class KeyedDefinition(LevelDefinition):
     """A partition per key."""
 
     types: dict[str, ListedType]
-    initiated: dict[str, EventPoint] = field(default_factory=dict)
+    initiated: dict[str, EventCondition] = field(default_factory=dict)
     end: End = None
     idle_ms: int | None = None
 
 
 @dataclass(slots=True)
-class HashedDefinition(Definition):
+class HashedDefinition(LevelDefinition):
     """A partition per hash; `ListedType.key` gives the hash modulo the granularity."""
 
     types: dict[str, ListedType]
@@ -104,7 +104,7 @@ class HashedDefinition(Definition):
 
 
 @dataclass(slots=True)
-class CategoriesDefinition(Definition):
+class CategoriesDefinition(LevelDefinition):
     """A partition per category."""
 
     stream: str
@@ -114,7 +114,7 @@ class CategoriesDefinition(Definition):
 
 
 @dataclass(slots=True)
-class SpanDefinition(Definition):
+class SpanDefinition(LevelDefinition):
     """One partition or none. The first two properties are its start and end times."""
 
     start: Start
@@ -125,7 +125,7 @@ class SpanDefinition(Definition):
 
 
 @dataclass(slots=True)
-class OverlappingDefinition(Definition):
+class OverlappingDefinition(LevelDefinition):
     """A partition per trigger. The first two properties are its start and end times."""
 
     start: Start

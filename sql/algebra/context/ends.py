@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sql.algebra.context.buckets import Buckets, items_of
-from sql.algebra.context.definitions import EventPoint
+from sql.algebra.context.definitions import EventCondition
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 
@@ -13,7 +13,7 @@ from sql.algebra.event import Event
 class EventEnds:
     """The partitions of one level that an event may end."""
 
-    def __init__(self, point: EventPoint) -> None:
+    def __init__(self, point: EventCondition) -> None:
         self.point = point
         self.by_key: Buckets[Partition] = Buckets()
         self.others: dict[Partition, None] = {}

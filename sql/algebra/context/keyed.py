@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.algebra.context.definitions import EventPoint, KeyedDefinition, ListedType, TimePoint
+from sql.algebra.context.definitions import EventCondition, KeyedDefinition, ListedType, TimePoint
 from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import PatternEnds, PatternPoint
+from sql.algebra.context.patterns import PatternCondition, PatternEnds
 
 
 class KeyedLevel(Level):
@@ -24,9 +24,9 @@ class KeyedLevel(Level):
         """Where idle partitions end: when those that have a deadline behind them were last heard of."""
         end = self.definition.end
         self.ends: EventEnds | None = None
-        if isinstance(end, EventPoint) and end.stream not in self.definition.types:
+        if isinstance(end, EventCondition) and end.stream not in self.definition.types:
             self.ends = EventEnds(end)
-        if isinstance(end, PatternPoint):
+        if isinstance(end, PatternCondition):
             self.pattern_ends = PatternEnds(end)
 
     def watch(self, now_ms: int) -> None:
@@ -52,7 +52,11 @@ class KeyedLevel(Level):
         end = self.definition.end
         if self.ends_by_pattern(partition, arrival):
             return
-        if isinstance(end, EventPoint) and end.stream == arrival.stream and end.fits(event, partition.row):
+        if (
+            isinstance(end, EventCondition)
+            and end.stream == arrival.stream
+            and end.fits(event, partition.row)
+        ):
             self.end_by(end, event, partition, arrival.now_ms)
         elif passes:
             self._touch(partition, arrival.now_ms)
@@ -68,7 +72,7 @@ class KeyedLevel(Level):
         self.visit_all(arrival)
 
     def _allocate(
-        self, key: Any, listed: ListedType, point: EventPoint | None, arrival: Arrival, *, counts: bool
+        self, key: Any, listed: ListedType, point: EventCondition | None, arrival: Arrival, *, counts: bool
     ) -> None:
         """`counts`: whether the event that allocates is one of those the context divides."""
         values = self.values()
@@ -77,7 +81,7 @@ class KeyedLevel(Level):
         values[: len(keys)] = keys
         place = listed.place if point is None else point.place
         if place is not None:
-            EventPoint(arrival.stream, place=place).keep(arrival.event, values)
+            EventCondition(arrival.stream, place=place).keep(arrival.event, values)
         first, due_ms = arrival if counts else None, self._end_ms(arrival.now_ms)
         self.life.open(self, key, values, arrival.now_ms, first, due_ms=due_ms)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.context.definitions import Definition, EventPoint
+from sql.algebra.context.definitions import EventCondition, LevelDefinition
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
+from sql.algebra.context.patterns import Match, PatternCondition, PatternEnds
 from sql.algebra.event import Event
 from sql.algebra.pattern import Pattern
 
@@ -61,7 +61,7 @@ _id_of = attrgetter("id")
 class Level(ABC):
     """One level of a context inside one partition of the level around it (`parent`; None: the outermost)."""
 
-    def __init__(self, definition: Definition, life: Lifecycle, parent: Partition | None) -> None:
+    def __init__(self, definition: LevelDefinition, life: Lifecycle, parent: Partition | None) -> None:
         self.definition = definition
         self.life = life
         self.parent = parent
@@ -105,7 +105,7 @@ class Level(ABC):
     def discard(self, partition: Partition) -> None:
         """Forget a partition that ends."""
 
-    def start_pattern(self) -> PatternPoint | None:
+    def start_pattern(self) -> PatternCondition | None:
         """The pattern that starts partitions, if one does."""
         return None
 
@@ -124,7 +124,7 @@ class Level(ABC):
         else:
             self._ended_by(partition, self.pattern_ends.advance(partition, now_ms), now_ms)
 
-    def end_by(self, point: EventPoint, event: Event, partition: Partition, now_ms: int) -> None:
+    def end_by(self, point: EventCondition, event: Event, partition: Partition, now_ms: int) -> None:
         """An event ends a partition, and is among its properties then."""
         if point.place is not None:
             self.life.bodies.settle()
@@ -156,7 +156,7 @@ class Level(ABC):
         self.life.end(partition, now_ms)
         return True
 
-    def await_pattern_start(self, point: PatternPoint, now_ms: int) -> list[Match]:
+    def await_pattern_start(self, point: PatternCondition, now_ms: int) -> list[Match]:
         """Watch for a pattern that starts partitions; the matches that are there at once."""
         self.starting = point.make(())
         matches = self.starting.start(now_ms)

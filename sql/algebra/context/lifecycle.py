@@ -14,9 +14,9 @@ from sql.aggregates.state import decode, encode
 from sql.algebra.context.categories import CategoriesLevel
 from sql.algebra.context.definitions import (
     CategoriesDefinition,
-    Definition,
     HashedDefinition,
     KeyedDefinition,
+    LevelDefinition,
     OverlappingDefinition,
     SpanDefinition,
 )
@@ -33,7 +33,7 @@ from sql.errors import DataError
 END: Final = 0
 START: Final = 1
 
-_LEVELS: dict[type[Definition], type[Level]] = {
+_LEVELS: dict[type[LevelDefinition], type[Level]] = {
     KeyedDefinition: KeyedLevel,
     HashedDefinition: HashedLevel,
     CategoriesDefinition: CategoriesLevel,
@@ -71,7 +71,7 @@ class Lifecycle:
 
     def __init__(
         self,
-        definitions: Sequence[Definition],
+        definitions: Sequence[LevelDefinition],
         bodies: Bodies,
         max_partitions: int = 100_000,
         *,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.algebra.context.definitions import EventPoint, OverlappingDefinition, TimePoint
+from sql.algebra.context.definitions import EventCondition, OverlappingDefinition, TimePoint
 from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
+from sql.algebra.context.patterns import Match, PatternCondition, PatternEnds
 from sql.algebra.context.span import END_TIME, START_TIME
 from sql.algebra.event import Event
 
@@ -25,26 +25,26 @@ class OverlappingLevel(Level):
         self.values_seen: dict[Any, Partition] = {}
         """`distinct`: the partition that lives for each value."""
         end = self.definition.end
-        self.ends = EventEnds(end) if isinstance(end, EventPoint) else None
-        self.pattern_ends = PatternEnds(end) if isinstance(end, PatternPoint) else None
+        self.ends = EventEnds(end) if isinstance(end, EventCondition) else None
+        self.pattern_ends = PatternEnds(end) if isinstance(end, PatternCondition) else None
         start = self.definition.start
-        self.event_start = start if isinstance(start, EventPoint) else None
+        self.event_start = start if isinstance(start, EventCondition) else None
 
-    def start_pattern(self) -> PatternPoint | None:
-        return self.definition.start if isinstance(self.definition.start, PatternPoint) else None
+    def start_pattern(self) -> PatternCondition | None:
+        return self.definition.start if isinstance(self.definition.start, PatternCondition) else None
 
     def watch(self, now_ms: int) -> None:
         if isinstance(self.definition.start, TimePoint):
             self._await(now_ms)
         if self.definition.now:
             self._open(now_ms)
-        if isinstance(self.definition.start, PatternPoint):
+        if isinstance(self.definition.start, PatternCondition):
             self._begin(
                 self.definition.start, self.await_pattern_start(self.definition.start, now_ms), now_ms
             )
 
     def _begin(
-        self, start: PatternPoint, matches: list[Match], now_ms: int, arrival: Arrival | None = None
+        self, start: PatternCondition, matches: list[Match], now_ms: int, arrival: Arrival | None = None
     ) -> None:
         """A partition for each match of the pattern. The event that completes it does not count as such."""
         for match in matches:
@@ -62,7 +62,7 @@ class OverlappingLevel(Level):
 
     def start_due(self, now_ms: int) -> None:
         start = self.definition.start
-        if isinstance(start, PatternPoint):
+        if isinstance(start, PatternCondition):
             self._begin(start, self.starts_by_time(now_ms), now_ms)
         else:
             self._await(now_ms)
@@ -75,9 +75,9 @@ class OverlappingLevel(Level):
         values = self.values()
         values[START_TIME] = now_ms
         values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
-        if arrival is not None and isinstance(start, EventPoint):
+        if arrival is not None and isinstance(start, EventCondition):
             start.keep(arrival.event, values)
-        elif match is not None and isinstance(start, PatternPoint):
+        elif match is not None and isinstance(start, PatternCondition):
             start.keep(match, values)
         return self.life.open(self, key, values, now_ms, arrival, due_ms=values[END_TIME])
 
@@ -94,7 +94,7 @@ class OverlappingLevel(Level):
         if start is not None:
             if start.stream == stream and (start.passes is None or start.passes(arrival.event, ())):
                 self._initiate(arrival)
-        elif isinstance(self.definition.start, PatternPoint):
+        elif isinstance(self.definition.start, PatternCondition):
             self._begin(self.definition.start, self.starts_by_pattern(arrival), arrival.now_ms, arrival)
         if is_innermost:
             arrival.whole.append(self)

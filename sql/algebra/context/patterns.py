@@ -14,7 +14,7 @@ Match = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class PatternPoint:
+class PatternCondition:
     """A pattern, watched by machines of its own: one per partition that it may end, one per
     level that it may start.
 
@@ -53,7 +53,7 @@ class PatternPoint:
 class PatternEnds:
     """The patterns that may end the partitions of one level."""
 
-    def __init__(self, point: PatternPoint) -> None:
+    def __init__(self, point: PatternCondition) -> None:
         self.point = point
         self.patterns: dict[Any, Pattern] = {}
 

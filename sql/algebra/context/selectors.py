@@ -24,14 +24,14 @@ class Selector(ABC):
 
 
 @dataclass(frozen=True)
-class Every(Selector):
+class EveryPartition(Selector):
     """All of them."""
 
     def takes(self, partition: Partition) -> bool:
         return True
 
 
-EVERY: Final = Every()
+EVERY: Final = EveryPartition()
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sql.algebra.context.definitions import EventPoint, NowPoint, SpanDefinition, TimePoint
+from sql.algebra.context.definitions import EventCondition, NowCondition, SpanDefinition, TimePoint
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import Match, PatternEnds, PatternPoint
+from sql.algebra.context.patterns import Match, PatternCondition, PatternEnds
 from sql.algebra.event import Event
 
 START_TIME: Final = 0
@@ -23,15 +23,15 @@ class SpanLevel(Level):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.current: Partition | None = None
-        if isinstance(self.definition.end, PatternPoint):
+        if isinstance(self.definition.end, PatternCondition):
             self.pattern_ends = PatternEnds(self.definition.end)
 
-    def start_pattern(self) -> PatternPoint | None:
-        return self.definition.start if isinstance(self.definition.start, PatternPoint) else None
+    def start_pattern(self) -> PatternCondition | None:
+        return self.definition.start if isinstance(self.definition.start, PatternCondition) else None
 
     def watch(self, now_ms: int) -> None:
         start = self.definition.start
-        if isinstance(start, NowPoint) or self._is_inside(now_ms):
+        if isinstance(start, NowCondition) or self._is_inside(now_ms):
             self._open(now_ms)
         elif isinstance(start, TimePoint):
             due_ms = start.next_ms(now_ms)
@@ -39,10 +39,10 @@ class SpanLevel(Level):
                 self._open(now_ms)
             else:
                 self._await(due_ms)
-        elif isinstance(start, PatternPoint):
+        elif isinstance(start, PatternCondition):
             self._begin(start, self.await_pattern_start(start, now_ms), now_ms)
 
-    def _begin(self, start: PatternPoint, matches: list[Match], now_ms: int) -> None:
+    def _begin(self, start: PatternCondition, matches: list[Match], now_ms: int) -> None:
         """Start by the first match of the pattern; it is watched anew after the end."""
         if not matches or self.current is not None:
             return
@@ -69,32 +69,32 @@ class SpanLevel(Level):
         values = self.values()
         values[START_TIME] = now_ms
         values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
-        if arrival is not None and isinstance(start, EventPoint):
+        if arrival is not None and isinstance(start, EventCondition):
             start.keep(arrival.event, values)
-        if match is not None and isinstance(start, PatternPoint):
+        if match is not None and isinstance(start, PatternCondition):
             start.keep(match, values)
         self.life.open(self, None, values, now_ms, arrival, due_ms=values[END_TIME])
 
     def start_due(self, now_ms: int) -> None:
         start = self.definition.start
-        if isinstance(start, PatternPoint):
+        if isinstance(start, PatternCondition):
             self._begin(start, self.starts_by_time(now_ms), now_ms)
         else:
             self._open(now_ms)
 
     def ended(self, partition: Partition, now_ms: int) -> None:
         start = self.definition.start
-        if isinstance(start, NowPoint):
+        if isinstance(start, NowCondition):
             self._open(now_ms)
         elif isinstance(start, TimePoint):
             # What would come at this very instant comes when time next moves.
             self._await(max(start.next_ms(now_ms), now_ms + 1))
-        elif isinstance(start, PatternPoint):
+        elif isinstance(start, PatternCondition):
             self._begin(start, self.await_pattern_start(start, now_ms), now_ms)
 
     def act(self, arrival: Arrival) -> None:
         start, end, current = self.definition.start, self.definition.end, self.current
-        if current is not None and isinstance(end, PatternPoint):
+        if current is not None and isinstance(end, PatternCondition):
             if not self.ends_by_pattern(current, arrival):
                 self.visit(current, arrival)
                 return
@@ -103,26 +103,30 @@ class SpanLevel(Level):
                 return
         elif current is not None:
             ends = (
-                isinstance(end, EventPoint)
+                isinstance(end, EventCondition)
                 and end.stream == arrival.stream
                 and end.fits(arrival.event, current.row)
             )
             if not ends:
                 self.visit(current, arrival)
                 return
-            assert isinstance(end, EventPoint)
+            assert isinstance(end, EventCondition)
             self.end_by(end, arrival.event, current, arrival.now_ms)
             if self.current is not None:
                 self.life.join(self.current, arrival)
                 return
-        if isinstance(start, EventPoint) and start.stream == arrival.stream and start.fits(arrival.event, ()):
+        if (
+            isinstance(start, EventCondition)
+            and start.stream == arrival.stream
+            and start.fits(arrival.event, ())
+        ):
             self._open(arrival.now_ms, arrival)
-        elif isinstance(start, PatternPoint) and current is None:
+        elif isinstance(start, PatternCondition) and current is None:
             self._begin(start, self.starts_by_pattern(arrival), arrival.now_ms)
 
     def unmoved(self, stream: str) -> list[Partition] | None:
         points = self.definition.start, self.definition.end
-        hears = any(isinstance(point, PatternPoint | EventPoint) for point in points)
+        hears = any(isinstance(point, PatternCondition | EventCondition) for point in points)
         return None if hears or not self.is_innermost else self.partitions()
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:

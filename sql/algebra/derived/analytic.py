@@ -21,7 +21,7 @@ from sql.rows import WholeRow
 from sql.types import describe, key_of, less
 
 
-class Analytic(ABC):
+class AnalyticState(ABC):
     """The state of one analytic function for one partition."""
 
     @abstractmethod
@@ -48,7 +48,7 @@ _UNSEEN = object()
 """No value, which is not NULL."""
 
 
-class Lag(Analytic):
+class Lag(AnalyticState):
     """lag(x [, n [, default [, ignore_null]]]): the value n rows back."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Lag(Analytic):
         self.values = deque(state)
 
 
-class Latest(Analytic):
+class LatestValue(AnalyticState):
     """latest(x [, default]): the newest value that was not NULL."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Latest(Analytic):
         self.value = state
 
 
-class ChangedColumn(Analytic):
+class ChangedColumn(AnalyticState):
     """changed_col(ignore_null, x): x when it differs from the remembered value, else NULL."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class HadChanged(ChangedColumn):
         return any(self._changed(args[0], args[1:], when))
 
 
-class Running(Analytic):
+class RunningValue(AnalyticState):
     """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
 
     Behind that row the value is that of nothing, until begin holds again. The state is (count, total, extreme,
@@ -221,22 +221,22 @@ class Running(Analytic):
         self.now = (count, total, extreme, is_open, value)
 
 
-_KINDS: dict[str, Callable[[], Analytic]] = {
+_KINDS: dict[str, Callable[[], AnalyticState]] = {
     "lag": Lag,
-    "latest": Latest,
+    "latest": LatestValue,
     "changed_col": ChangedColumn,
     "had_changed": HadChanged,
 }
 
 
-class Partitions(dict[Hashable, Analytic]):
+class Partitions(dict[Hashable, AnalyticState]):
     """The states of one function by key. Setting a further key than `keys_max` raises `DataError`."""
 
     def __init__(self, keys_max: int) -> None:
         super().__init__()
         self.keys_max = keys_max
 
-    def __setitem__(self, key: Hashable, state: Analytic) -> None:
+    def __setitem__(self, key: Hashable, state: AnalyticState) -> None:
         if len(self) >= self.keys_max and key not in self:
             raise DataError(f"more than {self.keys_max} partitions; raise maxGroups or partition coarser")
         super().__setitem__(key, state)
@@ -255,7 +255,7 @@ class AnalyticStage:
         self.whens = [functions.true(call.when) if call.when is not None else None for call in calls]
         self.keys = [functions.key(call.partition_by) for call in calls]
         self.partitions = [Partitions(keys_max) for _ in calls]
-        self._newest: list[Analytic] = []
+        self._newest: list[AnalyticState] = []
         self._row: Any = None
         """The newest event, and the states it has stepped."""
 
@@ -291,9 +291,9 @@ class AnalyticStage:
             self._row = None
 
     @staticmethod
-    def fresh(name: str) -> Analytic:
+    def fresh(name: str) -> AnalyticState:
         """A new state of the function called `name`."""
-        return _KINDS[name]() if name in _KINDS else Running(name)
+        return _KINDS[name]() if name in _KINDS else RunningValue(name)
 
     def snapshot(self) -> Any:
         from sql.aggregates.state import encode

@@ -59,7 +59,7 @@ class PrevReader:
         return None if found is None else value(found)
 
 
-class Extra(list[Any]):
+class FixedValues(list[Any]):
     """Values fixed when an event arrived: analytic functions by index, and the events
     before it for `prior`."""
 
@@ -86,5 +86,5 @@ class PriorMemory:
             return
         for event in events:
             before = tuple(Event(e.row, e.time_ms, e.seq) for e in reversed(self.recent))
-            event.extra = Extra(event.extra or (), before)
+            event.extra = FixedValues(event.extra or (), before)
             self.recent.append(event)

@@ -68,7 +68,7 @@ class Trigger(ABC):
         return None
 
 
-class Batch:
+class BatchGate:
     """Gate(trigger) followed by Retain(generation)."""
 
     def __init__(self, trigger: Trigger) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.gate.batch import Batch
+from sql.algebra.gate.batch import BatchGate
 from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import ByList, Sight
@@ -17,7 +17,7 @@ from sql.codegen.source import SourceWriter
 class BatchWindow(Operator):
     """Base of windows whose content is that of a batch."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: BatchGate) -> None:
         self.batch = batch
 
     def content(self) -> Iterable[Event]:

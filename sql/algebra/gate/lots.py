@@ -1,5 +1,5 @@
 """The two stages that make Apama's batched windows of the common policies: a gate
-*behind* a Retain, and Latest.
+*behind* a Retain, and UniqueLots.
 
          within 1.5 every 1.0     10@0.5 enters at the update point 1.0 and leaves at the first one >= 0.5 + 1.5
 
@@ -176,7 +176,7 @@ class HoldCount(Hold):
         self.arrived = state["arrived"]
 
 
-class Latest(Operator):
+class UniqueLots(Operator):
     """`with unique k`: of the items the window shows only the newest per key counts; the
     older keep their places."""
 
@@ -229,7 +229,7 @@ class LatestOf(Policy):
 
     departure = Removal.ANY
 
-    def __init__(self, line: Policy, latest: Latest) -> None:
+    def __init__(self, line: Policy, latest: UniqueLots) -> None:
         self.line = line
         self.latest = latest
         self.has_timers = line.has_timers

@@ -24,7 +24,7 @@ class AfterCount(Trigger):
         return "after" if len(held) + 1 >= self.size else "hold"
 
 
-class Every(Trigger):
+class EveryTrigger(Trigger):
     """time_batch: at the grid reference + k·d. Without a reference the first event ever sets it, for good.
 
     force     posts at empty grid points too, once the grid is known

@@ -19,7 +19,7 @@ from sql.codegen.loop import LoopWriter
 from sql.plan.bound import Bound
 
 
-class Chain:
+class JoinLoops:
     """The loops from a row of one source. In the text `r0`, `r1`, … are rows, `y1`, `y2`, …
     the partners' events."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.join.chain import Chain
+from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.store import Store
 from sql.algebra.table.search import loop_over
 from sql.codegen.functions import FunctionSet
@@ -57,7 +57,7 @@ class Inner:
 
     def _way(self, start: int) -> Way:
         """What finds the joined rows of an event of a source."""
-        chain = Chain(self.parts, self.tested, start, self.stores)
+        chain = JoinLoops(self.parts, self.tested, start, self.stores)
         source = SourceWriter()
         loop = loop_over(self.functions, source, chain.rows(), shape=self.shape)
         with source.block(f"def partners(y{start}, now):"):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event import Delta, Event
-from sql.algebra.join.chain import Chain
+from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import Inner, Sides
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled, Rows, Store
@@ -27,7 +27,7 @@ class Passing:
         shape: Shape,
         pulled: Mapping[int, Pulled],
         kept: Sequence[int],
-        chains: Sequence[Chain],
+        chains: Sequence[JoinLoops],
     ) -> None:
         """`pulled`: sources whose rows are only looked up; `kept`: those whose rows are kept here. `chains`: how
         the text finds the partners of the rows of each source."""
@@ -90,7 +90,7 @@ class Passing:
                     store.add(find(number))
 
 
-def opened_names(kept: Iterable[int], chains: Iterable[Chain]) -> list[str]:
+def opened_names(kept: Iterable[int], chains: Iterable[JoinLoops]) -> list[str]:
     """What the text calls the functions that change the sources' rows and find partners."""
     changers = [f"{verb}_{place}" for place in kept for verb in ("add", "remove")]
     return [*changers, *(name for chain in chains for name in chain.finders)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sql.calendar.crontab import Crontab
 
 
-class Condition(ABC):
+class OutputTrigger(ABC):
     """When output happens."""
 
     pending = False
@@ -41,7 +41,7 @@ class Condition(ABC):
     def restore(self, state: Any) -> None: ...
 
 
-class EveryPeriod(Condition):
+class EveryPeriod(OutputTrigger):
     """A grid from the first update; then every grid point, also without anything to say."""
 
     def __init__(self, period: Callable[[], Period], zone: Any) -> None:
@@ -73,7 +73,7 @@ class EveryPeriod(Condition):
         self.origin_ms, self.due_ms = state
 
 
-class EveryEvents(Condition):
+class EveryEvents(OutputTrigger):
     """Counts inserts and removes apart; whichever reaches n first."""
 
     def __init__(self, count: Callable[[], int]) -> None:
@@ -95,7 +95,7 @@ class EveryEvents(Condition):
         self.inserted, self.removed = state
 
 
-class At(Condition):
+class AtCrontab(OutputTrigger):
     """A crontab, from the start of the statement."""
 
     def __init__(self, crontab: Crontab, start_ms: int) -> None:
@@ -127,7 +127,7 @@ class Counters:
         self.last_output_timestamp: int | None = None
 
 
-class When(Condition):
+class WhenExpression(OutputTrigger):
     """An expression over counters and variables, tested at each update and variable change.
 
     A change of a variable is seen at once (`then set` runs), its rows follow at the next advance of time.
@@ -170,7 +170,7 @@ class When(Condition):
         self.pending = state[1]
 
 
-class Always(Condition):
+class Always(OutputTrigger):
     """Only `after` limits the output: everything behind it at once."""
 
     def on_update(self, update: Update, now: int) -> bool:
@@ -183,7 +183,7 @@ class Always(Condition):
         return None
 
 
-class Never(Condition):
+class Never(OutputTrigger):
     """Nothing is given out before the end of the partition."""
 
     def snapshot(self) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.state import decode, encode
-from sql.algebra.output.conditions import After, Always, AtEnd, Condition, EveryEvents
+from sql.algebra.output.conditions import After, Always, AtEnd, EveryEvents, OutputTrigger
 from sql.algebra.state import pack_key, unpack_key
 from sql.emission import Out, Update
 
@@ -93,7 +93,7 @@ class Everything(Buffered):
         self.shown = unpack_outs(state[2])
 
 
-class LastRow(Buffered):
+class LastRows(Buffered):
     """last of plain rows: the last insert row and the last remove row."""
 
     def take(self, update: Update, now: int) -> None:
@@ -329,11 +329,11 @@ class Snapshot(Given):
         return self.content(), []
 
 
-class OutputLimit:
+class LimitedOutput:
     """A condition and what it gives."""
 
     def __init__(
-        self, condition: Condition, given: Given, after: After | None, at_end: AtEnd | None = None
+        self, condition: OutputTrigger, given: Given, after: After | None, at_end: AtEnd | None = None
     ) -> None:
         self.condition = condition
         self.at_end = at_end

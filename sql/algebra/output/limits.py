@@ -9,14 +9,14 @@ from sql.algebra.build import period, size
 from sql.algebra.output.conditions import (
     After,
     Always,
-    At,
+    AtCrontab,
     AtEnd,
-    Condition,
     Counters,
     EveryEvents,
     EveryPeriod,
     Never,
-    When,
+    OutputTrigger,
+    WhenExpression,
 )
 from sql.algebra.output.given import (
     AllGroupEvents,
@@ -27,9 +27,9 @@ from sql.algebra.output.given import (
     Given,
     LastOfTouched,
     LastPerGroup,
-    LastRow,
+    LastRows,
     LastValue,
-    OutputLimit,
+    LimitedOutput,
     Snapshot,
 )
 from sql.catalog.streams import Catalog
@@ -67,15 +67,15 @@ class LimitBuilder:
         self.current = current
         self.touched = touched
 
-    def build(self, output: OutputPlan) -> OutputLimit:
+    def build(self, output: OutputPlan) -> LimitedOutput:
         """The limit, with its parameters as they are now."""
         functions = self.functions
         opens = None if output.after is None else period(output.after, functions).add(self.now_ms, self.zone)
         swallowed = constant_value(output.after_events, functions)
         after = After(swallowed, opens) if opens is not None or swallowed else None
-        return OutputLimit(self._condition(output), self._given(output), after, self._at_end(output))
+        return LimitedOutput(self._condition(output), self._given(output), after, self._at_end(output))
 
-    def _condition(self, output: OutputPlan) -> Condition:
+    def _condition(self, output: OutputPlan) -> OutputTrigger:
         functions = self.functions
         if output.every is not None:
             every = output.every
@@ -86,7 +86,7 @@ class LimitBuilder:
         if output.at:
             from sql.calendar.crontab import Crontab
 
-            return At(Crontab.parse([field.text for field in output.at], self.zone), self.now_ms)
+            return AtCrontab(Crontab.parse([field.text for field in output.at], self.zone), self.now_ms)
         if output.when is not None:
             return self._when(output)
         return Always() if output.terminated is None else Never()
@@ -109,10 +109,12 @@ class LimitBuilder:
 
         return assign
 
-    def _when(self, output: OutputPlan) -> Condition:
+    def _when(self, output: OutputPlan) -> OutputTrigger:
         assert output.when is not None
         test = self.functions.true(output.when)
-        return When(lambda counters: bool(test(None, None, counters)), self._setter(output.then_set))
+        return WhenExpression(
+            lambda counters: bool(test(None, None, counters)), self._setter(output.then_set)
+        )
 
     def _given(self, output: OutputPlan) -> Given:
         kind, mode = self.plan.row_kind, output.mode
@@ -128,7 +130,7 @@ class LimitBuilder:
         if mode == "last" and grouped:
             return LastPerGroup(first_old=kind == "group")
         if mode == "last":
-            return LastValue(self.present) if kind == "aggregate" else LastRow()
+            return LastValue(self.present) if kind == "aggregate" else LastRows()
         return Everything(self.present if kind == "aggregate" else None, ends_empty=kind == "plain")
 
     def _first_per_group(self, output: OutputPlan) -> Given:

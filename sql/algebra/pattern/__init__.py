@@ -16,6 +16,6 @@ without nodes: `pairs`.
 """
 
 from sql.algebra.pattern.build import PatternBuilder
-from sql.algebra.pattern.machine import Bounds, Pattern
+from sql.algebra.pattern.machine import PartialBounds, Pattern
 
-__all__ = ["Bounds", "Pattern", "PatternBuilder"]
+__all__ = ["PartialBounds", "Pattern", "PatternBuilder"]

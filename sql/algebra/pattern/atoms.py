@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent
+from sql.algebra.pattern.base import Binding, Instance, Parent, PatternPart
 from sql.algebra.pattern.listening import Listening
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sql.algebra.pattern.snapshot import Packer, Unpacker
 
 
-class FilterNode(Node):
+class FilterNode(PatternPart):
     """A filter. `stays`: under `every` and repeats it goes on listening after a match."""
 
     def __init__(

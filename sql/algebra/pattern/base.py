@@ -71,7 +71,7 @@ class Instance(ABC):
         return ()
 
 
-class Node(ABC):
+class PatternPart(ABC):
     """One node of the tree: what all its instances have in common."""
 
     stays = False
@@ -92,21 +92,21 @@ class Node(ABC):
         """The instance whose `pack` gave this state, with its listeners and timers."""
 
 
-class UnaryNode(Node):
+class OneOperandNode(PatternPart):
     """A node with one operand."""
 
-    def __init__(self, machine: Machine, place: int, operand: Node) -> None:
+    def __init__(self, machine: Machine, place: int, operand: PatternPart) -> None:
         super().__init__(machine, place)
         self.operand = operand
 
 
-class Unary(Instance):
+class OneOperand(Instance):
     """An instance of a node with one operand; `child` is None before the operand is started and after it is over."""
 
     __slots__ = ("binding", "child", "node", "parent")
-    node: UnaryNode
+    node: OneOperandNode
 
-    def __init__(self, node: UnaryNode, parent: Parent, binding: Binding) -> None:
+    def __init__(self, node: OneOperandNode, parent: Parent, binding: Binding) -> None:
         self.node = node
         self.parent: Parent | None = parent
         self.binding = binding

@@ -9,7 +9,7 @@ from functools import cached_property, partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.atoms import FilterNode
-from sql.algebra.pattern.base import Binding, Node
+from sql.algebra.pattern.base import Binding, PatternPart
 from sql.algebra.pattern.conditions import MIRRORED, conjuncts, joined, sides, tags
 from sql.algebra.pattern.every import DistinctNode, EveryNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
@@ -17,7 +17,7 @@ from sql.algebra.pattern.listening import ByKey, ByRange, InOrder, Listening
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
 from sql.algebra.pattern.machine import Machine, Pattern
 from sql.algebra.pattern.pairs import Pairs
-from sql.algebra.pattern.partials import Bounds
+from sql.algebra.pattern.partials import PartialBounds
 from sql.algebra.pattern.repeat import RepeatNode
 from sql.algebra.pattern.sequence import FollowedByNode
 from sql.algebra.pattern.shapes import pair_of
@@ -33,7 +33,7 @@ from sql.plan.patterns import LengthPlan, PatternPlan
 if TYPE_CHECKING:
     from sql.codegen.functions import FunctionSet
 
-Build = Callable[[Machine, int], Node]
+Build = Callable[[Machine, int], PatternPart]
 """Makes a node, given its place in the tree."""
 
 
@@ -41,12 +41,12 @@ class PatternBuilder:
     """Everything about a pattern that its instances share. `functions` read by `PatternReader`."""
 
     def __init__(
-        self, plan: PatternPlan, functions: FunctionSet, zone: tzinfo, bounds: Bounds | None = None
+        self, plan: PatternPlan, functions: FunctionSet, zone: tzinfo, bounds: PartialBounds | None = None
     ) -> None:
         self.plan = plan
         self.functions = functions
         self.zone = zone
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or PartialBounds()
 
     def pattern(self) -> Pattern:
         """A pattern, not yet started."""
@@ -57,16 +57,18 @@ class PatternBuilder:
         pair = pair_of(self.plan, self.functions, self._length)
         return Pattern(self) if pair is None else Pairs(self.bounds, self.zone, pair)
 
-    def nodes(self, machine: Machine, into: list[Node]) -> Node:
+    def nodes(self, machine: Machine, into: list[PatternPart]) -> PatternPart:
         """The tree of nodes for one machine; each is appended to `into` as it is made."""
         self._into = into
         return self._build(machine)
 
     @cached_property
-    def _build(self) -> Callable[[Machine], Node]:
+    def _build(self) -> Callable[[Machine], PatternPart]:
         return self._step(self.plan.root, stays=False)
 
-    def _made(self, kind: Callable[..., Node], machine: Machine, *parts: Any, **keywords: Any) -> Node:
+    def _made(
+        self, kind: Callable[..., PatternPart], machine: Machine, *parts: Any, **keywords: Any
+    ) -> PatternPart:
         node = kind(machine, len(self._into), *parts, **keywords)
         self._into.append(node)
         return node
@@ -74,12 +76,12 @@ class PatternBuilder:
     # --- the kinds of nodes ---------------------------------------------------------------------------------
 
     @singledispatchmethod
-    def _step(self, step: Any, *, stays: bool) -> Callable[[Machine], Node]:
+    def _step(self, step: Any, *, stays: bool) -> Callable[[Machine], PatternPart]:
         """Makes the node of a step. `stays`: its parent is one under which filters go on listening."""
         raise NotImplementedError(type(step))
 
     @_step.register
-    def _(self, step: plans.FilterPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.FilterPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         own, listening = self._condition(step.condition)
         return lambda machine: self._made(
             FilterNode,
@@ -93,43 +95,43 @@ class PatternBuilder:
         )
 
     @_step.register
-    def _(self, step: plans.IntervalPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.IntervalPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         length = self._length(step.length)
         return lambda machine: self._made(IntervalNode, machine, length)
 
     @_step.register
-    def _(self, step: plans.CrontabPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.AtPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         crontab = Crontab.parse([part.text for part in step.fields], self.zone)
         return lambda machine: self._made(CrontabNode, machine, crontab)
 
     @_step.register
-    def _(self, step: plans.SchedulePlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.SchedulePlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         schedule = self._schedule(step)
         return lambda machine: self._made(ScheduleNode, machine, schedule, stays=stays)
 
     @_step.register
-    def _(self, step: plans.FollowedByPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.FollowedByPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         steps = [self._step(part, stays=False) for part in step.steps]
         maxima = [None if item is None else self._count(item) for item in step.maxima]
         return lambda machine: self._made(FollowedByNode, machine, [make(machine) for make in steps], maxima)
 
     @_step.register
-    def _(self, step: plans.AllOfPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.AllOfPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         parts = [self._step(part, stays=False) for part in step.parts]
         return lambda machine: self._made(AllOfNode, machine, [make(machine) for make in parts])
 
     @_step.register
-    def _(self, step: plans.AnyOfPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.AnyOfPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         parts = [self._step(part, stays=False) for part in step.parts]
         return lambda machine: self._made(AnyOfNode, machine, [make(machine) for make in parts])
 
     @_step.register
-    def _(self, step: plans.AbsentPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.AbsentPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         operand = self._step(step.operand, stays=False)
         return lambda machine: self._made(AbsentNode, machine, operand(machine))
 
     @_step.register
-    def _(self, step: plans.EveryPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.EveryPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         operand = self._step(step.operand, stays=True)
         if not step.keys:
             return lambda machine: self._made(EveryNode, machine, operand(machine))
@@ -138,7 +140,7 @@ class PatternBuilder:
         return lambda machine: self._made(DistinctNode, machine, operand(machine), key, length)
 
     @_step.register
-    def _(self, step: plans.RepeatPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.RepeatPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         operand = self._step(step.operand, stays=True)
         until = None if step.until is None else self._step(step.until, stays=True)
         low = None if step.low is None else self._count(step.low)
@@ -154,7 +156,7 @@ class PatternBuilder:
         )
 
     @_step.register
-    def _(self, step: plans.WithinPlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.WithinPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         operand = self._step(step.operand, stays=False)
         length, maximum = (
             self._length(step.length),
@@ -166,7 +168,7 @@ class PatternBuilder:
         )
 
     @_step.register
-    def _(self, step: plans.WhilePlan, *, stays: bool) -> Callable[[Machine], Node]:
+    def _(self, step: plans.WhilePlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
         operand, condition = self._step(step.operand, stays=False), self.functions.value(step.condition)
         return lambda machine: self._made(WhileNode, machine, operand(machine), condition)
 

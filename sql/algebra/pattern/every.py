@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, UnaryNode
+from sql.algebra.pattern.base import Binding, Instance, OneOperandNode, Parent, PatternPart
 from sql.algebra.pattern.timers import Length
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ Keys = dict[Hashable, int]
 """Keys met, oldest first, with the instant at which each was stored."""
 
 
-class EveryNode(UnaryNode):
+class EveryNode(OneOperandNode):
     """`every`; its operand may go on by itself after a match (`Node.stays`)."""
 
-    def make(self, parent: Parent, binding: Binding) -> Every:
-        return Every(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> EverySearch:
+        return EverySearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Every:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> EverySearch:
         binding, children = state
         made = self.make(parent, unpacker.binding(binding))
         for child, memory in children:
@@ -30,7 +30,7 @@ class EveryNode(UnaryNode):
         return made
 
 
-class Every(Instance):
+class EverySearch(Instance):
     """An `every` that has begun. It never ends by itself.
 
     What turns true while it is being started is quit and not replaced, or `every (not a)`
@@ -127,17 +127,22 @@ class DistinctNode(EveryNode):
     """`every-distinct`: `key` of a match, and how long it is remembered (None: for ever)."""
 
     def __init__(
-        self, machine: Machine, place: int, operand: Node, key: Callable[..., Hashable], length: Length | None
+        self,
+        machine: Machine,
+        place: int,
+        operand: PatternPart,
+        key: Callable[..., Hashable],
+        length: Length | None,
     ) -> None:
         super().__init__(machine, place, operand)
         self.key = key
         self.length = length
 
-    def make(self, parent: Parent, binding: Binding) -> Distinct:
-        return Distinct(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> DistinctSearch:
+        return DistinctSearch(self, parent, binding)
 
 
-class Distinct(Every):
+class DistinctSearch(EverySearch):
     """An `every` that tells each key once. The instance begun after a match inherits the keys; after a
     failure none."""
 

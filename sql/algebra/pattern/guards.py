@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, Unary, UnaryNode
+from sql.algebra.pattern.base import Binding, Instance, OneOperand, OneOperandNode, Parent, PatternPart
 from sql.algebra.pattern.timers import Length
 
 if TYPE_CHECKING:
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from sql.algebra.pattern.snapshot import Packer, Unpacker
 
 
-class WithinNode(UnaryNode):
+class WithinNode(OneOperandNode):
     """`within`, and with `maximum` `withinmax`. `queued`: all instances have the same length."""
 
     def __init__(
         self,
         machine: Machine,
         place: int,
-        operand: Node,
+        operand: PatternPart,
         length: Length,
         maximum: Callable[[Binding], int | None] | None,
         *,
@@ -31,12 +31,12 @@ class WithinNode(UnaryNode):
         self.maximum = maximum
         self.queue = place if queued else None
 
-    def make(self, parent: Parent, binding: Binding) -> Within:
-        return Within(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> WithinSearch:
+        return WithinSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Within:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> WithinSearch:
         number, due, left, binding, child = state
-        made = Within(self, parent, unpacker.binding(binding))
+        made = WithinSearch(self, parent, unpacker.binding(binding))
         made.number, made.due, made.left = number, due, left
         made.unpack_child(child, unpacker)
         if due is not None:
@@ -44,7 +44,7 @@ class WithinNode(UnaryNode):
         return made
 
 
-class Within(Unary):
+class WithinSearch(OneOperand):
     """Lets matches through until its time is over, or so many have passed; then it is false."""
 
     __slots__ = ("due", "left", "number")
@@ -102,26 +102,26 @@ class Within(Unary):
         return [self.number, self.due, self.left, packer.binding(self.binding), self.pack_child(packer)]
 
 
-class WhileNode(UnaryNode):
+class WhileNode(OneOperandNode):
     """`while (condition)`."""
 
     def __init__(
-        self, machine: Machine, place: int, operand: Node, condition: Callable[..., bool | None]
+        self, machine: Machine, place: int, operand: PatternPart, condition: Callable[..., bool | None]
     ) -> None:
         super().__init__(machine, place, operand)
         self.condition = condition
 
-    def make(self, parent: Parent, binding: Binding) -> While:
-        return While(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> WhileSearch:
+        return WhileSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> While:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> WhileSearch:
         binding, child = state
-        made = While(self, parent, unpacker.binding(binding))
+        made = WhileSearch(self, parent, unpacker.binding(binding))
         made.unpack_child(child, unpacker)
         return made
 
 
-class While(Unary):
+class WhileSearch(OneOperand):
     """Lets matches through as long as a condition holds of them; FALSE ends it, NULL swallows the match."""
 
     __slots__ = ()

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent, Unary, UnaryNode, holds
+from sql.algebra.pattern.base import Binding, Instance, OneOperand, OneOperandNode, Parent, PatternPart, holds
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
     from sql.algebra.pattern.snapshot import Packer, Unpacker
 
 
-class _SeveralNode(Node):
+class _SeveralNode(PatternPart):
     """A node with parts that all begin at once."""
 
-    def __init__(self, machine: Machine, place: int, parts: Sequence[Node]) -> None:
+    def __init__(self, machine: Machine, place: int, parts: Sequence[PatternPart]) -> None:
         super().__init__(machine, place)
         self.parts = parts
 
@@ -67,22 +67,22 @@ class _Several(Instance):
 class AllOfNode(_SeveralNode):
     """`and`."""
 
-    def __init__(self, machine: Machine, place: int, parts: Sequence[Node]) -> None:
+    def __init__(self, machine: Machine, place: int, parts: Sequence[PatternPart]) -> None:
         super().__init__(machine, place, parts)
         self.absent = [isinstance(part, AbsentNode) for part in parts]
 
-    def make(self, parent: Parent, binding: Binding) -> AllOf:
-        return AllOf(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> AllOfSearch:
+        return AllOfSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AllOf:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AllOfSearch:
         binding, children, remembered = state
-        made = AllOf(self, parent, unpacker.binding(binding))
+        made = AllOfSearch(self, parent, unpacker.binding(binding))
         made.remembered = [list(map(unpacker.binding, items)) for items in remembered]
         made._unpack_children(children, unpacker)
         return made
 
 
-class AllOf(_Several):
+class AllOfSearch(_Several):
     """Parts that must all match, in any order. Each match makes a row with all that
     the others have matched."""
 
@@ -153,17 +153,17 @@ def _merged(binding: Binding, others: Iterable[Binding]) -> Binding:
 class AnyOfNode(_SeveralNode):
     """`or`."""
 
-    def make(self, parent: Parent, binding: Binding) -> AnyOf:
-        return AnyOf(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> AnyOfSearch:
+        return AnyOfSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AnyOf:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AnyOfSearch:
         binding, children = state
-        made = AnyOf(self, parent, unpacker.binding(binding))
+        made = AnyOfSearch(self, parent, unpacker.binding(binding))
         made._unpack_children(children, unpacker)
         return made
 
 
-class AnyOf(_Several):
+class AnyOfSearch(_Several):
     """Parts of which one suffices; the first that is over ends the others."""
 
     __slots__ = ()
@@ -190,20 +190,20 @@ class AnyOf(_Several):
         return [packer.binding(self.binding), self._pack_children(packer)]
 
 
-class AbsentNode(UnaryNode):
+class AbsentNode(OneOperandNode):
     """`not`."""
 
-    def make(self, parent: Parent, binding: Binding) -> Absent:
-        return Absent(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> AbsentSearch:
+        return AbsentSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Absent:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AbsentSearch:
         binding, child = state
-        made = Absent(self, parent, unpacker.binding(binding))
+        made = AbsentSearch(self, parent, unpacker.binding(binding))
         made.unpack_child(child, unpacker)
         return made
 
 
-class Absent(Unary):
+class AbsentSearch(OneOperand):
     """True from its start, until its operand has matched for good."""
 
     __slots__ = ()

@@ -4,7 +4,7 @@ What happens at one event or one instant is decided here:
 
 * All listeners that an event fits are found before any of them acts, and act in the order of their start; so what an
   event starts does not see that event, and what it has ended acts no more.
-* Timers fire in order of (due, number of the start), each at the present instant.
+* PatternTimers fire in order of (due, number of the start), each at the present instant.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sql.algebra.pattern.atoms import Filter, FilterNode
-from sql.algebra.pattern.base import Binding, Instance, Node, events_of
-from sql.algebra.pattern.partials import Bounds, Partials
+from sql.algebra.pattern.base import Binding, Instance, PatternPart, events_of
+from sql.algebra.pattern.partials import PartialBounds, Partials
 from sql.algebra.pattern.snapshot import Packer, Unpacker
-from sql.algebra.pattern.timers import Length, Observer, Timers
+from sql.algebra.pattern.timers import Length, Observer, PatternTimers
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
@@ -35,7 +35,7 @@ SNAPSHOT_VERSION = 2
 class Machine:
     """The state shared by the instances of one pattern: the instant, the count of starts, timers, bounds, counters."""
 
-    def __init__(self, zone: tzinfo, bounds: Bounds, *, keeps_matched: bool) -> None:
+    def __init__(self, zone: tzinfo, bounds: PartialBounds, *, keeps_matched: bool) -> None:
         self.keeps_matched = keeps_matched
         """True if an `and` remembers what no later row can need, because a match ends
         what holds its events."""
@@ -44,7 +44,7 @@ class Machine:
         self.now = 0
         self.number = 0
         """The number of the last start; it orders matches, and timers that are due together."""
-        self.timers = Timers()
+        self.timers = PatternTimers()
         self.counts: Counter[str] = Counter()
         self.partials = Partials(bounds, self.counts)
         self.failures: list[BaseException] = []
@@ -83,7 +83,7 @@ class Pattern:
         """Nodes without any instance."""
         plan, builder = self.plan, self.builder
         self.machine = Machine(builder.zone, builder.bounds, keeps_matched=plan.discard)
-        self.nodes: list[Node] = []
+        self.nodes: list[PatternPart] = []
         self.root_node = builder.nodes(self.machine, self.nodes)
         self.filters: dict[str, list[FilterNode]] = {}
         for node in self.nodes:
@@ -259,4 +259,4 @@ def _without_overlaps(matches: Sequence[Binding]) -> list[Binding]:
     return kept
 
 
-__all__ = ["Bounds", "Machine", "Pattern"]
+__all__ = ["Machine", "PartialBounds", "Pattern"]

@@ -17,9 +17,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.partials import Bounds
+from sql.algebra.pattern.partials import PartialBounds
 from sql.algebra.pattern.snapshot import Packer, Unpacker
-from sql.algebra.pattern.waiting import ENDED, Search, Searches, Waiting, each_of
+from sql.algebra.pattern.waiting import ENDED, PairSearch, Searches, WaitingPairs, each_of
 from sql.calendar.period import Period
 from sql.errors import CorruptState
 from sql.record import Record
@@ -56,14 +56,14 @@ class PairPlan(Record):
 class Pairs:
     """A running pattern of two events; driven like `Pattern`."""
 
-    def __init__(self, bounds: Bounds, zone: tzinfo, plan: PairPlan) -> None:
+    def __init__(self, bounds: PartialBounds, zone: tzinfo, plan: PairPlan) -> None:
         self.plan = plan
         self.zone = zone
         self.most = bounds.partials
         self.drops = bounds.overflow == "drop_oldest"
         self.is_simple = plan.width == 2 and plan.first_tag == 0 and plan.second_tag == 1
         """True if the tags of a match are the two events."""
-        self.waiting = Waiting(keeps_order=plan.length is not None or self.drops)
+        self.waiting = WaitingPairs(keeps_order=plan.length is not None or self.drops)
         self.started = self.expired = self.dropped = self.matched = 0
 
     # --- driving --------------------------------------------------------------------------------------------
@@ -98,16 +98,16 @@ class Pairs:
         told = [self._end(search, row) for search in heard if search.begun != ENDED]
         if begins:
             self.started += 1
-            waiting.add(Search(row, wanted, now))
+            waiting.add(PairSearch(row, wanted, now))
         return self._matched(told) if told else told
 
     def end(self, row: Any, found: Searches) -> list[Binding]:
         """An event may be the second one of the searches found; the matches."""
-        if found.__class__ is Search and self.plan.rest is None:
+        if found.__class__ is PairSearch and self.plan.rest is None:
             return self._matched([self._end(found, row)])
         return self._matched([self._end(search, row) for search in self._fitting(row, found)])
 
-    def _fitting(self, row: Any, found: Searches) -> Sequence[Search]:
+    def _fitting(self, row: Any, found: Searches) -> Sequence[PairSearch]:
         """Those of the searches found that the rest of the second event's condition holds for."""
         rest, heard = self.plan.rest, each_of(found)
         return heard if rest is None else [search for search in heard if rest(row, self._tags(search.row))]
@@ -119,7 +119,7 @@ class Pairs:
         self.matched += len(told)
         return told
 
-    def _end(self, search: Search, second: Any) -> Binding:
+    def _end(self, search: PairSearch, second: Any) -> Binding:
         """A search has its second event."""
         tags = (search.row, second) if self.is_simple else self._tags(search.row, second)
         self.waiting.end(search)
@@ -202,7 +202,7 @@ class Pairs:
         self.quit()
         for begun, place in state["searches"]:
             (row,) = unpacker.rows([place])
-            self.waiting.add(Search(row, self.plan.key(None, self._tags(row)), begun))
+            self.waiting.add(PairSearch(row, self.plan.key(None, self._tags(row)), begun))
         self.started, self.expired, self.dropped, self.matched = state["counts"]
 
 

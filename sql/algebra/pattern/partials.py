@@ -9,7 +9,7 @@ from sql.algebra.pattern.base import Instance
 from sql.record import Record
 
 
-class Bounds(Record):
+class PartialBounds(Record):
     """The limits of what a pattern holds.
 
     partials    instances begun by an arrow that live at once (`maxPatternPartials`)
@@ -29,7 +29,7 @@ class Bounds(Record):
 class Partials:
     """Counts the instances that arrows have begun."""
 
-    def __init__(self, bounds: Bounds, counts: Counter[str]) -> None:
+    def __init__(self, bounds: PartialBounds, counts: Counter[str]) -> None:
         self.most = bounds.partials
         self.live = 0
         self.counts = counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent
+from sql.algebra.pattern.base import Binding, Instance, Parent, PatternPart
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 Count = Callable[[Binding], int | None]
 
 
-class RepeatNode(Node):
+class RepeatNode(PatternPart):
     """A repetition of `operand`, stopped by `until` or by its bounds."""
 
     def __init__(
         self,
         machine: Machine,
         place: int,
-        operand: Node,
-        until: Node | None,
+        operand: PatternPart,
+        until: PatternPart | None,
         low: Count | None,
         high: Count | None,
         tags: tuple[int, ...],
@@ -34,12 +34,12 @@ class RepeatNode(Node):
         self.high = high
         self.tags = tags
 
-    def make(self, parent: Parent, binding: Binding) -> Repeat:
-        return Repeat(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> RepeatSearch:
+        return RepeatSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Repeat:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> RepeatSearch:
         binding, bounds, matches, lists, matcher, stop = state
-        made = Repeat(self, parent, unpacker.binding(binding))
+        made = RepeatSearch(self, parent, unpacker.binding(binding))
         made.low, made.high = bounds
         made.matches = matches
         made.lists = {tag: unpacker.rows(rows) for tag, rows in lists}
@@ -49,7 +49,7 @@ class RepeatNode(Node):
         return made
 
 
-class Repeat(Instance):
+class RepeatSearch(Instance):
     """A repetition that has begun. The stop is started first, so an event that fits both
     stops and is not counted."""
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent
+from sql.algebra.pattern.base import Binding, Instance, Parent, PatternPart
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
     from sql.algebra.pattern.snapshot import Packer, Unpacker
 
 
-class FollowedByNode(Node):
+class FollowedByNode(PatternPart):
     """`a -> b -[2]> c`; `maxima` has an entry per arrow, evaluated when the node starts."""
 
     def __init__(
         self,
         machine: Machine,
         place: int,
-        steps: Sequence[Node],
+        steps: Sequence[PatternPart],
         maxima: Sequence[Callable[[Binding], int | None] | None],
     ) -> None:
         super().__init__(machine, place)
@@ -27,12 +27,12 @@ class FollowedByNode(Node):
         self.maxima = maxima
         self.last = len(steps) - 1
 
-    def make(self, parent: Parent, binding: Binding) -> FollowedBy:
-        return FollowedBy(self, parent, binding)
+    def make(self, parent: Parent, binding: Binding) -> FollowedBySearch:
+        return FollowedBySearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> FollowedBy:
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> FollowedBySearch:
         binding, maxima, children = state
-        made = FollowedBy(self, parent, unpacker.binding(binding))
+        made = FollowedBySearch(self, parent, unpacker.binding(binding))
         made.maxima = maxima
         for step, child in children:
             instance = self.steps[step].unpack(made, child, unpacker)
@@ -42,7 +42,7 @@ class FollowedByNode(Node):
         return made
 
 
-class FollowedBy(Instance):
+class FollowedBySearch(Instance):
     """A sequence that has begun: instances of its steps, in order of their start."""
 
     __slots__ = ("binding", "live", "maxima", "node", "parent")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sql.algebra.pattern.base import Binding, Instance, Node, Parent
+from sql.algebra.pattern.base import Binding, Instance, Parent, PatternPart
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.calendar.schedule import Schedule
@@ -32,7 +32,7 @@ class Timed(Protocol):
         """The instant has come."""
 
 
-class Timers:
+class PatternTimers:
     """All that waits, by (due, number).
 
     Those of a node with one constant length come in order of their dues, so they wait in a queue; others in a
@@ -102,7 +102,7 @@ class Timers:
         return timed
 
 
-class ObserverNode(Node):
+class ObserverNode(PatternPart):
     """An observer. `stays`: a schedule under `every` goes on by itself until its last instant."""
 
     def make(self, parent: Parent, binding: Binding) -> Observer:

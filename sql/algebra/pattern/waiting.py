@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 
-class Search:
+class PairSearch:
     """A first event that waits for its second since an instant; ENDED: it waits no more."""
 
     __slots__ = ("begun", "key", "row")
@@ -20,11 +20,11 @@ class Search:
 
 ENDED = -1
 
-Searches = Search | deque[Search]
+Searches = PairSearch | deque[PairSearch]
 """Those of one key."""
 
 
-class Waiting:
+class WaitingPairs:
     """Searches by key and in order of their start."""
 
     SWEEP_MIN = 64
@@ -34,13 +34,13 @@ class Waiting:
         self.keeps_order = keeps_order
         self.by_key: dict[Hashable, Searches] = {}
         """Most keys have one."""
-        self.queue: deque[Search] = deque()
+        self.queue: deque[PairSearch] = deque()
         """In order of their start, what has ended among them; unused where no order is kept."""
         self.ended = 0
         """How many in the queue have ended."""
         self.live = 0
 
-    def add(self, search: Search) -> None:
+    def add(self, search: PairSearch) -> None:
         """A search begins."""
         self.live += 1
         if self.keeps_order:
@@ -56,7 +56,7 @@ class Waiting:
         else:
             self.by_key[key] = deque((known, search))
 
-    def end(self, search: Search) -> None:
+    def end(self, search: PairSearch) -> None:
         """A search waits no more; where it stands in the queue it is passed over."""
         self._forget(search)
         self.live -= 1
@@ -65,7 +65,7 @@ class Waiting:
         if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.queue):
             self._sweep()
 
-    def oldest(self) -> Search | None:
+    def oldest(self) -> PairSearch | None:
         """The search that began first."""
         queue = self.queue
         while queue and queue[0].begun == ENDED:
@@ -73,7 +73,7 @@ class Waiting:
             self.ended -= 1
         return queue[0] if queue else None
 
-    def take_oldest(self) -> Search:
+    def take_oldest(self) -> PairSearch:
         """The search that began first, which waits no more."""
         search = self.queue.popleft()
         self._forget(search)
@@ -86,7 +86,7 @@ class Waiting:
         self.queue.clear()
         self.live = self.ended = 0
 
-    def __iter__(self) -> Iterator[Search]:
+    def __iter__(self) -> Iterator[PairSearch]:
         """In order of their start; of their keys, where no order is kept."""
         if self.keeps_order:
             return (search for search in self.queue if search.begun != ENDED)
@@ -97,7 +97,7 @@ class Waiting:
         self.queue = deque(each for each in self.queue if each.begun != ENDED)
         self.ended = 0
 
-    def _forget(self, search: Search) -> None:
+    def _forget(self, search: PairSearch) -> None:
         """Take a search out of those of its key."""
         known = self.by_key.get(search.key)
         if known is search:
@@ -111,6 +111,6 @@ class Waiting:
                 del self.by_key[search.key]
 
 
-def each_of(found: Searches) -> Sequence[Search]:
+def each_of(found: Searches) -> Sequence[PairSearch]:
     """The searches of one key, which may end meanwhile."""
     return tuple(found) if isinstance(found, deque) else (found,)

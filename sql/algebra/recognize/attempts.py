@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sql.algebra.recognize.program import END, Program
+from sql.algebra.recognize.program import END, RecognizeProgram
 from sql.codegen.functions import DATA_ERRORS
 
 Reading = tuple[Any, ...]
@@ -49,7 +49,7 @@ class Attempt:
 class Rules:
     """The data shared by all partitions: the automaton with its conditions, and the depth of `prev`."""
 
-    def __init__(self, program: Program, step: Step, width: int, offsets: tuple[int, ...]) -> None:
+    def __init__(self, program: RecognizeProgram, step: Step, width: int, offsets: tuple[int, ...]) -> None:
         self.step = step
         self.begin: Reading = (program.start, *(None,) * width)
         """A reading without rows, behind the number of its first."""

@@ -35,7 +35,7 @@ class Edge(NamedTuple):
     """True if another row may be added."""
 
 
-class Program:
+class RecognizeProgram:
     """`variables[p]`: the variable of place p. `first` and `after[p]`: what may follow, in order of
     preference; `start` is the place of a reading without rows."""
 

@@ -23,7 +23,7 @@ Row = tuple[int, Any, int]
 Fail = Callable[[Any, BaseException], None]
 
 
-class Partition:
+class Readings:
     """The readings of one partition, in order of their first rows."""
 
     __slots__ = ("readings", "recent")
@@ -42,7 +42,7 @@ class Recognizer:
         self.key = key
         self.most = most
         """How many readings may live; more are not begun."""
-        self.partitions: dict[Hashable, Partition] = {}
+        self.partitions: dict[Hashable, Readings] = {}
         self.live = 0
         """Readings that live, in all partitions."""
         self.number = 0
@@ -63,7 +63,7 @@ class Recognizer:
                 key = key_of_row(row)
                 partition = get(key)
                 if partition is None:
-                    partition = Partition([], self.rules.nothing)
+                    partition = Readings([], self.rules.nothing)
                 before = partition.readings
                 may_begin = self.live < self.most
                 tried = [*before, (number, *begin)] if may_begin else before
@@ -101,7 +101,7 @@ class Recognizer:
         skipped = max(reading[0] for reading in told)
         return [reading for reading in live if reading[0] > skipped], told
 
-    def _settle(self, key: Hashable, partition: Partition, more: int, live: list[Reading]) -> None:
+    def _settle(self, key: Hashable, partition: Readings, more: int, live: list[Reading]) -> None:
         """Count the readings again, drop what is over the bound, and forget a partition of which nothing
         can come.
 
@@ -156,7 +156,7 @@ class Recognizer:
         self.counts.update(state["counts"])
         self.number = state["number"]
         self.partitions = {
-            unpack_key(key): Partition(unpacker.readings(readings), unpacker.recent(recent))
+            unpack_key(key): Readings(unpacker.readings(readings), unpacker.recent(recent))
             for key, readings, recent in state["partitions"]
         }
         self.live = sum(len(partition.readings) for partition in self.partitions.values())

@@ -11,21 +11,11 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.partition import too_many_keys
 from sql.algebra.retain.policies import Policy, WriteLeaving
-from sql.algebra.retain.queues import Lifetime, Queue
+from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Nothing, Sight
 from sql.algebra.state import pack_key, unpack_key
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-
-
-class LifetimePerKey(Lifetime):
-    """groupwin(k, time(d)) under `group by k`: the age of an event depends on no key, so one queue serves all."""
-
-    departure = Removal.ANY
-
-    def restore(self, state: Any, find: FindEvent) -> None:
-        is_by_key = bool(state) and isinstance(state[0], list)  # as it was stored with a queue per key
-        super().restore(sorted(seq for _, part in state for seq in part) if is_by_key else state, find)
 
 
 class QueuePerKey(Policy):

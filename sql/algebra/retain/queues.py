@@ -170,15 +170,23 @@ class Forever(Queue):
 
 
 class Lifetime(Queue):
-    """time(d): an event that arrives at a lives during [a, a + d)."""
+    """time(d): an event that arrives at a lives during [a, a + d).
+
+    One queue serves groupwin(k, time(d)) under `group by k` too, with `departure` ANY: age depends on no key.
+    """
 
     has_timers = True
     leaves_on_arrival = False
 
-    def __init__(self, period: Period, zone: ZoneInfo) -> None:
+    def __init__(self, period: Period, zone: ZoneInfo, departure: Removal = Removal.FIFO) -> None:
         super().__init__()
         self.period = period
         self.zone = zone
+        self.departure = departure
+
+    def restore(self, state: Any, find: FindEvent) -> None:
+        is_by_key = bool(state) and isinstance(state[0], list)  # stored by a version with a queue per key
+        super().restore(sorted(seq for _, part in state for seq in part) if is_by_key else state, find)
 
     def next_deadline(self) -> int | None:
         return self.period.reaches(self.events[0].time_ms, self.zone) if self.events else None

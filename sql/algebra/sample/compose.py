@@ -19,8 +19,8 @@ from typing import Any
 from sql.algebra.sample.content import Content, Entries
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.panes import Panes
-from sql.algebra.sample.rows import Joined, Judged, Rows
-from sql.algebra.sample.running.content import Running
+from sql.algebra.sample.rows import JoinedSample, Judged, SampleRows
+from sql.algebra.sample.running.content import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.tap import Tap
 from sql.algebra.sample.totals import is_merged
@@ -40,7 +40,7 @@ QUARTER_MS = 900_000
 
 
 @dataclass(slots=True)
-class Composition:
+class SampleParts:
     """The parts of a sampled plan."""
 
     plan: Plan
@@ -88,7 +88,7 @@ def compose(
     *,
     is_timed: bool,
     tap: Tap | None = None,
-) -> Composition:
+) -> SampleParts:
     """The composition of a plan with a window in GROUP BY. With a `tap` events leave
     one by one where they can.
 
@@ -108,9 +108,9 @@ def compose(
     )
     shown = content if is_fresh else None
     if is_fresh:
-        content = Joined(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
+        content = JoinedSample(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
     window = _window(plan, plan.window, content, hits, zone)
-    made = Composition(plan, catalog, shape, window, content, shown, entries, _filters(plan),
+    made = SampleParts(plan, catalog, shape, window, content, shown, entries, _filters(plan),
                        hits.by_clause.get("WHERE"), is_timed, tap)  # fmt: skip
     if isinstance(window, Sliding) and tap is None:
         window.row = inline_row(made)
@@ -140,13 +140,13 @@ def _content(
     singly: bool,
 ) -> Content:
     if not is_grouped(plan):
-        return Rows(entries, leaves=not at_once)
+        return SampleRows(entries, leaves=not at_once)
     empty = _empty_row(plan, make_row) if plan.options.emit_empty and not plan.group_by else None
     calls, limit = plan.aggregates, plan.options.max_groups
     counts = plan.options.emit_empty
     if plan.judges_windows:
         judged = Folded(calls, (), entries, limit, counts=False, shows_empty=None)
-        return Judged(Rows(entries, leaves=False), judged)
+        return Judged(SampleRows(entries, leaves=False), judged)
     if at_once:
         return Folded(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     if (
@@ -156,7 +156,7 @@ def _content(
     ):
         return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
-    return Running(
+    return RunningGroups(
         calls,
         plan.group_by,
         entries,

@@ -18,7 +18,7 @@ from math import inf
 from typing import Any, Protocol
 
 from sql.algebra.event import Event
-from sql.algebra.sample.compose import Composition
+from sql.algebra.sample.compose import SampleParts
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.partition import Instances
@@ -56,7 +56,7 @@ class Core:
 
     def __init__(
         self,
-        composition: Composition,
+        composition: SampleParts,
         functions: FunctionSet,
         owner: Owner,
         now_ms: int,

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 from sql.aggregates.base import NO_EVENT, Accumulator, Removal
-from sql.aggregates.wrap import Place
+from sql.aggregates.wrap import Remaining
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.event import Event
 from sql.algebra.rounds import Round, waiting_max
@@ -27,7 +27,7 @@ from sql.algebra.state import EventStore, pack_key, unpack_key
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 
-PLACE = Place(0, 0)
+PLACE = Remaining(0, 0)
 """Stands for each event where no aggregate asks for it."""
 
 

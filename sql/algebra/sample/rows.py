@@ -11,7 +11,7 @@ from sql.algebra.sample.text import Loop
 from sql.algebra.state import EventStore
 
 
-class Rows(Content):
+class SampleRows(Content):
     """The entries of the events, in order; None for one that WHERE dropped. `times` where
     they leave one by one."""
 
@@ -81,7 +81,7 @@ class Rows(Content):
 class Judged(Content):
     """All rows of a window, each beside the aggregates over the whole of it."""
 
-    def __init__(self, rows: Rows, whole: Content) -> None:
+    def __init__(self, rows: SampleRows, whole: Content) -> None:
         self.rows = rows
         self.whole = whole
         self.slots = {**rows.slots, **whole.slots}
@@ -125,7 +125,7 @@ class Judged(Content):
         self.whole.unpack(p, state["whole"], store)
 
 
-class Joined(Rows):
+class JoinedSample(SampleRows):
     """Events whose sample is evaluated from the beginning: they are joined, or WHERE
     asks what was shown before.
 

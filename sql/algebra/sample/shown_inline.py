@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.sample.running.content import Running
+from sql.algebra.sample.running.content import RunningGroups
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.sliding import Sliding
 from sql.codegen.expressions import NUMBER, Code
@@ -16,13 +16,13 @@ from sql.emission import Emission
 from sql.plan.bound import Apply, Bound, Read, Slot
 
 if TYPE_CHECKING:
-    from sql.algebra.sample.compose import Composition
+    from sql.algebra.sample.compose import SampleParts
 
 
 class InlineRow:
     """Writes the one row of a sliding window: `start`, `end` and `trigger` are texts of instants."""
 
-    def __init__(self, made: Composition, content: Running) -> None:
+    def __init__(self, made: SampleParts, content: RunningGroups) -> None:
         self.made = made
         self.content = content
 
@@ -70,10 +70,10 @@ class InlineRow:
             loop.line(f"core.owner.failed({row}, error, {trigger})")
 
 
-def inline_row(made: Composition) -> InlineRow | None:
+def inline_row(made: SampleParts) -> InlineRow | None:
     """The writer of each trigger's row; None where a sample is more than that."""
     plan, content = made.plan, made.content
-    if not isinstance(content, Running) or not isinstance(made.window, Sliding) or plan.window is None:
+    if not isinstance(content, RunningGroups) or not isinstance(made.window, Sliding) or plan.window is None:
         return None
     several = plan.group_by or plan.numberings or plan.order_by or plan.spreads or plan.hits or plan.distinct
     limited = plan.limit is not None or plan.offset is not None or plan.options.emit_empty

@@ -63,7 +63,7 @@ class Stacks:
         return merged.result()
 
 
-class Running:
+class RunningParts:
     """The aggregate over a queue of parts where what came can be taken away again."""
 
     __slots__ = ("parts", "whole")
@@ -111,7 +111,7 @@ class AtLook:
         return merged.result()
 
 
-Queue = Stacks | Running | AtLook
+Queue = Stacks | RunningParts | AtLook
 
 
 class Total:
@@ -148,7 +148,7 @@ def queue_of(call: AggregateCall) -> Queue:
     make = maker_of(call, Removal.NEVER)
     if not is_numeric(call) and (call.distinct or call.definition.cost != CONSTANT):
         return AtLook(make)
-    return Running(make) if call.definition.invertible else Stacks(make)
+    return RunningParts(make) if call.definition.invertible else Stacks(make)
 
 
 def is_merged(call: AggregateCall) -> bool:

@@ -11,10 +11,10 @@ from sql.codegen.source import SourceWriter
 from sql.plan.bound import Apply, Bound
 
 if TYPE_CHECKING:
-    from sql.algebra.sample.compose import Composition
+    from sql.algebra.sample.compose import SampleParts
 
 
-def write_core(source: SourceWriter, made: Composition, functions: FunctionSet) -> None:
+def write_core(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:
     """Write the classes and functions of a composition."""
     from collections import deque
 
@@ -35,7 +35,7 @@ def write_core(source: SourceWriter, made: Composition, functions: FunctionSet) 
         made.common_lines = loop.common_lines
 
 
-def _loop(source: SourceWriter, made: Composition, functions: FunctionSet) -> Loop:
+def _loop(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> Loop:
     slots: dict[Any, Code] = {
         ("analytic", i): Code(f"x_{i}", True, True) for i in range(len(made.plan.analytics))
     }
@@ -47,7 +47,7 @@ def _loop(source: SourceWriter, made: Composition, functions: FunctionSet) -> Lo
     return loop
 
 
-def _write_enter(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:
+def _write_enter(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
     is_timed, keyed = made.is_timed, bool(made.window.plan.partition_by)
     with loop.block(f"def enter_{index}(core, rows, {'instants' if is_timed else 'at'}):"):
         if is_timed:
@@ -70,7 +70,7 @@ def _write_enter(made: Composition, loop: Loop, index: int, condition: Bound | N
             made.window.write_end(loop)
 
 
-def write_each(source: SourceWriter, made: Composition, functions: FunctionSet) -> None:
+def write_each(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:
     """Write `enter_each`, the loop over the events of several rules that are alike, each with the core of its
     rule. The family knows when something is due, and gives an event that fails to its rule alone."""
     functions.names.reserve(LOCALS)
@@ -92,7 +92,7 @@ def write_each(source: SourceWriter, made: Composition, functions: FunctionSet) 
                 loop.line("family.again(core, e, at)")
 
 
-def _write_events(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:
+def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
     with loop.block("for e, at in zip(rows, instants):" if made.is_timed else "for e in rows:"):
         if made.is_timed:
             with loop.block("if at >= due:"):
@@ -110,7 +110,7 @@ def _write_events(made: Composition, loop: Loop, index: int, condition: Bound | 
             loop.line("core.fail(e, error, at)")
 
 
-def _write_event(made: Composition, loop: Loop, index: int, condition: Bound | None) -> None:
+def _write_event(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
     plan, content = made.plan, made.content
     if plan.analytics:
         loop.line(f"{''.join(f'x_{i}, ' for i in range(len(plan.analytics)))}= core.see(e, at)")
@@ -140,7 +140,7 @@ def _write_event(made: Composition, loop: Loop, index: int, condition: Bound | N
     made.window.write_after(loop)
 
 
-def _write_fold(made: Composition, loop: Loop) -> None:
+def _write_fold(made: SampleParts, loop: Loop) -> None:
     """The rows of one sample, through WHERE, into what it shows."""
     plan, shown = made.plan, made.shown
     assert shown is not None

@@ -37,7 +37,7 @@ class Equality(Record):
     """The part of the condition that says so."""
 
 
-class Bounds(Record):
+class KeyRange(Record):
     """A column that lies between values computed from other sources; None: no bound.
 
     `turned`: bounds in the wrong order are turned round.
@@ -87,9 +87,9 @@ def equalities(parts: Iterable[Bound], own: Own) -> list[Equality]:
     return out
 
 
-def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
+def ranges(parts: Iterable[Bound], own: Own) -> list[KeyRange]:
     """The ranges of columns of source `own` with ends from others; two ends of one column are one range."""
-    out: dict[Name, Bounds] = {}
+    out: dict[Name, KeyRange] = {}
     for part in parts:
         found = _bounds(part, own) if isinstance(part, Op) else None
         known = None if found is None else out.get(found.column)
@@ -98,7 +98,7 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
         if known is None:
             out[found.column] = found
         elif known.low is None and found.high is None:
-            out[found.column] = Bounds(
+            out[found.column] = KeyRange(
                 found.column,
                 found.low,
                 known.high,
@@ -108,7 +108,7 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
                 known.parts + found.parts,
             )
         elif known.high is None and found.low is None:
-            out[found.column] = Bounds(
+            out[found.column] = KeyRange(
                 found.column,
                 known.low,
                 found.high,
@@ -120,12 +120,12 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[Bounds]:
     return list(out.values())
 
 
-def _bounds(part: Op, own: Own) -> Bounds | None:
+def _bounds(part: Op, own: Own) -> KeyRange | None:
     if part.name == "between":
         column = _column(part.args[0], own)
         needs = sources_read(part.args[1]) | sources_read(part.args[2])
         if column is not None and _is_free(own, needs):
-            return Bounds(
+            return KeyRange(
                 column, part.args[1], part.args[2], True, True, needs, (part,), part.extra == "turned"
             )
         return None
@@ -137,7 +137,7 @@ def _bounds(part: Op, own: Own) -> Bounds | None:
         if column is not None and _is_free(own, needs):
             inside = name.endswith("=")
             low, high = (other, None) if name.startswith(">") else (None, other)
-            return Bounds(column, low, high, inside, inside, needs, (part,))
+            return KeyRange(column, low, high, inside, inside, needs, (part,))
     return None
 
 

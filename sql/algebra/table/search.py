@@ -20,7 +20,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
 from sql.algebra.table.index import sought
-from sql.algebra.table.lookup import Bounds, Own, equalities, ranges
+from sql.algebra.table.lookup import KeyRange, Own, equalities, ranges
 from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expressions import Code, ExpressionWriter
 from sql.codegen.functions import FunctionSet
@@ -62,7 +62,7 @@ class Search:
     @staticmethod
     def _range(
         parts: Iterable[Bound], own: Own, known: Collection[int], equal: Collection[Any]
-    ) -> Bounds | None:
+    ) -> KeyRange | None:
         """The range to look into: one with both ends, if there is one."""
         found = [item for item in ranges(parts, own) if item.needs <= set(known) and item.column not in equal]
         return min(found, key=lambda item: item.low is None or item.high is None, default=None)
@@ -112,7 +112,7 @@ def reads_subquery(nodes: Iterable[Bound]) -> bool:
     return any(slot.kind == "subquery" for slot in slots)
 
 
-def within(index: Any, bounds: Bounds) -> Callable[[Any, Any, Any], Iterable[Event]]:
+def within(index: Any, bounds: KeyRange) -> Callable[[Any, Any, Any], Iterable[Event]]:
     """What finds the rows of a key in a range of an ordered index; an end that is NULL finds nothing."""
     find, has_low, has_high = index.find, bounds.low is not None, bounds.high is not None
     low_inside, high_inside, turned = bounds.low_inside, bounds.high_inside, bounds.turned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, Every
+from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, EveryTrigger
 from sql.algebra.retain.predicate import WhenTrue
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
@@ -39,7 +39,7 @@ register_window(
         namespace="win",
         role="batch",
         parameters=parameters("period:period reference:reference? flags:flags?"),
-        make=lambda start, period, reference, flags: Every(
+        make=lambda start, period, reference, flags: EveryTrigger(
             period, start.zone, reference_ms=reference, **_flags(flags, start)
         ),
         composition=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates.bivariate import Correlation, Regression, Univariate, WeightedMean
+from sql.aggregates.bivariate import PairCorrelation, Regression, Univariate, WeightedMean
 from sql.algebra.derived.statistics import Size
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
@@ -64,7 +64,7 @@ _register(
     "correl",
     "x:value y:value",
     "correlation",
-    lambda start: Correlation(),
+    lambda start: PairCorrelation(),
     "E#length(10)#correl(x, y)",
     "correlation",
 )

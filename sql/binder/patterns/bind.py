@@ -103,7 +103,7 @@ class PatternBinder:
                 node.span,
                 "a list, [1, 15], beside a day of the week means either",
             )
-        return plans.CrontabPlan(node.fields, span=node.span), {}
+        return plans.AtPlan(node.fields, span=node.span), {}
 
     @_bind.register
     def _(self, node: ast.ScheduleAtom, visible: Visible) -> tuple[StepPlan, Visible]:

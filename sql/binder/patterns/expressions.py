@@ -94,7 +94,7 @@ class PatternExpressions:
 
     def length(self, node: ast.Expr, visible: Visible, what: str) -> LengthPlan:
         """A length of time; it may be 0."""
-        parts = node.parts if isinstance(node, ast.Period) else None
+        parts = node.parts if isinstance(node, ast.PeriodLiteral) else None
         amounts = [(node, "second")] if parts is None else [(part.amount, part.unit) for part in parts]
         bound: list[tuple[Bound, str]] = []
         for amount, unit in amounts:

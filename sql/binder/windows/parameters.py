@@ -22,10 +22,10 @@ def no_reads(binder: ExpressionBinder, bound: Bound, node: ast.Expr, what: str) 
 
 def bind_period(binder: ExpressionBinder, node: ast.Expr, what: str) -> PeriodArgument:
     """A length of time: words, or a number of seconds. Constant ones below 1 ms are errors here."""
-    if isinstance(node, ast.Unary) and isinstance(node.operand, ast.Period):
+    if isinstance(node, ast.Unary) and isinstance(node.operand, ast.PeriodLiteral):
         binder.problems.error("B506", f"{what}: a time period has no sign", node.span)
         node = node.operand
-    if isinstance(node, ast.Period):
+    if isinstance(node, ast.PeriodLiteral):
         parts = tuple((binder.bind(part.amount, PARAMETER), part.unit) for part in node.parts)
     else:
         parts = ((binder.bind(node, PARAMETER), "second"),)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Event
-from sql.algebra.join.chain import Chain
+from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
 from sql.algebra.join.store import Pulled
 from sql.codegen.expressions import Code
@@ -75,7 +75,7 @@ class DrivenText:
         self.is_direct = makes_rows(plan)
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])
-        self.chain = Chain(parts, parts if self.is_direct else parts_of(on), place, self.stores)
+        self.chain = JoinLoops(parts, parts if self.is_direct else parts_of(on), place, self.stores)
 
     def write(self, source: SourceWriter) -> None:
         """The function `push`."""

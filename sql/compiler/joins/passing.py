@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.join.chain import Chain
+from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
 from sql.algebra.join.passing import opened_names
 from sql.algebra.join.store import Pulled, Rows
@@ -112,7 +112,7 @@ class PassingText:
         ]
         on = [join.on for join in plan.joins]
         parts = parts_of(on if self.is_outer else [*on, plan.where])
-        self.chains = [Chain(parts, parts, start, stores, f"find_{start}") for start in self.starts]
+        self.chains = [JoinLoops(parts, parts, start, stores, f"find_{start}") for start in self.starts]
         streams = [source.stream for source in plan.sources if source.relation is None]
         self.loops = {stream: f"push_{streams.index(stream)}" for stream in streams}
         """The functions that take events, by stream."""

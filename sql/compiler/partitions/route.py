@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sql.algebra.context.buckets import Several
+from sql.algebra.context.buckets import BucketItems
 from sql.binder.correlation import correlation_of
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import ExpressionWriter
@@ -92,7 +92,7 @@ class RouteText:
         self.stream = stream
         self.names = Names()
         self.names.reserve(LOCALS | OWN_LOCALS)
-        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "Several": Several}
+        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "Several": BucketItems}
         self.source = SourceWriter()
         reader = RowReader(self.names, catalog, "dict", {}, joined=False)
         zone = Context(zone=context.options.zone_info())

@@ -23,7 +23,7 @@ from sql.engine.asking.table import Rows
 from sql.engine.event_time.query import EventTime
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import RunningStatement
 from sql.functions.registry import Context
 from sql.plan.asks import MARK, Request
 from sql.plan.bound import Bound, Read, Slot, conjuncts
@@ -38,7 +38,7 @@ class Asking:
     takes_lots = False
 
     def __init__(
-        self, query: Rowwise | Statement | SampledQuery | EventTime, catalog: Catalog, now_ms: int
+        self, query: Rowwise | RunningStatement | SampledQuery | EventTime, catalog: Catalog, now_ms: int
     ) -> None:
         self.query = query
         self.name = query.name

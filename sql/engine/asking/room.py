@@ -16,7 +16,7 @@ from sql.plan.asks import Request
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class WaitingEvent:
     """An event that has not entered the rule.
 
     since_ms   when the requests under way were made
@@ -39,19 +39,19 @@ class Room:
 
     def __init__(self, rule: str, asks: Sequence[Ask], failure: Callable[[BaseException], Exception]) -> None:
         """`failure` gives an error its position in the rule."""
-        self.waiting: deque[Waiting] = deque()
+        self.waiting: deque[WaitingEvent] = deque()
         self.unanswered = 0
         """Requests that nobody answered in time."""
         self._rule = rule
         self._asks = asks
         self._tables = {ask.table.name: ask.table for ask in asks}
-        self._wanting: dict[Request, list[Waiting]] = {}
+        self._wanting: dict[Request, list[WaitingEvent]] = {}
         """The events that lack each answer."""
         self._failure = failure
 
     def enter(self, row: dict[str, Any], now_ms: int) -> None:
         """An event has arrived."""
-        entry = Waiting(row, now_ms)
+        entry = WaitingEvent(row, now_ms)
         self._ask(entry, now_ms)
         self.waiting.append(entry)
 
@@ -67,7 +67,7 @@ class Room:
         """When the first event goes on without the answers that it lacks."""
         return self._until_ms(self.waiting[0]) if self.waiting else None
 
-    def leave(self, now_ms: int, waiting_max: int | None = None) -> Iterator[Waiting]:
+    def leave(self, now_ms: int, waiting_max: int | None = None) -> Iterator[WaitingEvent]:
         """The first events that need not wait any more, in order; of more than `waiting_max` (None: what the
         tables allow) the first one goes without its answers."""
         if waiting_max is None:
@@ -83,7 +83,7 @@ class Room:
 
     # --- one event ------------------------------------------------------------------------------------------
 
-    def _ask(self, entry: Waiting, now_ms: int) -> None:
+    def _ask(self, entry: WaitingEvent, now_ms: int) -> None:
         """Find what the event becomes, or name the requests that it waits for."""
         rows = [entry.row]
         try:
@@ -101,7 +101,7 @@ class Room:
         except DATA_ERRORS as error:
             entry.error = self._failure(error)
 
-    def _answer(self, entry: Waiting, request: Request, now_ms: int) -> Rows | None:
+    def _answer(self, entry: WaitingEvent, request: Request, now_ms: int) -> Rows | None:
         answer = entry.answers.get(request)
         if answer is None:
             answer = self._tables[request.table].known(request, now_ms)
@@ -111,16 +111,16 @@ class Room:
                 entry.answers[request] = answer
         return answer
 
-    def _wait(self, entry: Waiting, request: Request) -> None:
+    def _wait(self, entry: WaitingEvent, request: Request) -> None:
         entry.missing[request] = None
         self._wanting.setdefault(request, []).append(entry)
         self._tables[request.table].want(request, self._rule)
 
-    def _until_ms(self, entry: Waiting) -> int:
+    def _until_ms(self, entry: WaitingEvent) -> int:
         waits = [self._tables[request.table].policy.timeout_ms for request in entry.missing]
         return entry.since_ms + min(waits, default=0)
 
-    def _go_on_without(self, entry: Waiting, now_ms: int, *, at_once: bool) -> None:
+    def _go_on_without(self, entry: WaitingEvent, now_ms: int, *, at_once: bool) -> None:
         """The time to wait for some answers is over."""
         for request in list(entry.missing):
             table = self._tables[request.table]
@@ -136,7 +136,7 @@ class Room:
         if not entry.missing and entry.error is None:
             self._ask(entry, now_ms)
 
-    def _give_up(self, entry: Waiting, request: Request) -> None:
+    def _give_up(self, entry: WaitingEvent, request: Request) -> None:
         entry.answers[request] = ()
         del entry.missing[request]
         self._wanting[request].remove(entry)
@@ -162,7 +162,7 @@ class Room:
     def restore(self, packed: list[Any]) -> None:
         """Put the events of a snapshot back; what they wait for is wanted again."""
         for row, since_ms, answers, missing, error in packed:
-            entry = Waiting(unpack_row(row), since_ms)
+            entry = WaitingEvent(unpack_row(row), since_ms)
             entry.answers = {
                 _request(name, columns, key): [unpack_row(item) for item in rows]
                 for name, columns, key, rows in answers

@@ -10,8 +10,8 @@ from msgspec.structs import astuple
 from sql.algebra.state import pack_row, unpack_row
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
-from sql.engine.relations.statements import Statement
-from sql.plan.asks import Policy, Request
+from sql.engine.relations.statements import PostingStatement
+from sql.plan.asks import AnswerPolicy, Request
 from sql.plan.logical import Plan
 from sql.plan.relations import AskedDeclaration
 from sql.rows import as_dict
@@ -26,7 +26,7 @@ class AskedTable:
         """`requests` takes what a store is to be asked; None: nobody asks one."""
         self.name = declaration.name
         self.key = declaration.key
-        self.policy = Policy()
+        self.policy = AnswerPolicy()
         self.kept: dict[Request, tuple[int, Rows]] = {}
         """Answers, each with the instant until which it serves, oldest first."""
         self.given: dict[Any, dict[str, Any]] = {}
@@ -81,7 +81,7 @@ class AskedTable:
         self._noted(rows)
         return list(self.waiting.pop(request, ()))
 
-    def change(self, policy: Policy) -> None:
+    def change(self, policy: AnswerPolicy) -> None:
         """Treat answers like this from now on; those that are kept are asked for again."""
         self.policy = policy
         self.kept.clear()
@@ -108,7 +108,7 @@ class AskedTable:
         ]
 
 
-class AskedStatement(Statement):
+class AskedStatement(PostingStatement):
     """Runs a table that is asked: takes the rows of its source, and is in snapshots."""
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog) -> None:
@@ -141,7 +141,7 @@ class AskedStatement(Statement):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         table = self.table
-        table.policy = Policy(*snapshot["policy"])
+        table.policy = AnswerPolicy(*snapshot["policy"])
         table.counts |= snapshot["counts"]
         for row in snapshot["given"]:
             table.put(unpack_row(row))

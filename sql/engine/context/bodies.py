@@ -13,11 +13,11 @@ from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, Out
 from sql.engine.running.content import NOTHING
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import RunningStatement
 
 if TYPE_CHECKING:
     from sql.compiler.program import Program
-    from sql.engine.context.member import Member
+    from sql.engine.context.member import ContextMember
 
 
 class Body(ABC):
@@ -25,7 +25,7 @@ class Body(ABC):
 
     __slots__ = ("due_ms", "member", "partition")
 
-    def __init__(self, member: Member, partition: Partition) -> None:
+    def __init__(self, member: ContextMember, partition: Partition) -> None:
         self.member = member
         self.partition = partition
         self.due_ms: int | None = None
@@ -61,7 +61,7 @@ class InstanceBody(Body):
 
     __slots__ = ("_catalog", "_instance")
 
-    def __init__(self, member: Member, partition: Partition, instance: Any, catalog: Catalog) -> None:
+    def __init__(self, member: ContextMember, partition: Partition, instance: Any, catalog: Catalog) -> None:
         super().__init__(member, partition)
         self._instance = instance
         self._catalog = catalog
@@ -85,7 +85,7 @@ class Cell(Body):
 
     __slots__ = ("counted", "folded", "period")
 
-    def __init__(self, member: Member, partition: Partition, folded: Any) -> None:
+    def __init__(self, member: ContextMember, partition: Partition, folded: Any) -> None:
         self.member = member
         self.partition = partition
         self.due_ms = None
@@ -118,7 +118,7 @@ class Cell(Body):
         return None if self.period is None else self.period[1]
 
 
-class CellStatement(Statement):
+class CellStatement(RunningStatement):
     """The statement that serves all cells: whatever it does, it does `at` one of them.
 
     The compiled loop takes the events of many cells and reads these itself; everything else happens as in a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from sql.engine.context.bodies import Body
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 
 
 class BodyTimers:
@@ -21,7 +21,7 @@ class BodyTimers:
         """Forget all deadlines."""
         self.heap.clear()
 
-    def drop(self, member: Member) -> None:
+    def drop(self, member: ContextMember) -> None:
         """Forget the deadlines of a statement."""
         self.heap = sorted(entry for entry in self.heap if entry[4].member is not member)
 

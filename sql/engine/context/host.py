@@ -19,7 +19,7 @@ from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell
 from sql.engine.context.body_timers import BodyTimers
 from sql.engine.context.lane import Lane
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 from sql.engine.context.new_body import new_body
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declared import TableStatement, WindowStatement
@@ -55,7 +55,7 @@ class ContextHost(Hosted):
             oldest_first=context.oldest_first,
         )
         self.overlaps = any(isinstance(level.kind, OverlappingPlan) for level in context.levels)
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ContextMember] = {}
         self.joined = 0
         self.arrival: Arrival | None = None
         """The event the context acted on last: its statements ask where it belongs."""
@@ -75,7 +75,7 @@ class ContextHost(Hosted):
 
     # --- statements -----------------------------------------------------------------------------------------
 
-    def join(self, name: str, plan: Plan, now_ms: int) -> tuple[Member, list[Emission]]:
+    def join(self, name: str, plan: Plan, now_ms: int) -> tuple[ContextMember, list[Emission]]:
         """A statement starts, in every live partition, or takes the place of its earlier version; the first
         one activates the context.
         """
@@ -84,7 +84,7 @@ class ContextHost(Hosted):
         known = self.members.get(name)
         if known is not None:
             self._drop(known)
-        member = self.members[name] = Member(name, plan, self, known.order if known else self.joined)
+        member = self.members[name] = ContextMember(name, plan, self, known.order if known else self.joined)
         if self.life.is_active:
             for partition in self.life.live:
                 self._begin(member, partition, now_ms, is_late=True)
@@ -101,7 +101,7 @@ class ContextHost(Hosted):
             return
         self._drop(member)
 
-    def _drop(self, member: Member) -> None:
+    def _drop(self, member: ContextMember) -> None:
         """Forget the instances of a statement."""
         for partition in self.life.live:
             partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
@@ -114,7 +114,9 @@ class ContextHost(Hosted):
             message = f"context '{self.context.name}' cannot go before the statements that use it: {names}"
             raise SqlError([Problem("B819", message, Span(0, 0))])
 
-    def _begin(self, member: Member, partition: Partition, now_ms: int, *, is_late: bool = False) -> None:
+    def _begin(
+        self, member: ContextMember, partition: Partition, now_ms: int, *, is_late: bool = False
+    ) -> None:
         """An instance starts; `is_late`: the partition has been there before, and rows of then
         are posted by nobody."""
         body = new_body(member, partition, now_ms)
@@ -252,7 +254,9 @@ class ContextHost(Hosted):
             if stream in body.member.streams:
                 self.out += self.give(body, stream, event.row, now_ms)
 
-    def give_cells(self, member: Member, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> None:
+    def give_cells(
+        self, member: ContextMember, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int
+    ) -> None:
         """Events for a statement with the cells of their partitions."""
         assert member.cells is not None
         out = member.cells.push_cells(cells, rows, now_ms)

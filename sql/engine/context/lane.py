@@ -19,7 +19,7 @@ from sql.emission import Emission, joined
 if TYPE_CHECKING:
     from sql.engine.context.bodies import Body
     from sql.engine.context.host import ContextHost
-    from sql.engine.context.member import Member
+    from sql.engine.context.member import ContextMember
 
 OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 """What becomes of what a rule should not raise."""
@@ -31,7 +31,7 @@ class Run:
 
     __slots__ = ("bodies", "member", "rows")
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: ContextMember) -> None:
         self.member = member
         self.bodies: list[Any] = []  # all of them cells, or all instances
         self.rows: list[Any] = []
@@ -237,7 +237,7 @@ class Lane:
                 run.bodies.clear()
                 run.rows.clear()
 
-    def _give(self, member: Member, bodies: list[Any], rows: list[Any]) -> None:
+    def _give(self, member: ContextMember, bodies: list[Any], rows: list[Any]) -> None:
         host = self.host
         try:
             if member.cells is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
 
 
-class Member(Hosted):
+class ContextMember(Hosted):
     """One statement. `outranks`: by `@Priority` it sees an event before the context acts on it."""
 
     def __init__(self, name: str, plan: Plan, host: ContextHost, order: int) -> None:

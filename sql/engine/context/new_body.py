@@ -9,12 +9,12 @@ from sql.algebra.context.partition import Partition
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 from sql.engine.context.own_catalog import catalog_of, loop_of
 from sql.plan.relations import WindowDeclaration
 
 
-def new_body(member: Member, partition: Partition, now_ms: int) -> Body:
+def new_body(member: ContextMember, partition: Partition, now_ms: int) -> Body:
     """A statement in a partition just allocated: a cell where its state fits into one, else an instance."""
     cells = member.cells
     if cells is not None:
@@ -29,7 +29,7 @@ def new_body(member: Member, partition: Partition, now_ms: int) -> Body:
     return new_body(member, partition, now_ms)
 
 
-def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
+def make_instance(member: ContextMember, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
     """An instance of a statement in a partition with these properties."""
     from sql.engine.start import program_of, running
 
@@ -41,7 +41,7 @@ def make_instance(member: Member, catalog: Catalog, now_ms: int, row: Sequence[A
     return running(member.name, plan, catalog, now_ms, partition=row, program=program)
 
 
-def _catalog_for(member: Member, partition: Partition) -> Catalog:
+def _catalog_for(member: ContextMember, partition: Partition) -> Catalog:
     """The catalog of a new instance; a relation that it declares tells the statements of its partition."""
     host = member.host
     catalog = catalog_of(host.catalog, partition, host.members)

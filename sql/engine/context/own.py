@@ -9,7 +9,7 @@ from typing import Any
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.context.host import ContextHost
-from sql.engine.context.member import Member
+from sql.engine.context.member import ContextMember
 from sql.engine.relations.hosted import Hosted
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
@@ -27,7 +27,7 @@ class OwnContext(Hosted):
         super().__init__(name, plan)
         assert plan.context is not None
         self.host = ContextHost(name, plan.context, catalog)
-        self.member: Member | None = None
+        self.member: ContextMember | None = None
         self.now_ms = now_ms
         self.context = Context(zone=plan.options.zone_info(), rule_id=name)
         self.counts = {"errors": 0}
@@ -36,7 +36,7 @@ class OwnContext(Hosted):
         """Rows are whole messages."""
         return row
 
-    def _joined(self, now_ms: int) -> Member:
+    def _joined(self, now_ms: int) -> ContextMember:
         if self.member is None:
             self.member, _ = self.host.join(self.name, self.plan, now_ms)
         return self.member

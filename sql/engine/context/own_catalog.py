@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta
-from sql.catalog.loop import Loop
+from sql.catalog.loop import StepLoop
 from sql.catalog.streams import Catalog
 from sql.engine.relations.declared import TableStatement, VariableStatement, WindowStatement
 from sql.engine.steps import Steps
@@ -30,13 +30,13 @@ def catalog_of(catalog: Catalog, partition: Partition, within: Container[str]) -
 
 def loop_of(
     catalog: Catalog, relations: dict[str, Any], partition: Partition, within: Container[str]
-) -> Loop:
+) -> StepLoop:
     """The step loop as statements in a partition use it."""
     steps = catalog.loop
     return PartitionLoop(steps, relations, partition.id, within) if isinstance(steps, Steps) else steps
 
 
-class PartitionLoop(Loop):
+class PartitionLoop(StepLoop):
     """The step loop of one partition's statements: rows stay in the partition's relations."""
 
     def __init__(

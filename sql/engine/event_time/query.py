@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sql.algebra.event import Delta
 from sql.emission import Emission
-from sql.engine.event_time.stage import Stage
+from sql.engine.event_time.stage import EventTimeStage
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import as_dict
@@ -57,7 +57,9 @@ class EventTime:
         self.name = query.name
         self.takes_batches = query.takes_times
         self.counts = {"late": 0, "refused_future": 0}
-        self.stage = Stage(self.plan, query.context.zone, self, now_ms, waits=not is_stateless(self.plan))
+        self.stage = EventTimeStage(
+            self.plan, query.context.zone, self, now_ms, waits=not is_stateless(self.plan)
+        )
         self.inbox: list[Emission] = []
         """What a stage that is shared has found for this rule when another rule's timer fired."""
         self.inbox_ms = now_ms

@@ -16,7 +16,7 @@ from typing import Any
 
 from sql.emission import Emission
 from sql.engine.event_time.query import EventTime
-from sql.engine.event_time.stage import Stage
+from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.filter_index import FilterIndex
 from sql.engine.shared_groups import SHARING_MIN
 from sql.engine.sharing import Defect, Several, parties
@@ -165,11 +165,11 @@ class StageParty(Several):
 
     def _group(self) -> None:
         """Find out which members share a stage."""
-        alike: dict[Stage, list[EventTime]] = {}
+        alike: dict[EventTimeStage, list[EventTime]] = {}
         for member in self.members:
             alike.setdefault(member.stage, []).append(member)
         self.alone: list[EventTime] = []
-        self.shared: list[tuple[Stage, Audience]] = []
+        self.shared: list[tuple[EventTimeStage, Audience]] = []
         for stage, members in alike.items():
             if stage.behind is members[0] and len(members) < SHARING_MIN:
                 self.alone += members
@@ -180,7 +180,7 @@ class StageParty(Several):
     def _join(self) -> None:
         """Let those share a stage whose stages are in the same state."""
         self.reconcile()
-        heads: dict[Stage, Stage] = {}
+        heads: dict[EventTimeStage, EventTimeStage] = {}
         for stage in dict.fromkeys(member.stage for member in self.members):
             heads[stage] = next(
                 (head for head in dict.fromkeys(heads.values()) if head.is_like(stage)), stage

@@ -69,7 +69,7 @@ def _parsed(text: str, pattern: str | None, zone: Any) -> int:
     return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
 
 
-class Stage:
+class EventTimeStage:
     """Orders what comes in and drives the rules behind it by the watermark."""
 
     def __init__(self, plan: Plan, zone: Any, behind: Behind, now_ms: int, *, waits: bool) -> None:
@@ -238,9 +238,9 @@ class Stage:
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def copied_to(self, behind: Behind, now_ms: int) -> Stage:
+    def copied_to(self, behind: Behind, now_ms: int) -> EventTimeStage:
         """A stage that has seen the same, for other rules."""
-        other = Stage(self.plan, self.zone, behind, now_ms, waits=self.waits)
+        other = EventTimeStage(self.plan, self.zone, behind, now_ms, waits=self.waits)
         other.heap = self.heap.copy()
         other.arrivals = self.arrivals
         other.highest = self.highest.copy()
@@ -248,7 +248,7 @@ class Stage:
         other.watermark = self.watermark
         return other
 
-    def is_like(self, other: Stage) -> bool:
+    def is_like(self, other: EventTimeStage) -> bool:
         """True if this stage and another, of the same settings, will do the same with all that comes."""
         if (
             self.watermark != other.watermark

@@ -19,7 +19,7 @@ from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
 from sql.emission import Emission
-from sql.engine.relations.statements import Partition, Statement
+from sql.engine.relations.statements import Partition, PostingStatement
 from sql.errors import CorruptState
 from sql.functions.registry import Context
 from sql.plan.bound import AggregateCall
@@ -30,7 +30,7 @@ from sql.rows import as_dict
 VERSION = 1
 
 
-class WindowStatement(Statement):
+class WindowStatement(PostingStatement):
     """`create window`: the timers of the named window, and the post of its insert and remove stream."""
 
     def __init__(
@@ -125,7 +125,7 @@ def _is_batch(name: str) -> bool:
     return spec is not None and spec.role == "batch"
 
 
-class TableStatement(Statement):
+class TableStatement(PostingStatement):
     """`create table`: it posts nothing. One with a source keeps the newest row of each key
     that comes from there."""
 
@@ -197,7 +197,7 @@ class TableStatement(Statement):
         table.bounded.restore(snapshot["bounded"], table.rows.values())
 
 
-class VariableStatement(Statement):
+class VariableStatement(PostingStatement):
     """`context C create variable`: the variable of one partition, which starts with its first value."""
 
     def __init__(self, name: str, plan: Plan) -> None:

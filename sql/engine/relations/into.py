@@ -16,7 +16,7 @@ from sql.emission import Update
 from sql.engine.running.packing import pack_values, unpack_values
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 Counted = tuple[list[TableRow], list[Any], Any]
 """The rows an event was counted in, what it contributed to each aggregate, and its key."""
@@ -25,10 +25,10 @@ NO_KEY = object()
 """The key of an event that is not counted."""
 
 
-class IntoTable:
+class TableFold:
     """Folds changes into the rows of a table. A row stays when its events have left."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: RunningStatement) -> None:
         plan, functions = statement.plan, statement.program.functions
         assert plan.into_table is not None
         self.statement = statement
@@ -175,6 +175,6 @@ class IntoTable:
             self.counted[event] = kept, [unpack_values(value) for value in values], self.key(event)
 
 
-def _values_before(statement: Statement, event: Event) -> list[Any]:
+def _values_before(statement: RunningStatement, event: Event) -> list[Any]:
     """The values WHERE reads beside the event: those of prev calls, in place of the aggregates'."""
     return statement.beside(event, True) if statement.prevs is not None else []

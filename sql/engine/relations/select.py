@@ -11,7 +11,7 @@ from sql.catalog.streams import Catalog
 from sql.compiler.joins.driven import makes_rows
 from sql.compiler.statement import drives
 from sql.emission import Emission
-from sql.engine.relations.statements import Partition, Statement, Triggered
+from sql.engine.relations.statements import Partition, PostingStatement, Triggered
 from sql.engine.running.evaluation import Evaluation
 from sql.engine.running.statement import looking
 from sql.plan.logical import Plan
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 def select_statement(
     name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-) -> Statement:
+) -> PostingStatement:
     """The runner of an on … select: the loop of a join where each event gives rows of its
     own and takes none away."""
     acts, asked = plan.acts, replace(plan, acts=None)
@@ -33,7 +33,7 @@ def select_statement(
     return SelectStatement(name, plan, catalog, now_ms, partition)
 
 
-class LoopedSelect(Statement):
+class LoopedSelect(PostingStatement):
     """An on … select whose events go through the compiled loop of a join."""
 
     def __init__(

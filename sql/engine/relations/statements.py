@@ -20,7 +20,7 @@ from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import as_dict
 
 
-class Statement(Hosted):
+class PostingStatement(Hosted):
     """A statement that posts what it has done."""
 
     def __init__(self, name: str, plan: Plan) -> None:
@@ -55,7 +55,7 @@ Partition = Sequence[Any] | None
 """The properties of a context partition; None outside of contexts."""
 
 
-class Triggered(Statement):
+class Triggered(PostingStatement):
     """A statement that acts on each event of its trigger: of a stream, a row that enters a
     named window, or a match."""
 

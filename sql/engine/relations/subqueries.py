@@ -34,11 +34,11 @@ from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import Shape
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 Answer = Callable[[Event], Any]
 
-Run = Callable[[Plan, bool], "Statement"]
+Run = Callable[[Plan, bool], "RunningStatement"]
 """Starts a statement that only looks into named windows, and says whether only its value is asked for."""
 
 Take = Callable[[Any, int], None]

@@ -10,13 +10,13 @@ from sql.algebra.output.order import in_order
 from sql.emission import Out
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 
-class Content:
+class ContentReader:
     """Makes rows of what one running statement holds."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: RunningStatement) -> None:
         self.statement = statement
 
     def present_rows(self) -> list[Any]:

@@ -16,10 +16,10 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.program import Program
 from sql.emission import Emission
 from sql.engine.running import state
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import RunningStatement
 
 
-class StreamQuery(Statement):
+class StreamQuery(RunningStatement):
     """A `from … select …` query."""
 
     takes_lots = True

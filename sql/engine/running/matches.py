@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sql.algebra.event import Event
-from sql.algebra.pattern import Bounds, PatternBuilder
+from sql.algebra.pattern import PartialBounds, PatternBuilder
 from sql.algebra.pattern.atoms import FilterNode
 from sql.algebra.pattern.pairs import Pairs
 from sql.algebra.pattern.timers import Observer, ObserverNode
@@ -22,20 +22,20 @@ from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
-from sql.plan.patterns import CrontabPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
+from sql.plan.patterns import AtPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
 from sql.rows import Shape, as_dict, as_dicts
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 MakeRow = Callable[[dict[str, Any]], Any]
 
 
-ATOMS = (FilterPlan, IntervalPlan, CrontabPlan, SchedulePlan)
+ATOMS = (FilterPlan, IntervalPlan, AtPlan, SchedulePlan)
 """What an event or the clock makes true; everything else of a pattern is made of these."""
 
 
-class Search(NamedTuple):
+class PatternWait(NamedTuple):
     """A filter or a timer of a pattern that waits since `begun_ms`.
 
     tags    the events that have been found so far, in the order of the plan's tags
@@ -66,7 +66,7 @@ class Matches:
         self.functions = FunctionSet(
             catalog, context, warnings, shape=shape, text=self.plan.text, kind=PatternReader
         )
-        bounds = Bounds(
+        bounds = PartialBounds(
             options.max_pattern_partials,
             options.pattern_overflow,
             options.max_pattern_rows,
@@ -109,7 +109,7 @@ class Matches:
         """The evaluation errors since the last call, with their places in the text."""
         return [self.functions.failure(error) for error in self.pattern.failures()]
 
-    def searches(self) -> Iterator[Search]:
+    def searches(self) -> Iterator[PatternWait]:
         """The filters and timers that wait, of searches that have begun and of the pattern itself."""
         pattern = self.pattern
         if isinstance(pattern, Pairs):
@@ -117,13 +117,13 @@ class Matches:
             length = pattern.plan.length
             for tags, begun_ms in pattern.searches():
                 due_ms = None if length is None else length.add(begun_ms, pattern.zone)
-                yield Search(tags, second, begun_ms, due_ms)
+                yield PatternWait(tags, second, begun_ms, due_ms)
             return
         steps = iter(step for step in self.plan.root.walk() if isinstance(step, ATOMS))
         atoms = {node: next(steps) for node in pattern.nodes if isinstance(node, FilterNode | ObserverNode)}
         for atom in pattern.waiting():
             due_ms = atom.due if isinstance(atom, Observer) else None
-            yield Search(atom.binding, atoms[atom.node], atom.begun, due_ms)
+            yield PatternWait(atom.binding, atoms[atom.node], atom.begun, due_ms)
 
     def counters(self) -> dict[str, int]:
         return self.pattern.counters()
@@ -155,7 +155,7 @@ def shows_each(plan: Plan) -> bool:
     return plan.output is None and plan.selector != "rstream"
 
 
-def show_each(statement: Statement, rows: Sequence[Any], now_ms: int) -> None:
+def show_each(statement: RunningStatement, rows: Sequence[Any], now_ms: int) -> None:
     """The rows that one event gives are one emission."""
     show, whole = statement.code["show"], statement.whole
     shown: list[Any] = []
@@ -167,7 +167,7 @@ def show_each(statement: Statement, rows: Sequence[Any], now_ms: int) -> None:
 
 
 def show_matches(
-    statement: Statement, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int
+    statement: RunningStatement, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int
 ) -> None:
     """Events for a pattern whose matches are the statement's rows."""
 

@@ -75,7 +75,7 @@ TOLD = Told()
 News = Closing | Failure | Told
 
 
-class SharedGroups(Protocol):
+class SharingRules(Protocol):
     """Rules that share a core, as one of them sees it."""
 
     core: Core
@@ -87,12 +87,12 @@ class SharedGroups(Protocol):
         """The state the rule would have if it ran alone."""
 
 
-class Member:
+class SharingMember:
     """A rule that may share groups with others."""
 
     def __init__(self, query: SampledQuery) -> None:
         self.query = query
-        self.shared: SharedGroups | None = None
+        self.shared: SharingRules | None = None
         self.inbox: deque[News] = deque()
         self.places: tuple[int, ...] = ()
         """Where the rule's aggregates stand among those of the shared query."""
@@ -161,7 +161,7 @@ class Member:
         if self.shared is not None:
             self.shared.leave(self.query)
 
-    def join(self, shared: SharedGroups, places: tuple[int, ...]) -> None:
+    def join(self, shared: SharingRules, places: tuple[int, ...]) -> None:
         """Hold nothing but what a shared query finds, with the rule's aggregates at these places."""
         self.reset()
         self.shared = shared

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.output.conditions import When
-from sql.algebra.output.given import OutputLimit
+from sql.algebra.output.conditions import WhenExpression
+from sql.algebra.output.given import LimitedOutput
 from sql.algebra.output.limits import LimitBuilder
 from sql.algebra.output.order import in_order, row_limit
 from sql.algebra.output.spreads import Spreads
 from sql.emission import Emission, Out, Update
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 
 class Output:
     """The output of one running statement."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: RunningStatement) -> None:
         self.statement = statement
         plan, functions = statement.plan, statement.program.functions
         self.plan = plan
@@ -32,7 +32,7 @@ class Output:
         """Groups that have changed since the last output, each with an event, where rows are made then."""
         self.waits = self.show.defers is not None and plan.output is not None
         """True if nothing has come since the start, from which the output limit counts."""
-        self.limit: OutputLimit | None = None
+        self.limit: LimitedOutput | None = None
         if plan.output is not None:
             content, zone = statement.content, statement.context.zone
             builder = LimitBuilder(
@@ -178,7 +178,7 @@ class Output:
 
     def variable_changed(self) -> None:
         """A variable has a new value, on which the condition may depend."""
-        if self.limit is not None and isinstance(self.limit.condition, When):
+        if self.limit is not None and isinstance(self.limit.condition, WhenExpression):
             self.limit.condition.variable_changed()
 
     def snapshot(self) -> dict[str, Any]:

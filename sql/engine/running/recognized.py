@@ -10,7 +10,7 @@ from sql.algebra.build import period
 from sql.algebra.event import Delta, Event
 from sql.algebra.recognize import HeldRecognizer, Recognizer
 from sql.algebra.recognize.attempts import Reading, Rules
-from sql.algebra.recognize.program import Program
+from sql.algebra.recognize.program import RecognizeProgram
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet, PatternReader
 from sql.codegen.support import Warnings
@@ -23,7 +23,7 @@ from sql.plan.options import RuleOptions
 from sql.rows import Shape
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 Fail = Callable[[Any, BaseException], None]
 """Hears of a row that cannot be evaluated, or that completes a match whose measures cannot; None is a match
@@ -47,7 +47,9 @@ class Recognized:
         self.plan = plan
         is_held = bool(source.windows) or plan.interval is not None
         functions = FunctionSet(catalog, context, warnings, shape=shape, text=plan.text, kind=PatternReader)
-        program = Program(plan.pattern, {item.name: place for place, item in enumerate(plan.variables)})
+        program = RecognizeProgram(
+            plan.pattern, {item.name: place for place, item in enumerate(plan.variables)}
+        )
         text = RecognizeText(plan, program, catalog, context, warnings, shape, is_held=is_held)
         self.functions = functions
         self.code = text.code
@@ -127,7 +129,7 @@ def is_alone(plan: Plan) -> bool:
     return not (source.keeps or beside)
 
 
-def failures_of(statement: Statement, found: Recognized) -> Fail:
+def failures_of(statement: RunningStatement, found: Recognized) -> Fail:
     """The function that adds an error event for each row that cannot be evaluated."""
 
     def fail(row: Any, error: BaseException) -> None:
@@ -136,7 +138,7 @@ def failures_of(statement: Statement, found: Recognized) -> Fail:
     return fail
 
 
-def read_rows(statement: Statement, found: Recognized, rows: Sequence[Any], now_ms: int) -> None:
+def read_rows(statement: RunningStatement, found: Recognized, rows: Sequence[Any], now_ms: int) -> None:
     """Take events for a match_recognize that is alone; an error is reported and changes nothing."""
     assert isinstance(found.recognizer, Recognizer)
     fail = failures_of(statement, found)
@@ -151,7 +153,7 @@ def read_rows(statement: Statement, found: Recognized, rows: Sequence[Any], now_
             statement.joined([statement.new_event(match, now_ms) for match in shown], now_ms)
 
 
-def _passing(statement: Statement, rows: Sequence[Any], now_ms: int) -> Iterable[Any]:
+def _passing(statement: RunningStatement, rows: Sequence[Any], now_ms: int) -> Iterable[Any]:
     """The rows that the filter of the source lets pass."""
     passes = statement.program.filters[0]
     assert passes is not None

@@ -23,10 +23,10 @@ from sql.emission import Emission, Row
 from sql.engine.running.output import Output
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 
-class Request(NamedTuple):
+class RowRequest(NamedTuple):
     """A row that waits for the end of its span; by end, then by arrival."""
 
     end: int
@@ -66,10 +66,10 @@ class Spans:
 class Requests(Output):
     """The output of a rule without a window whose rows wait for the end of the span they request."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: RunningStatement) -> None:
         super().__init__(statement)
         (self.trigger,) = (spread for spread in self.plan.spreads if spread.kind == "requests")
-        self.waiting: list[Request] = []
+        self.waiting: list[RowRequest] = []
         self.spans = Spans()
         self.number = 0
         self.base = (0, 0)
@@ -80,7 +80,7 @@ class Requests(Output):
         for row in self.ordered(new):
             start, end, now = row.pop(item)
             self.number += 1
-            insort(self.waiting, Request(end, self.number, start, now, row))
+            insort(self.waiting, RowRequest(end, self.number, start, now, row))
             self.base = (now, now_ms)
             self.advance(now_ms)
 
@@ -92,7 +92,7 @@ class Requests(Output):
             row = {**request.row, self.trigger.name: self._parts(request)}
             self.statement.out.append(Emission(self.statement.name, now_ms, "rows", [row]))
 
-    def _parts(self, request: Request) -> list[dict[str, str]] | None:
+    def _parts(self, request: RowRequest) -> list[dict[str, str]] | None:
         oldest = request.now - self.trigger.expire_ms
         self.spans.forget(oldest)
         start = max(request.start, oldest)
@@ -120,7 +120,8 @@ class Requests(Output):
         super().restore(snapshot)
         own = snapshot["trigger"]
         self.waiting = [
-            Request(end, number, start, now, decode(row)) for end, number, start, now, row in own["waiting"]
+            RowRequest(end, number, start, now, decode(row))
+            for end, number, start, now, row in own["waiting"]
         ]
         self.spans.taken = [list(span) for span in own["spans"]]
         self.number, self.base = own["number"], (own["base"][0], own["base"][1])

@@ -24,7 +24,7 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated
 from sql.codegen.support import Warnings
 from sql.emission import Emission, Out
-from sql.engine.running.member import Member
+from sql.engine.running.member import SharingMember
 from sql.engine.running.query import SNAPSHOT_VERSION, MakeRow, RunningQuery, plain
 from sql.errors import CorruptState, positioned
 from sql.functions.registry import Context
@@ -91,7 +91,7 @@ class SampledQuery(RunningQuery):
         )
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(made, self.text_functions(), self, self.now_ms, see=see, join=self.join)
-        self.member = Member(self)
+        self.member = SharingMember(self)
         self.family = self.member.family
         self.sampled_rows = SampledRows(
             plan, self.catalog, self.shape, self.text_functions(), self.hits, made.entries

@@ -25,7 +25,7 @@ from sql.engine.running.recognized import Recognized, failures_of
 from sql.plan.logical import SourcePlan
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 Change = Delta | Mapping[int, Delta]
 """What changes the rows of a statement: its events, or those of the sources of a join whose rows nobody
@@ -38,7 +38,7 @@ Posts = dict[int, list[Delta]]
 class Sources:
     """The windows, patterns, relations and subqueries of one running statement."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: RunningStatement) -> None:
         self.statement = statement
         program, plan = statement.program, statement.plan
         self.plan = plan

@@ -13,10 +13,10 @@ from sql.errors import CorruptState
 from sql.rows import as_dict
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import Statement
+    from sql.engine.running.statement import RunningStatement
 
 
-def snapshot(statement: Statement) -> dict[str, Any]:
+def snapshot(statement: RunningStatement) -> dict[str, Any]:
     """The whole state as JSON-able data."""
     store = EventStore()
     store.add(statement.held())
@@ -53,7 +53,7 @@ def _packed(row: Any) -> dict[str, Any]:
     return {name: encode(item) for name, item in as_dict(row).items()}
 
 
-def restore(statement: Statement, snapshot: dict[str, Any]) -> EventStore:
+def restore(statement: RunningStatement, snapshot: dict[str, Any]) -> EventStore:
     """Put a snapshot back into an instance just made; its events. CorruptState where it does not fit."""
     if snapshot.get("version") != SNAPSHOT_VERSION:
         raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {SNAPSHOT_VERSION}")
@@ -77,7 +77,7 @@ def restore(statement: Statement, snapshot: dict[str, Any]) -> EventStore:
     return store
 
 
-def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: EventStore) -> None:
+def _restore_memory(statement: RunningStatement, snapshot: dict[str, Any], store: EventStore) -> None:
     """The state of a statement beside windows and groups."""
     find = store.find
     if statement.analytic is not None:
@@ -95,7 +95,7 @@ def _restore_memory(statement: Statement, snapshot: dict[str, Any], store: Event
         statement.reclaim.restore(snapshot["reclaim"], list(statement.groups))
 
 
-def pack_groups(statement: Statement) -> Any:
+def pack_groups(statement: RunningStatement) -> Any:
     """Each group: key, number of events, first event where it keeps one, what is kept for its aggregates."""
     fold = statement.program.text.fold
     slots = fold.kept.slots
@@ -111,7 +111,7 @@ def pack_groups(statement: Statement) -> Any:
     ]
 
 
-def unpack_groups(statement: Statement, snapshot: dict[str, Any], store: EventStore) -> None:
+def unpack_groups(statement: RunningStatement, snapshot: dict[str, Any], store: EventStore) -> None:
     """Put groups back, and the events into their groups."""
     fold, find = statement.program.text.fold, store.find
     slots, make = fold.kept.slots, statement.code["Group"]
@@ -131,7 +131,7 @@ def unpack_groups(statement: Statement, snapshot: dict[str, Any], store: EventSt
         event.values = unpack_values(values)
 
 
-def pack_events(statement: Statement, store: EventStore) -> dict[str, Any]:
+def pack_events(statement: RunningStatement, store: EventStore) -> dict[str, Any]:
     """The events a statement holds, and what those that count contributed to which group."""
     members = [
         [seq, pack_key(event.group.key), pack_values(event.values)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from sql.algebra.budget import Budget
 from sql.algebra.derived.analytic import AnalyticStage
-from sql.algebra.derived.prevs import Extra, PrevReader, PriorMemory
+from sql.algebra.derived.prevs import FixedValues, PrevReader, PriorMemory
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.passing import sides_of
 from sql.algebra.operator import earliest
@@ -22,9 +22,9 @@ from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program
 from sql.emission import Emission
-from sql.engine.relations.into import IntoTable
+from sql.engine.relations.into import TableFold
 from sql.engine.running import state
-from sql.engine.running.content import Content
+from sql.engine.running.content import ContentReader
 from sql.engine.running.matches import is_plain, show_matches
 from sql.engine.running.output import Output
 from sql.engine.running.query import MakeRow, RunningQuery
@@ -36,7 +36,7 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 
 
-class Statement(RunningQuery):
+class RunningStatement(RunningQuery):
     """One instance of a compiled statement."""
 
     steps_itself = False
@@ -96,12 +96,12 @@ class Statement(RunningQuery):
         self.representatives: dict[Any, Event] = {}
         hint = plan.sources[0].reclaim_ms if plan.keeps_groups else None
         self.reclaim = Reclaim(*hint) if hint else None
-        self.into = IntoTable(self) if plan.into_table is not None else None
-        self.content = Content(self)
+        self.into = TableFold(self) if plan.into_table is not None else None
+        self.content = ContentReader(self)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self) if asks else Output(self)
 
-    def looking(self, plan: Plan, is_asked: bool) -> Statement:
+    def looking(self, plan: Plan, is_asked: bool) -> RunningStatement:
         """A subquery as a statement of its own, which only looks into named windows."""
         at = self.start_ms, self.shape, self.partition
         return looking(self.name, plan, self.catalog, *at, is_asked=is_asked)
@@ -222,7 +222,7 @@ class Statement(RunningQuery):
 
     def priors(self, event: Event) -> Sequence[Event]:
         """The events before one, the nearest first: as noted when it came, or by its place in the queue."""
-        if isinstance(event.extra, Extra):
+        if isinstance(event.extra, FixedValues):
             return event.extra.priors
         place = self.places.get(event)
         if place is None:
@@ -401,7 +401,7 @@ def looking(
     partition: Sequence[Any] | None = None,
     *,
     is_asked: bool = False,
-) -> Statement:
+) -> RunningStatement:
     """A statement that only reads named windows. `is_asked`: only its value is used, not its rows."""
     program = Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked)
-    return Statement(name, program, now_ms, partition=partition)
+    return RunningStatement(name, program, now_ms, partition=partition)

@@ -8,10 +8,10 @@ from typing import Any
 from sql.algebra.operator import Pass
 from sql.emission import Emission
 from sql.engine.event_time.stage import time_stamp
-from sql.engine.running.statement import Statement
+from sql.engine.running.statement import RunningStatement
 
 
-class TimedStatement(Statement):
+class TimedStatement(RunningStatement):
     """A statement over one source in event time: the compiled loop takes each event with its own instant."""
 
     takes_times = True

@@ -132,7 +132,7 @@ class Query(Statement):
         self.before: list[Sides] = []
         """The rows that count: those of the content that WHERE lets through."""
         self.shown: dict[Sides, list[Row]] = {}
-        """What each row gave when it came: it leaves as it came."""
+        """The row of each event when it came; without subqueries it leaves as it came."""
         self.drivers = [place for place, source in enumerate(self.sources)
                         if source.plan.unidirectional or (plan.joins and source.is_brief)]  # fmt: skip
 
@@ -180,9 +180,10 @@ class Query(Statement):
             for sides in came:
                 self.shown[sides] = self.rows.made([sides], after)
                 new += self.shown[sides]
+            leaves_as_it_came = self.plan.row_kind == "plain" and not self.plan.subqueries
             for sides in left:
                 shown = self.shown.pop(sides)
-                old += shown if self.plan.row_kind == "plain" else self.rows.made([sides], after)
+                old += shown if leaves_as_it_came else self.rows.made([sides], after)
         self.world.post(self.name, self.plan, new, old)
 
 

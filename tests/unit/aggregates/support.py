@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Event, Removal
+from sql.aggregates.base import Accumulator, EventView, Removal
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def windowed(
     return results
 
 
-Live = list[tuple[Any, Event]]
+Live = list[tuple[Any, EventView]]
 
 
 def steps(accumulator: Accumulator, values: Sequence[Any], removal: Removal, seed: int) -> Iterator[Live]:

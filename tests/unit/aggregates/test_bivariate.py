@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql.aggregates.bivariate import Correlation, Regression, Univariate, WeightedMean
+from sql.aggregates.bivariate import PairCorrelation, Regression, Univariate, WeightedMean
 from sql.errors import DataError
 from tests.support.search import examples
 from tests.unit.aggregates.support import same
@@ -67,12 +67,12 @@ def test_a_nan_counts_only_while_it_is_there() -> None:
 
 
 def test_correl() -> None:
-    assert same(fed(Correlation(), [(1.0, 1)])["correlation"], NAN)
-    assert fed(Correlation(), [(1.0, 1), (2.0, 3)])["correlation"] == 1.0
-    assert fed(Correlation(), [(1, 3), (2, 1)])["correlation"] == -1.0
-    assert fed(Correlation(), [(1.0, 1), (2.0, 3), (3.0, 1)])["correlation"] == 0.0
+    assert same(fed(PairCorrelation(), [(1.0, 1)])["correlation"], NAN)
+    assert fed(PairCorrelation(), [(1.0, 1), (2.0, 3)])["correlation"] == 1.0
+    assert fed(PairCorrelation(), [(1, 3), (2, 1)])["correlation"] == -1.0
+    assert fed(PairCorrelation(), [(1.0, 1), (2.0, 3), (3.0, 1)])["correlation"] == 0.0
     # Far from zero nothing cancels.
-    assert fed(Correlation(), [(1e9 + 0.25, 1), (1e9 + 0.5, 2), (1e9 + 0.75, 3)])["correlation"] == 1.0
+    assert fed(PairCorrelation(), [(1e9 + 0.25, 1), (1e9 + 0.5, 2), (1e9 + 0.75, 3)])["correlation"] == 1.0
 
 
 def test_weighted_avg() -> None:
@@ -81,7 +81,7 @@ def test_weighted_avg() -> None:
     assert fed(WeightedMean(), [(10, 1), (20, 3), (None, 9), (9, None)])["average"] == 17.5
 
 
-@pytest.mark.parametrize("kind", [Regression, Correlation, WeightedMean])
+@pytest.mark.parametrize("kind", [Regression, PairCorrelation, WeightedMean])
 def test_a_wrong_type_leaves_the_state_as_it_was(kind: type[Any]) -> None:
     statistic = kind()
     fed(statistic, [(1, 2), (2, 3)])
@@ -96,7 +96,7 @@ values = st.one_of(st.none(), st.integers(-9, 9), st.floats(-1e12, 1e12))
 pairs = st.lists(st.tuples(values, values), max_size=12)
 
 
-@pytest.mark.parametrize("kind", [Regression, Correlation, WeightedMean])
+@pytest.mark.parametrize("kind", [Regression, PairCorrelation, WeightedMean])
 @examples(40)
 @given(pairs, pairs, st.randoms(use_true_random=False))
 def test_removal_leaves_no_trace_and_restores(kind: type[Any], kept: Any, passing: Any, chance: Any) -> None:

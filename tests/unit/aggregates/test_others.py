@@ -113,7 +113,7 @@ def test_what_was_removed_in_any_order_is_swept_out() -> None:
     for seq in range(1, 999):
         accumulator.remove(seq, Arrival(seq))
     assert accumulator.result() == 0
-    assert isinstance(accumulator, order.Ordered)
+    assert isinstance(accumulator, order.InArrival)
     assert len(accumulator.values.entries) < 20  # type: ignore[attr-defined]
 
 

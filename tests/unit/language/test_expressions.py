@@ -24,7 +24,7 @@ from sql.syntax import (
     Method,
     Ordering,
     Over,
-    Period,
+    PeriodLiteral,
     PeriodPart,
     Slice,
     Star,
@@ -148,11 +148,14 @@ OPERANDS: list[tuple[str, Expr]] = [
     ("a.where((x, i) => i > 1)", Method(A, "where", (Lambda(("x", "i"), Binary(">", Column("i"), ONE)),))),
     ("f((a), (b + c))", Call("f", (A, Binary("+", B, C)))),
     ("tb[a].total", Field(Index(Column("tb"), A), "total")),
-    ("2 minutes 5 seconds", Period((PeriodPart(TWO, "minute"), PeriodPart(Constant(5), "second")))),
-    ("1 month", Period((PeriodPart(ONE, "month"),))),
-    ("1.5 msec 2 usec", Period((PeriodPart(Constant(1.5), "millisecond"), PeriodPart(TWO, "microsecond")))),
-    ("f(a min b sec)", Call("f", (Period((PeriodPart(A, "minute"), PeriodPart(B, "second"))),))),
-    ("f((a + b) hours)", Call("f", (Period((PeriodPart(Binary("+", A, B), "hour"),)),))),
+    ("2 minutes 5 seconds", PeriodLiteral((PeriodPart(TWO, "minute"), PeriodPart(Constant(5), "second")))),
+    ("1 month", PeriodLiteral((PeriodPart(ONE, "month"),))),
+    (
+        "1.5 msec 2 usec",
+        PeriodLiteral((PeriodPart(Constant(1.5), "millisecond"), PeriodPart(TWO, "microsecond"))),
+    ),
+    ("f(a min b sec)", Call("f", (PeriodLiteral((PeriodPart(A, "minute"), PeriodPart(B, "second"))),))),
+    ("f((a + b) hours)", Call("f", (PeriodLiteral((PeriodPart(Binary("+", A, B), "hour"),)),))),
 ]
 
 

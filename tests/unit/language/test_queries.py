@@ -18,7 +18,7 @@ from sql.syntax import (
     Ordering,
     OutputLimit,
     Over,
-    Period,
+    PeriodLiteral,
     PeriodPart,
     Select,
     SelectItem,
@@ -42,8 +42,8 @@ def output(text: str) -> OutputLimit:
     return limit
 
 
-def seconds(amount: float) -> Period:
-    return Period((PeriodPart(Constant(amount), "second"),))
+def seconds(amount: float) -> PeriodLiteral:
+    return PeriodLiteral((PeriodPart(Constant(amount), "second"),))
 
 
 def greater(name: str, value: int) -> Binary:
@@ -153,7 +153,7 @@ class TestEpl:
             Binary("and", greater("a", 1), greater("b", 2)),
             (
                 WindowCall("groupwin", (Column("k"),)),
-                WindowCall("time", (Period((PeriodPart(Constant(1), "minute"),)),), "win"),
+                WindowCall("time", (PeriodLiteral((PeriodPart(Constant(1), "minute"),)),), "win"),
                 WindowCall("sort", (Constant(3), Ordering(Column("n"), True), Column("m"))),
                 WindowCall("lastevent", (), "std"),
             ),
@@ -170,7 +170,7 @@ class TestEpl:
         assert args("") == ()
         assert args("10 sec, 5000L, 'START_EAGER'") == (seconds(10), Constant(5000), Constant("START_EAGER"))
         assert args("price, *") == (Column("price"), Star())
-        assert args("d minutes") == (Period((PeriodPart(Column("d"), "minute"),)),)
+        assert args("d minutes") == (PeriodLiteral((PeriodPart(Column("d"), "minute"),)),)
         assert args("n asc") == (Ordering(Column("n"), False),)
         assert args("sum(n) > 10, false") == (
             Binary(">", Call("sum", (Column("n"),)), Constant(10)),

@@ -12,7 +12,7 @@ from sql.binder.rule import plan_lookup, plan_rule
 from sql.engine.asking.answers import answer
 from sql.errors import SqlError
 from sql.language import parse
-from sql.plan.asks import Policy, Request
+from sql.plan.asks import AnswerPolicy, Request
 from sql.plan.options import RuleOptions
 
 DEVICE = 'CREATE TABLE device (id STRING, site STRING) WITH (DATASOURCE="device", TYPE="sql", KIND="lookup")'
@@ -25,7 +25,7 @@ INNER = LEFT.replace("LEFT", "INNER")
 class World:
     """An engine with the two tables and one rule. `is_asked` False: the tables hold what they are given."""
 
-    def __init__(self, rule: str, *, is_asked: bool = True, policy: Policy | None = None) -> None:
+    def __init__(self, rule: str, *, is_asked: bool = True, policy: AnswerPolicy | None = None) -> None:
         self.catalog = Catalog()
         self.catalog.requests = [] if is_asked else None
         self.engine = Engine(self.catalog)
@@ -97,7 +97,7 @@ def test_what_where_refuses_is_not_asked_for() -> None:
 
 @pytest.mark.parametrize("unanswered", ["miss", "error"])
 def test_after_its_time_an_event_goes_on_as_the_policy_says(unanswered: Any) -> None:
-    world = World(LEFT, policy=Policy(timeout_ms=100, unanswered=unanswered))
+    world = World(LEFT, policy=AnswerPolicy(timeout_ms=100, unanswered=unanswered))
     world.push(10, "a")
     world.push(50, "b")
     world.say(60, "b", "S")
@@ -114,7 +114,7 @@ def test_after_its_time_an_event_goes_on_as_the_policy_says(unanswered: Any) -> 
 
 
 def test_of_too_many_events_the_first_goes_on_without_its_answer() -> None:
-    world = World(LEFT, policy=Policy(waiting_max=2))
+    world = World(LEFT, policy=AnswerPolicy(waiting_max=2))
     assert world.push(10, "a", "b") == []
     assert sites(world.push(11, "c", "d")) == [("a", None), ("b", None)]
     world.say(12, "d", "D")
@@ -122,7 +122,7 @@ def test_of_too_many_events_the_first_goes_on_without_its_answer() -> None:
 
 
 def test_answers_serve_for_their_time_and_misses_where_that_is_wanted() -> None:
-    world = World(LEFT, policy=Policy(cache_ms=100, keys_max=2))
+    world = World(LEFT, policy=AnswerPolicy(cache_ms=100, keys_max=2))
     world.push(0, "a", "b")
     world.say(10, "a", "N")
     world.say(10, "b")
@@ -140,7 +140,7 @@ def test_answers_serve_for_their_time_and_misses_where_that_is_wanted() -> None:
     world.asked()
     world.push(112, "d", "c", "a")
     assert world.asked() == ["a"]  # of three answers the oldest went
-    misses = World(LEFT, policy=Policy(cache_ms=100, cache_misses=True))
+    misses = World(LEFT, policy=AnswerPolicy(cache_ms=100, cache_misses=True))
     misses.push(0, "a")
     misses.say(1, "a")
     assert sites(misses.push(2, "a")) == [("a", None)]
@@ -181,7 +181,7 @@ def test_windows_hold_the_rows_that_were_found_when_events_came() -> None:
 
 def test_a_snapshot_has_who_waits_and_what_is_known() -> None:
     rule = LEFT.replace("dev, ", "dev, lag(temp) AS before, ")
-    world = World(rule, policy=Policy(cache_ms=1000))
+    world = World(rule, policy=AnswerPolicy(cache_ms=1000))
     world.push(10, "a", "b", temp=1.0)
     world.say(20, "b", "S")
     later = World(rule)

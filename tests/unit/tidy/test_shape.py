@@ -42,6 +42,8 @@ MANY_METHODS = {
     "edge/delivery/outbox.py:Outbox": 25, "edge/gateway.py:Gateway": 26,
     "edge/intake/sources/mqtt.py:MqttSource": 24, "sql/algebra/context/level.py:Level": 29,
     "sql/algebra/context/lifecycle.py:Lifecycle": 22, "sql/algebra/pattern/build.py:PatternBuilder": 24,
+    "sql/algebra/sample/running/content.py:RunningGroups": 22,
+    "sql/engine/running/statement.py:RunningStatement": 36,
     "sql/algebra/sample/folded.py:Folded": 35, "sql/algebra/table/table.py:Table": 25,
     "sql/binder/contexts.py:LevelBinder": 27, "sql/binder/expressions.py:ExpressionBinder": 33,
     "sql/codegen/expressions.py:ExpressionWriter": 36, "sql/engine/context/host.py:ContextHost": 28,

@@ -27,7 +27,7 @@ from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 
 
-class Running(Content):
+class RunningGroups(Content):
     """Groups that events enter and leave. `members`: the group of each event, None where WHERE dropped it."""
 
     def __init__(

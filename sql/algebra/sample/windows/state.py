@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
 
 
-class Between(Window):
+class StateWindow(Window):
     """STATEWINDOW. `first_ms` is None where no window is open."""
 
     slots: ClassVar[dict[str, str]] = {"first_ms": "None"}
@@ -75,7 +75,7 @@ register_group_window(
             GroupParameter("begin", "begin", "begin"),
             GroupParameter("emit", "emit", "emit", optional=True, default="the next begin"),
         ),
-        make=lambda setting: Between(setting.plan, setting.content),
+        make=lambda setting: StateWindow(setting.plan, setting.content),
         leaving=lambda plan: "at once",
         bounds=lambda plan: "[]",
         composition=(

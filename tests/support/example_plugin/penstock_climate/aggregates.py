@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, Event, Removal, register
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.functions.registry import Parameter
 from sql.types import Type
 
@@ -18,11 +18,11 @@ class Spread(Accumulator):
     def __init__(self, removal: Removal) -> None:
         self.values: list[float] = []
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.values.append(value)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: Any, event: EventView) -> None:
         if value is not None:
             self.values.remove(value)
 
@@ -32,7 +32,7 @@ class Spread(Accumulator):
     def snapshot(self) -> Any:
         return self.values
 
-    def restore(self, state: Any, events: Callable[[int], Event]) -> None:
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.values = list(state)
 
 
