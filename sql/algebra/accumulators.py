@@ -214,7 +214,7 @@ class AccumulatorGroup:
             yield from accumulator.held()
 
     def results(self, event: Event | None = None) -> list[Any]:
-        """The aggregates' present values; `event` says where aggregates with own dimensions are read."""
+        """The aggregates' present values; `event` selects the group of aggregates with own dimensions."""
         return [
             item.at(event).result() if isinstance(item, LocalGroups) and event is not None else item.result()
             for item in self.accumulators

@@ -86,8 +86,8 @@ class WindowBuilder:
         """Functions of the window of a stream query."""
 
     def build(self, now_ms: int, new_event: NewEvent, started: Callable[[], int]) -> Operator:
-        """The operator for the source's windows, starting at `now_ms`; `started` says later when the
-        statement did."""
+        """The operator for the source's windows, starting at `now_ms`; `started` returns the start of the
+        statement, once it runs."""
         if self.source.lot is not None:
             return self._lot(self.source.lot, now_ms, started)
         plans = list(self.source.windows)

@@ -1,8 +1,8 @@
-"""Events and deltas: what operators exchange.
+"""Events and deltas: the data that operators exchange.
 
-A relation that changes with time is told by its changes. A `Delta` is one partial update: the events that
-entered, in order, and those that left. Rows may be any object the compiled expressions can read (a dict, a
-struct, a tuple of rows for joins); operators never look inside.
+A relation that changes with time is represented by its changes. A `Delta` is one partial update: the events
+that entered, in order, and those that left. Rows may be any object the compiled expressions can read (a
+dict, a struct, a tuple of rows for joins); operators never read them.
 """
 
 from __future__ import annotations

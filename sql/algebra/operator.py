@@ -1,6 +1,6 @@
 """The contract of operators: deterministic state machines that time and deltas drive.
 
-An operator never asks for the time. The runtime calls `advance(now)` for what is due at or before `now` —
+An operator never reads a clock. The runtime calls `advance(now)` for what is due at or before `now` —
 before it hands over the events of that instant — and sleeps until `next_deadline()`. The state can be taken
 and put back between any two calls: `run(a + b) == restore(snapshot(run(a)))` followed by b.
 """
@@ -23,7 +23,7 @@ class Operator(ABC):
     """A stage between a stream and the rows of a query."""
 
     departure: Removal = Removal.ANY
-    """How events leave: lets the planner pick the cheapest aggregate structure."""
+    """The order in which events leave: lets the planner pick the cheapest aggregate structure."""
 
     has_timers = True
     """True if time alone may change something."""

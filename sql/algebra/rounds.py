@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 PENDING_MAX, PENDING_PER_GROUP = 16_384, 16
-"""How many values may wait before all are folded: a fixed number, and for each group about as many as take
+"""The values that may wait before all are folded: a fixed number, and for each group about as many as take
 the room of its accumulators, so that a million small groups need none."""
 
 FOLDED_AT_ONCE, FOLDED_PER_EVENT = 4_096, 4
-"""How many values are folded after a batch, so that none waits for a million groups; and how many for each of its
-events at least, so that a round ends long before as many values wait again."""
+"""The values folded after a batch, so that none waits for a million groups; and the least number for each of
+its events, so that a round ends long before as many values wait again."""
 
 GROUP_VALUES = 8
 """Folding a group costs as much as so many values, beside those it holds."""

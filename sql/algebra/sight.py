@@ -48,7 +48,7 @@ class Nothing(Sight):
 
 
 class Walked(Collection[Event], Reversible[Event], Protocol):
-    """What can be walked from both ends."""
+    """A collection that can be walked from both ends."""
 
 
 class ByArrival(Sight):

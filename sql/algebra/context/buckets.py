@@ -1,4 +1,4 @@
-"""What is found by a key that several may have, in order of arrival; a key of one costs no container."""
+"""Items by a key that several may have, in order of arrival; a key of one item costs no container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the levels of a context are, as functions: made once from the plan, shared by all partitions."""
+"""The levels of a context as functions: made once from the plan, shared by all partitions."""
 
 from __future__ import annotations
 

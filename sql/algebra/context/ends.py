@@ -17,7 +17,7 @@ class EventEnds:
         self.point = point
         self.by_key: Buckets[Partition] = Buckets()
         self.others: dict[Partition, None] = {}
-        """Where the condition is not correlated."""
+        """The partitions whose condition is not correlated."""
 
     def add(self, partition: Partition) -> None:
         """Watch for the end of a partition."""

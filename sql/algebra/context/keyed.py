@@ -21,7 +21,7 @@ class KeyedLevel(Level):
         super().__init__(*arguments)
         self.by_key: dict[Any, Partition] = {}
         self.touched: dict[Partition, int] = {}
-        """Where idle partitions end: when those that have a deadline behind them were last heard of."""
+        """The time of the newest event of each partition since its idle deadline was set."""
         end = self.definition.end
         self.ends: EventEnds | None = None
         if isinstance(end, EventCondition) and end.stream not in self.definition.types:

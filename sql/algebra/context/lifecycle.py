@@ -43,7 +43,7 @@ _LEVELS: dict[type[LevelDefinition], type[Level]] = {
 
 
 class Bodies(Protocol):
-    """What runs in the innermost partitions."""
+    """The statements in the innermost partitions, as the life cycle calls them."""
 
     def settle(self) -> None:
         """The properties of a partition are about to change: events before that are done first."""
@@ -112,7 +112,7 @@ class Lifecycle:
         self.timers.clear()
 
     def arrive(self, stream: str, event: Any, now_ms: int) -> Arrival:
-        """Do what an event does to the context; the arrival says which partitions it belongs to otherwise."""
+        """Apply an event to the context; the arrival holds the partitions that it belongs to."""
         arrival = Arrival(stream, event, now_ms)
         if self.root is not None:
             self.root.act(arrival)

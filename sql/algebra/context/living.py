@@ -10,7 +10,7 @@ from typing import Final
 from sql.algebra.context.partition import Partition
 
 SPARE: Final = 64
-"""How many that have ended are kept in any case: a list of few partitions is not made anew with each end."""
+"""The number of ended ones that may stay: a list of few partitions is not made anew with each end."""
 
 _id_of = attrgetter("id")
 
@@ -37,7 +37,7 @@ class Living:
         self._count += 1
 
     def forget(self) -> None:
-        """One of them has ended, and says so."""
+        """Note that one of them has ended."""
         self._count -= 1
         ended = len(self._items) - self._count
         if ended > SPARE + self._count // 2:

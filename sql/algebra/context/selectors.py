@@ -1,4 +1,4 @@
-"""Which partitions a read or a query on demand looks at."""
+"""Selectors of the partitions that a read or a query on demand covers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Ids(Selector):
 
 @dataclass(frozen=True)
 class Keys(Selector):
-    """Of a keyed context, by the normal forms of key tuples."""
+    """Partitions of a keyed context, by the normal forms of key tuples."""
 
     keys: frozenset[Any]
 
@@ -56,7 +56,7 @@ class Keys(Selector):
 
 @dataclass(frozen=True)
 class Hashes(Selector):
-    """Of a hashed context, by hash modulo granularity."""
+    """Partitions of a hashed context, by hash modulo granularity."""
 
     hashes: frozenset[int]
 
@@ -66,7 +66,7 @@ class Hashes(Selector):
 
 @dataclass(frozen=True)
 class Labels(Selector):
-    """Of a category context, by label."""
+    """Partitions of a category context, by label."""
 
     labels: frozenset[str]
 

@@ -87,7 +87,7 @@ class SpanLevel(Level):
         if isinstance(start, NowCondition):
             self._open(now_ms)
         elif isinstance(start, TimePoint):
-            # What would come at this very instant comes when time next moves.
+            # A start that is due at this very instant happens when time next moves.
             self._await(max(start.next_ms(now_ms), now_ms + 1))
         elif isinstance(start, PatternCondition):
             self._begin(start, self.await_pattern_start(start, now_ms), now_ms)

@@ -104,7 +104,7 @@ class ChangedColumn(AnalyticState):
     def __init__(self) -> None:
         self.known: list[Any] = []
         self.next: list[tuple[int, Any]] = []
-        """What is to be remembered instead, by place."""
+        """The values that replace the remembered ones, by place."""
 
     def _changed(self, ignore_null: Any, values: Sequence[Any], when: bool) -> list[bool]:
         self.next = []

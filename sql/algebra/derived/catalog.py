@@ -1,6 +1,6 @@
-"""Analytic functions as the manual tells them: arguments, meaning, and an example over events that the tests run.
+"""Analytic functions for the manual: arguments, meaning, and an example over events that the tests run.
 
-What they do is in `analytic`; how they are bound, in `sql.binder.calls`.
+Their operators are in `analytic`, their binding in `sql.binder.calls`.
 """
 
 from __future__ import annotations

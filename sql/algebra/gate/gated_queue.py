@@ -25,7 +25,7 @@ from sql.codegen.source import SourceWriter
 
 
 class GatedQueue(Gated):
-    """Base: the subclass says when the gate releases."""
+    """Base: the subclass decides when the gate releases."""
 
     departure = Removal.FIFO
     is_net = True

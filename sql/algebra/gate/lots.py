@@ -63,7 +63,7 @@ class UpdatePoints:
 
 
 class Hold(Operator):
-    """Gate(…, net): holds the deltas of a Retain. The subclass says when it releases them."""
+    """Gate(…, net): holds the deltas of a Retain. The subclass decides when it releases them."""
 
     departure = Removal.FIFO
 

@@ -56,7 +56,7 @@ class JoinLoops:
             rest.remove(place)
 
     def opened(self, stores: Sequence[Any]) -> list[Callable[..., Any]]:
-        """What the text calls `find_1`, …: one for each search, in order."""
+        """The functions that the text calls `find_1`, …: one for each search, in order."""
         return [search.opened(stores[place]) for place, search in self.searches]
 
     @property

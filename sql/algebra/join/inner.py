@@ -18,7 +18,7 @@ Sides = tuple[Event | None, ...]
 
 
 def parts_of(conditions: Sequence[Bound | None]) -> list[Bound]:
-    """What must hold, of several conditions."""
+    """The conjuncts of several conditions."""
     return [part for condition in conditions for part in conjuncts(condition)]
 
 

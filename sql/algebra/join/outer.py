@@ -19,7 +19,7 @@ from sql.plan.bound import Bound
 from sql.rows import Shape
 
 Net = dict[Sides, int]
-"""How often each joined row has come less how often it has gone."""
+"""For each joined row the number of times it came less the number of times it left."""
 
 
 def joined_event(sides: Sides, width: int, number: int = -1) -> Event:
@@ -29,7 +29,7 @@ def joined_event(sides: Sides, width: int, number: int = -1) -> Event:
 
 
 class Step:
-    """What is joined before, joined with source `place`."""
+    """One step of an outer join: the rows joined before, joined with source `place`."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Step:
         self.left = Rows(shape)
         self.right = right
         self.number = 0
-        """Of the newest row of the left side: rows of equal values are in order of arrival."""
+        """The number of the newest row of the left side: rows of equal values are in order of arrival."""
         self.lefts: dict[Sides, Event] = {}
         self.sides: dict[Event, Sides] = {}
         self.matches: dict[Event, int] = {}
-        """How many partners each row of either side has."""
+        """The number of partners of each row of either side."""
         self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
         before = frozenset(range(place))
         self.to_right: Find = finder(on, place, before, right, functions, shape=shape, nullable=before)
@@ -60,7 +60,7 @@ class Step:
         self.keeps_right = kind in ("right", "full")
         self.nothing: Sides = (None,) * place
         self.shown: dict[Sides, list[Sides]] = {}
-        """What a row gave beside rows that are only looked up, which may be others when it leaves."""
+        """The rows shown for a row joined with looked-up rows, which may be others when it leaves."""
 
     def _pairs(self, left: Event, right: Event) -> bool:
         if self.holds is None:
@@ -100,8 +100,8 @@ class Step:
             _count(net, (*sides, None), 1)
 
     def _show(self, sides: Sides, partners: list[Event], net: Net) -> None:
-        """Rows beside those that are only looked up. None stands beside NULL: a partner that comes later
-        tells nobody, so that nothing could take such a row back."""
+        """Show a row joined with looked-up rows. None is joined with NULL: a partner that comes later causes
+        no change, so that such a row could not be taken back."""
         rows: list[Sides] = [(*sides, right) for right in partners]
         self.shown[sides] = rows
         for row in rows:

@@ -1,5 +1,5 @@
-"""A join whose joined rows nobody keeps: they pass. Only the rows of its sources stay, in the indexes that its
-compiled text looks into."""
+"""A join whose joined rows are not kept: they pass. Only the rows of its sources stay, in the indexes that
+its compiled text searches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Passing:
         finders = [find for chain in chains for find in chain.opened(self.stores)]
         changers = [change for place in kept for change in self._changers(place)]
         self.opened = (*changers, *finders)
-        """What the text calls, in the order of `opened_names`."""
+        """The functions that the text calls, in the order of `opened_names`."""
 
     def _changers(self, place: int) -> tuple[Any, Any]:
         store = self.stores[place]
@@ -101,7 +101,7 @@ FEW = 8
 
 
 def sides_of(changes: Mapping[int, Delta], width: int) -> Iterator[Collection[Event]]:
-    """What came and what left, source by source, as the text takes it."""
+    """The rows that came and the rows that left, source by source, as the text takes them."""
     for place in range(width):
         for side in changes.get(place, Delta()):
             yield side if len(side) <= FEW else dict.fromkeys(side)

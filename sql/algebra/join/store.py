@@ -127,7 +127,7 @@ class _SeenIndex:
 
 
 Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
-"""The changes of a named window that a statement has not been told of yet: rows that came, rows that left."""
+"""The changes of a named window that a statement has not processed yet: rows that came, rows that left."""
 
 
 class _Filtered:

@@ -1,7 +1,7 @@
 """Output limits: the rows a statement emits when its condition holds.
 
-A `Condition` (in `conditions.py`) says when; a `Given` keeps what there will be to say; an `OutputLimit` is
-the two together. Without a limit every step is given out at once.
+A `Condition` (in `conditions.py`) decides when; a `Given` keeps the rows until then; an `OutputLimit` is the
+two together. Without a limit every step is emitted at once.
 """
 
 from __future__ import annotations
@@ -376,7 +376,7 @@ class LimitedOutput:
         return self.fire(now) if self.condition.advance(now) else []
 
     def terminate(self, now: int) -> list[tuple[list[Out], list[Out]]]:
-        """The output at the end of the partition, if `when terminated` says so."""
+        """The output at the end of the partition, if `when terminated` demands it."""
         if self.at_end is None or not self.given.ends or not self.at_end.test(self.at_end.counters):
             return []
         if self.after is not None and self.after.opens_ms is not None and now < self.after.opens_ms:

@@ -1,4 +1,4 @@
-"""From the plan of an output limit to the condition that says when and the keeper of what is given out."""
+"""From the plan of an output limit to the condition that decides when and the keeper of the rows."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
 """Patterns of events as a state machine.
 
 A pattern is a tree of nodes; running, it is a tree of instances. An instance is started with a binding (the
-tags bound so far) and tells its parent
+tags bound so far) and reports to its parent
 
 * **true** (a binding, and whether it is over): it has matched,
 * **false**: it can never match again, and is over.
 
-A parent may `quit` an instance, which ends it in silence. Nothing else is exchanged, so each kind of node is
-one small class, and everything else (order, time, snapshots, bounds) is decided in one place.
+A parent may `quit` an instance, which ends it without a report. Nothing else is exchanged, so each kind of
+node is one small class, and everything else (order, time, snapshots, bounds) is decided in one place.
 
-Where to start reading: `machine` (the face: `Pattern`), `base` (what nodes and instances are), then any of
-the kinds: `atoms`, `timers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `listening` finds the filters
-an event fits without looking at all of them; `build` makes nodes of a plan. Patterns of two events run
-without nodes: `pairs`.
+Where to start reading: `machine` (the face: `Pattern`), `base` (nodes and instances), then any of the kinds:
+`atoms`, `timers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `listening` finds the filters an event
+fits without testing all of them; `build` makes nodes of a plan. Patterns of two events run without nodes:
+`pairs`.
 """
 
 from sql.algebra.pattern.build import PatternBuilder

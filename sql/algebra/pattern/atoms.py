@@ -63,9 +63,9 @@ class Filter(Instance):
         self.parent: Parent | None = parent
         self.binding = binding
         self.number = 0
-        """Of its start; 0 before."""
+        """The number of its start; 0 before."""
         self.begun = 0
-        """When it was started, in ms."""
+        """The time of its start in ms."""
 
     def start(self) -> None:
         machine = self.node.machine

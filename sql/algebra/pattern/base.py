@@ -34,7 +34,7 @@ class Instance(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Begin; called once, when the parent knows the instance. It may turn true or
+        """Begin; called once, when the parent holds the instance. It may turn true or
         false before this returns."""
 
     @abstractmethod

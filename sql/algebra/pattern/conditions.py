@@ -44,7 +44,7 @@ def tags(bound: Bound) -> set[int]:
 def sides(part: Bound, operators: Any) -> tuple[Bound, Bound, str] | None:
     """The sides of a comparison, over the event and over tags, and the operator between them in this order.
 
-    None where it is of another form. A side with a variable is read when the event comes,
+    None if it has another form. A side with a variable is read when the event comes,
     so it cannot be indexed.
     """
     if not isinstance(part, Op) or part.name not in operators:

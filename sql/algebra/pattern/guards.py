@@ -55,7 +55,7 @@ class WithinSearch(OneOperand):
         self.number = 0
         self.due: int | None = None
         self.left: int | None = None
-        """How many matches may pass; None: any number."""
+        """The number of matches that may pass; None: any number."""
 
     def start(self) -> None:
         node = self.node

@@ -1,13 +1,13 @@
-"""Which of the listeners of a filter an event fits, without asking all of them.
+"""The search for the listeners of a filter that an event fits, without a test of each of them.
 
 | conditions of the filter | structure | an event costs |
 |---|---|---|
-| none reads a tag | the listeners in order of their start | O(listeners that hear it) |
+| none reads a tag | the listeners in order of their start | O(listeners found) |
 | `column = tag expression`, one or several | a dictionary by the values | one look-up |
-| `column < tag expression` and its like | a list sorted by the tag's value | O(log n + those that hear it) |
+| `column < tag expression` and its like | a list sorted by the tag's value | O(log n + listeners found) |
 | others | the listeners, tested one by one | O(n) |
 
-Listeners that are found are in no order here: whoever asks sorts them by the number of their start.
+Listeners that are found are in no order here: the caller sorts them by the number of their start.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Listening(ABC):
     def __init__(self, rest: Test | None) -> None:
         self.count = 0
         self.rest = rest
-        """What of the condition is left to test on each listener found."""
+        """The part of the condition that is left to test on each listener found."""
 
     @abstractmethod
     def add(self, listener: Filter) -> None: ...
@@ -73,7 +73,7 @@ class InOrder(Listening):
 
 
 class ByKey(Listening):
-    """Listeners by the values their tags want of the event. A key is None where NULL can equal nothing."""
+    """Listeners by the values that their tags demand of the event. A key is None if it holds NULL."""
 
     def __init__(
         self, rest: Test | None, of_row: Callable[[Any], Hashable], of_binding: Callable[..., Hashable]
@@ -123,7 +123,7 @@ class ByKey(Listening):
 class ByRange(Listening):
     """Listeners sorted by the value of the tag that the event is compared with.
 
-    `operator` is that of `row value operator tag value`. A listener whose value is NULL hears nothing.
+    `operator` is that of `row value operator tag value`. A listener whose value is NULL is never found.
     """
 
     CHUNK = 512
@@ -178,7 +178,7 @@ class ByRange(Listening):
             return
         key = order_key(value)
         for run in self.runs:
-            # `row > tag` hears the listeners below the row's value, `row < tag` those above.
+            # `row > tag` finds the listeners below the row's value, `row < tag` those above.
             if self.operator in (">", ">="):
                 if run[0][0] > key:
                     break

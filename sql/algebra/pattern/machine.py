@@ -48,8 +48,8 @@ class Machine:
         self.counts: Counter[str] = Counter()
         self.partials = Partials(bounds, self.counts)
         self.failures: list[BaseException] = []
-        """What could not be evaluated while instances acted; whoever drives the pattern
-        takes and tells them."""
+        """The errors of evaluation while instances acted; the caller that drives the pattern
+        takes and reports them."""
 
     def evaluate(self, function: Callable[[Binding], Value], binding: Binding) -> Value | None:
         """The value of a parameter; NULL, and a failure noted, where it cannot be evaluated."""
@@ -96,7 +96,7 @@ class Pattern:
     # --- driving --------------------------------------------------------------------------------------------
 
     def start(self, now: int) -> list[Binding]:
-        """Begin. What is true at once is for the caller to tell or to drop; arrows go on from it."""
+        """Begin. The caller reports or drops matches that are true at once; arrows go on from them."""
         self.machine.now = now
         self.root = self.root_node.make(self, (None,) * len(self.plan.tags))
         self.root.start()
@@ -123,8 +123,8 @@ class Pattern:
     def lot(
         self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
     ) -> list[list[Binding]]:
-        """`enter` for several events: the matches of each event that completes some. `fail`
-        hears of data errors."""
+        """`enter` for several events: the matches of each event that completes some. `fail` is
+        called for data errors."""
         out = []
         for row in rows:
             try:

@@ -2,7 +2,7 @@
 
     hear(pairs, rows, now, fail)    the matches of each event that completes some
 
-An event is looked at as the second one of searches that wait (`found`), then as the first one of a new search,
+An event is tested as the second one of searches that wait (`found`), then as the first one of a new search,
 which waits for `wanted`.
 """
 

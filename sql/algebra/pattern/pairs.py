@@ -32,8 +32,8 @@ SNAPSHOT_VERSION = 2
 Fail = Callable[[Any, BaseException], None]
 
 Hear = Callable[["Pairs", Sequence[Any], int, Fail], list[list["Binding"]]]
-"""Leads events of one stream through the searches: the matches of each event that completes some. `fail`
-hears of events that cannot be evaluated; they change nothing. Compiled from the conditions."""
+"""Leads events of one stream through the searches: the matches of each event that completes some. `fail` is
+called for events that cannot be evaluated; they change nothing. Compiled from the conditions."""
 
 
 class PairPlan(Record):
@@ -42,13 +42,13 @@ class PairPlan(Record):
     first_tag: int | None
     second_tag: int | None
     width: int
-    """How many tags there are."""
+    """The number of tags."""
     hear: dict[str, Hear]
     """By stream."""
     key: Callable[[None, Binding], Hashable]
     """The key a search waits for, of its tags; None: it waits for nothing."""
     rest: Callable[[Any, Binding], bool] | None
-    """What the second event has to fulfil beyond its key."""
+    """The condition on the second event beyond its key."""
     length: Period | None
     is_absence: bool
 
@@ -78,8 +78,8 @@ class Pairs:
         return out[0] if out else []
 
     def lot(self, stream: str, rows: Sequence[Any], now: int, fail: Fail) -> list[list[Binding]]:
-        """`enter` for several events: the matches of each event that completes some. `fail`
-        hears of data errors."""
+        """`enter` for several events: the matches of each event that completes some. `fail` is
+        called for data errors."""
         return self.plan.hear[stream](self, rows, now, fail)
 
     def begin(self, row: Any, wanted: Hashable, found: Searches | None, now: int) -> list[Binding]:
@@ -113,7 +113,7 @@ class Pairs:
         return heard if rest is None else [search for search in heard if rest(row, self._tags(search.row))]
 
     def _matched(self, told: list[Binding]) -> list[Binding]:
-        """What ends searches are the matches, unless it must not come."""
+        """The matches: ended searches, unless the second event must not come (absence)."""
         if self.plan.is_absence:
             return []
         self.matched += len(told)
@@ -162,7 +162,7 @@ class Pairs:
     """It never ends by itself."""
 
     has_failed = False
-    """What it evaluates raises, or is constant."""
+    """False: an expression of a pair raises, or is constant."""
 
     def failures(self) -> list[BaseException]:
         """The evaluation errors since the last call."""

@@ -54,7 +54,7 @@ class FollowedBySearch(Instance):
         self.live: dict[Instance, int] = {}
         """The instances that live, with the place of their step."""
         self.maxima: list[int | None] | None = None
-        """How many instances of the step behind each arrow may wait; None: any number."""
+        """The most instances of the step behind each arrow that may wait; None: any number."""
 
     def start(self) -> None:
         node = self.node

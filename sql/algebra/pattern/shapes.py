@@ -1,4 +1,4 @@
-"""Which patterns are of two events, and what `pairs` has to know of them."""
+"""The detection of patterns of two events, and their plans for `pairs`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shape = tuple[FilterPlan, FilterPlan, LengthPlan | None, bool]
 
 
 Sides = tuple[Bound, Bound, str]
-"""What is read of the second event, what of the tag of the first, and the operator between them."""
+"""The expression over the second event, that over the tag of the first, and the operator between them."""
 
 
 def pair_of(

@@ -26,7 +26,7 @@ class Timed(Protocol):
 
     number: int
     due: int | None
-    """None: it waits no more, and is passed over when its turn comes."""
+    """The time in ms; None: it waits no more, and is skipped when its turn comes."""
 
     def fire(self) -> None:
         """The instant has come."""
@@ -36,7 +36,7 @@ class PatternTimers:
     """All that waits, by (due, number).
 
     Those of a node with one constant length come in order of their dues, so they wait in a queue; others in a
-    heap. What has ended stays in until it surfaces, or until more than half have.
+    heap. An ended one stays in until it surfaces, or until more than half have ended.
     """
 
     SWEEP_MIN = 64

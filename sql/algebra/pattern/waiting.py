@@ -37,7 +37,7 @@ class WaitingPairs:
         self.queue: deque[PairSearch] = deque()
         """In order of their start, what has ended among them; unused where no order is kept."""
         self.ended = 0
-        """How many in the queue have ended."""
+        """The number of ended ones in the queue."""
         self.live = 0
 
     def add(self, search: PairSearch) -> None:

@@ -42,7 +42,7 @@ class Attempt:
     readings: list[Reading]
     """In order of preference."""
     complete: list[Match] = field(default_factory=list)
-    """What waits for the end of the interval."""
+    """The complete matches that wait for the end of the interval."""
     due: int | None = None
 
 
@@ -77,7 +77,7 @@ class Attempts:
         """Lead a row through all attempts, and begin one with it. The matches it
         completes, by attempt, in order.
 
-        `keeps`: an attempt that has matched and cannot go on lives until somebody ends it. A row that a
+        `keeps`: an attempt that has matched and cannot go on lives until the caller ends it. A row that a
         condition cannot be evaluated for changes nothing.
         """
         rules, attempts = self.rules, self.live

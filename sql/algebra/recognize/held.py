@@ -42,25 +42,25 @@ class HeldRecognizer:
         self.interval = interval
         self.zone = zone
         self.most = most
-        """How many attempts may live, and how many readings one may have; more are not begun."""
+        """The most live attempts, and the most readings of one; more are not begun."""
         self.windowed = windowed
         self.partitions: dict[Hashable, Attempts] = {}
         self.live = 0
-        """Attempts that live, in all partitions."""
+        """The number of live attempts in all partitions."""
         self.dues: list[tuple[int, int, Hashable]] = []
-        """A heap of (due, first row, partition) of the attempts; what has ended is dropped when it
+        """A heap of (due, first row, partition) of the attempts; an ended one is dropped when it
         surfaces."""
         self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
 
     # --- driving --------------------------------------------------------------------------------------------
 
     def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int, fail: Fail) -> list[Reading]:
-        """Rows leave, then rows come. `fail` hears of rows that cannot be evaluated; they are not read."""
+        """Remove rows, then add rows. `fail` is called for those that cannot be evaluated, which stay unread."""
         left: dict[Hashable, set[int]] = {}
         for number, row, _ in removed:
             try:
                 left.setdefault(self.key(row), set()).add(number)
-            except DATA_ERRORS:  # it was told when the row came
+            except DATA_ERRORS:  # it was reported when the row came
                 continue
         for key, numbers in left.items():
             partition = self.partitions.get(key)

@@ -58,7 +58,7 @@ class RecognizeProgram:
     def edges(self, *, may_cover: bool) -> list[tuple[Edge, ...]]:
         """The places that may take the row after that of each place, and of `start`.
 
-        `may_cover` False: each reading is of interest, so no place covers another.
+        `may_cover` False: each reading is reported, so no place covers another.
         """
         covers = self._covers() if may_cover else [0] * self.start
         found = [

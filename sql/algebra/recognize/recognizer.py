@@ -44,16 +44,16 @@ class Recognizer:
         """How many readings may live; more are not begun."""
         self.partitions: dict[Hashable, Readings] = {}
         self.live = 0
-        """Readings that live, in all partitions."""
+        """The number of live readings in all partitions."""
         self.number = 0
-        """That of the newest row."""
+        """The number of the newest row."""
         self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
 
     # --- driving --------------------------------------------------------------------------------------------
 
     def lot(self, rows: Iterable[Any], fail: Fail) -> list[tuple[Any, list[Reading]]]:
-        """The rows that complete matches, each with these. `fail` hears of rows that cannot be evaluated;
-        they change nothing."""
+        """The rows that complete matches, each with these. `fail` is called for rows that cannot be
+        evaluated; they change nothing."""
         key_of_row, step, begin, depth = self.key, self.rules.step, self.rules.begin, self.rules.depth
         get, number = self.partitions.get, self.number
         out: list[tuple[Any, list[Reading]]] = []
@@ -176,7 +176,7 @@ def state_of(partitions: list[Any], packer: ReadingPacker, counts: dict[str, int
 def unpacker_of(
     state: dict[str, Any], lists: tuple[bool, ...], make_row: Callable[[dict[str, Any]], Any]
 ) -> ReadingUnpacker:
-    """For the partitions of a state; CorruptState where it is of another version."""
+    """The unpacker of the partitions of a state. Raises CorruptState for another version."""
     if state.get("version") != SNAPSHOT_VERSION:
         raise CorruptState(f"match_recognize of version {state.get('version')!r} is not {SNAPSHOT_VERSION}")
     return ReadingUnpacker(state["rows"], state["cells"], lists, make_row)

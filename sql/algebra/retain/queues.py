@@ -65,7 +65,7 @@ class Held(Collection[Event]):
 
 
 class Queue(Policy):
-    """Base: events in order of arrival; the subclass says when the oldest leave."""
+    """Base: events in order of arrival; the subclass decides when the oldest leave."""
 
     is_queue = True
     queue: type[deque[Event]] | type[Held] = deque
@@ -73,7 +73,7 @@ class Queue(Policy):
     """The name of the queue in the text."""
 
     mark = ""
-    """What other names of the text end with, where several windows share one loop."""
+    """The suffix of other names in the text, where several windows share one loop."""
 
     def __init__(self) -> None:
         self.events: deque[Event] | Held = self.queue()

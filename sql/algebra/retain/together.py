@@ -16,7 +16,7 @@ from sql.codegen.source import SourceWriter
 
 class Together(Queue):
     """The intersection of windows in order of arrival: one queue, whose oldest event
-    leaves as soon as one says so.
+    leaves as soon as one of them evicts it.
 
     All members hold the same events, so each decides over the one queue; what one evicts
     the others have lost too.

@@ -11,7 +11,7 @@ from sql.plan.bound import AggregateCall
 
 
 def is_numeric(call: AggregateCall) -> bool:
-    """True if a call looks at numbers alone, of every event, so that they may wait to be folded."""
+    """True if a call reads numbers only, of every event, so that they may wait to be folded."""
     is_plain = not call.distinct and call.filter is None and call.group_by is None
     return call.definition.of_numbers is not None and len(call.args) <= 1 and not call.constants and is_plain
 

@@ -17,14 +17,14 @@ from sql.plan.bound import Read, Slot
 from sql.plan.logical import Plan
 
 Selection = tuple[tuple[Any, ...], ...]
-"""What a rule selects of a sample: equal for rules whose rows are equal."""
+"""A rule's selection from a sample: equal for rules whose rows are equal."""
 
 Made = dict[Selection, list[Any]]
 """The rows of all pairs of a sample, by what rules select."""
 
 
 def selection(plan: Plan, places: tuple[int, ...]) -> Selection | None:
-    """What a rule selects, its aggregates at these places of the sample; None where that may fail, or is
+    """A rule's selection, with its aggregates at these places of the sample; None if it may fail, or is
     more than columns and aggregates."""
     if plan.order_by or plan.distinct or plan.spreads or plan.numberings or plan.hits or plan.joins:
         return None

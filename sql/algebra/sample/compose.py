@@ -49,7 +49,7 @@ class SampleParts:
     window: Window
     content: Content
     shown: Content | None
-    """What one sample takes the rows into, where each is evaluated from the beginning."""
+    """The content that one sample takes the rows into, where each is evaluated from the beginning."""
     entries: Entries
     filters: list[Bound | None]
     """FILTER, for each source of FROM."""
@@ -57,7 +57,7 @@ class SampleParts:
     is_timed: bool
     tap: Tap | None = None
     common_lines: int = 0
-    """Up to this line the text of the core says nothing of aggregates."""
+    """The text of the core up to this line does not depend on aggregates."""
 
     def per_event(self) -> Iterator[Bound]:
         """The expressions that are evaluated for each event."""

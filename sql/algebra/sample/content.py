@@ -70,10 +70,10 @@ class Content(ABC):
     came_max = 16_384
 
     slots: dict[str, str]
-    """What an instance has for it: names, and first values as Python text."""
+    """The attributes of an instance for it: names, and first values as Python text."""
 
     aliases: Mapping[str, str] = MappingProxyType({})
-    """What a loop over one instance holds in locals beside its containers: names, and their first values."""
+    """The locals of a loop over one instance beside its containers: names, and their first values."""
 
     def write_helpers(self, loop: Loop) -> None:
         """Functions and classes beside the loop."""
@@ -94,7 +94,7 @@ class Content(ABC):
 
     @abstractmethod
     def clear(self, p: Any) -> None:
-        """Everything leaves."""
+        """Remove everything."""
 
     @abstractmethod
     def is_empty(self, p: Any) -> bool:
@@ -117,7 +117,7 @@ class Content(ABC):
 
     @property
     def folded(self) -> Content:
-        """What keeps the aggregates: itself, or a part of it."""
+        """The content that keeps the aggregates: itself, or a part of it."""
         return self
 
     def note_came(self, count: int, parts: Iterable[Any]) -> None:

@@ -48,7 +48,7 @@ class Owner(Protocol):
         """True if each of so many events has to be admitted singly."""
 
     def done(self) -> None:
-        """All that was due up to an instant has been shown."""
+        """Called when all that was due up to an instant has been shown."""
 
 
 class Core:
@@ -69,7 +69,7 @@ class Core:
         self.window = composition.window
         self.content = composition.content
         self.folded = (composition.shown or composition.content).folded
-        """What takes the events into groups."""
+        """The content that takes the events into groups."""
         self.tap = composition.tap
         self.functions = functions
         self.context = functions.writer.context
@@ -77,7 +77,7 @@ class Core:
         self.analytic = see
         self.join = join
         self.number = 0
-        """Of the newest event that needs one."""
+        """The number of the newest event that needs one."""
         self.is_stepping = False
         self.code = self._generate()
         self.entrances = [self.code[f"enter_{index}"] for index in range(len(composition.filters))]
@@ -85,7 +85,7 @@ class Core:
             self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by)
         )
         self.shown = self.code["Shown"](()) if composition.shown is not None else None
-        """What a sample takes the joined rows into."""
+        """The instance that a sample takes the joined rows into."""
         self.begin(now_ms)
 
     def _generate(self) -> Generated:

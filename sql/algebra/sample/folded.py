@@ -83,7 +83,7 @@ class Folded(Content):
         self.makers = [maker_of(call, Removal.NEVER) for call in self.accumulated]
         self.needs_event = any(call.definition.needs_event for call in self.accumulated)
         self.order = [[*numeric, *accumulated].index(place) for place in range(len(calls))]
-        """Where the accumulator of each call stands: numbers first."""
+        """The position of the accumulator of each call: numbers first."""
         self.is_bounded = bool(accumulated)
         self.counts = counts or bool(accumulated)
         self.slots = {"groups": "{}", **({"size": "0"} if self.counts else {})}
@@ -91,7 +91,7 @@ class Folded(Content):
         self._describe([calls[place] for place in numeric])
 
     def _describe(self, calls: Sequence[AggregateCall]) -> None:
-        """Note of the aggregates over numbers alone what folding needs to know."""
+        """Note the properties that folding needs of the aggregates over numbers only."""
         self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in calls if call.args))
         """The distinct arguments; none: an event counts as one value, 1."""
         self.definitions = [call.definition for call in calls]
@@ -177,7 +177,7 @@ class Folded(Content):
         self._write_count(loop)
 
     def _write_feed(self, loop: Loop, values: list[str], event: str) -> None:
-        """All or nothing: what may refuse its value is asked before any other takes its own."""
+        """All or nothing: an accumulator that may refuse its value checks it before any takes its own."""
         loop.line("accumulators = group.accumulators")
         first = len(self.definitions)
         for place, call in enumerate(self.accumulated):
@@ -331,7 +331,7 @@ class Folded(Content):
             out.append(result)
         return out
 
-    # --- what the window asks -------------------------------------------------------------------------------
+    # --- called by the window -------------------------------------------------------------------------------
 
     def sample(self, p: Any) -> Sample:
         groups = p.groups.values()

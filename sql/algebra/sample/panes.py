@@ -121,7 +121,7 @@ class Panes(Folded):
         mixed = any(total.mixed for total in p.totals.values())
         p.spare = 0 if mixed else self.max_groups - len(p.totals)
 
-    # --- what the window asks -------------------------------------------------------------------------------
+    # --- called by the window -------------------------------------------------------------------------------
 
     def sample(self, p: Any) -> Sample:
         """Groups in order of their first event in the window."""

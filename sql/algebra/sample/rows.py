@@ -127,7 +127,7 @@ class Judged(Content):
 
 class JoinedSample(SampleRows):
     """Events whose sample is evaluated from the beginning: they are joined, or WHERE
-    asks what was shown before.
+    reads what was shown before.
 
     A sample takes the joined rows through WHERE into a content of its own, and shows that.
     """

@@ -26,7 +26,7 @@ LOCALS = frozenset((
     "rows", "rule", "sample", "show", "shown", "times", "totals", "trigger", "unsupported", "w_end",
     "w_start", "w_trigger",
 ))  # fmt: skip
-"""What the functions call their locals: a constant or a helper of the rule gets another name."""
+"""The names of the functions' locals: a constant or a helper of the rule gets another name."""
 
 CONTAINERS = ("{}", "[]", "deque()")
 """First values of slots that are never replaced while a window is open, so that a loop
@@ -80,12 +80,12 @@ class Loop:
         self.kept: dict[str, str] = {}
         """The slots of an instance with their first values."""
         self.aliases: Mapping[str, str] = {}
-        """What else a loop over one instance holds in locals."""
+        """Further locals of a loop over one instance."""
         self.hoisted: set[str] = set()
         self.opens = "core.open(p, at)"
-        """How an instance whose window opens is noted; gives when something is due next."""
+        """The call that notes an instance whose window opens; its result is the next deadline."""
         self.common_lines = 0
-        """Up to this line the text says nothing of aggregates."""
+        """The text up to this line does not depend on aggregates."""
         self.renew()
 
     def beside(self, source: SourceWriter) -> Loop:
@@ -120,7 +120,7 @@ class Loop:
         return self.source.block(header)
 
     def observed(self, call: str) -> None:
-        """Tell the tap, if there is one."""
+        """Write a call of the tap, if there is one."""
         if self.tap is not None:
             self.line(f"{self.names.bind(self.tap, 'tap')}.{call}")
 

@@ -72,7 +72,7 @@ def _write_enter(made: SampleParts, loop: Loop, index: int, condition: Bound | N
 
 def write_each(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:
     """Write `enter_each`, the loop over the events of several rules that are alike, each with the core of its
-    rule. The family knows when something is due, and gives an event that fails to its rule alone."""
+    rule. The family keeps the next deadline, and gives an event that fails to its rule only."""
     functions.names.reserve(LOCALS)
     loop = _loop(source, made, functions)
     loop.opens = "family.open(core, p, at)"

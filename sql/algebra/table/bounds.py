@@ -1,5 +1,5 @@
-"""How many rows a relation may hold, how long a row stays, and what has been refused or
-let go because of that."""
+"""The bounds of a relation: the number of rows, the age of a row, and counts of the rows
+refused or removed because of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sql.errors import DataError
 from sql.plan.relations import Bounds
 
 Stored = tuple[int, int, int, list[tuple[int, int]]]
-"""What was refused, has expired and was dropped; by the number of a row the instant of its last write."""
+"""The counts refused, expired and dropped; by the number of a row the instant of its last write."""
 
 
 class Bounded:
-    """The rows of one relation in the order of their last write, as far as its bounds ask for it.
+    """The rows of one relation in the order of their last write, as far as its bounds need it.
 
     A row of a named window is written once, when it enters; one of a table with every change. `expired` and
     `dropped` count the rows that left because of their age, and because newer ones needed their place.
@@ -25,7 +25,7 @@ class Bounded:
         self.what = what
         self._limit(bounds)
         self.written: dict[Event, int] = {}
-        """When each row was written last (ms), the longest ago first; empty where no bound asks."""
+        """The time of each row's last write (ms), the oldest first; empty if no bound needs it."""
         self.refused = self.expired = self.dropped = 0
 
     def _limit(self, bounds: Bounds) -> None:
@@ -83,7 +83,7 @@ class Bounded:
     # --- state ----------------------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, int]:
-        """What has happened because of the bounds."""
+        """The numbers of rows refused, expired and dropped because of the bounds."""
         return {"refused": self.refused, "expired": self.expired, "dropped": self.dropped}
 
     def snapshot(self) -> Stored:
@@ -92,7 +92,7 @@ class Bounded:
         return self.refused, self.expired, self.dropped, written
 
     def restore(self, state: Stored, rows: Iterable[Event]) -> None:
-        """Put a snapshot back; rows that it does not know, for the bounds were others,
+        """Put a snapshot back; rows that it does not hold, for the bounds were others,
         count from their arrival."""
         self.refused, self.expired, self.dropped, written = state
         by_number = {row.seq: row for row in rows}

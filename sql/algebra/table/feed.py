@@ -41,7 +41,7 @@ class Feed(Operator):
         return [Delta(inserted, removed)] if inserted or removed else []
 
     def content(self) -> Iterable[Event]:
-        """What is in the window: rows that have just left it are gone, whether or not the query was told."""
+        """The rows of the window, without those that have just left it, processed by the query or not."""
         rows = self.window.rows
         return [event for row, event in self.events.items() if row in rows]
 

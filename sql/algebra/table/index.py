@@ -20,11 +20,11 @@ from sql.rows import attribute_name
 from sql.types import key_of
 
 Values = Callable[[Any], Any]
-"""What an index reads of a row."""
+"""The function that reads an index's values from a row."""
 
 
 def column_reader(column: Any, shape: str = "dict") -> Values:
-    """What reads a column of a row; of a joined row (source, column)."""
+    """The function that reads a column of a row; of a joined row (source, column)."""
     if column.__class__ is tuple:
         source, read = column[0], column_reader(column[1], shape)
         return lambda row: None if row[source] is None else read(row[source])
@@ -35,7 +35,7 @@ def column_reader(column: Any, shape: str = "dict") -> Values:
 
 
 def key_reader(columns: tuple[Any, ...], shape: str = "dict") -> Callable[[Any], Hashable]:
-    """What makes the hashable key of several columns of a row: of one its own, of several a tuple."""
+    """The function that makes a row's hashable key: of one column its value, of several a tuple."""
     readers = [column_reader(column, shape) for column in columns]
     if len(readers) == 1 and shape == "dict" and columns[0].__class__ is str:
         (column,) = columns
@@ -55,7 +55,7 @@ Bucket = Event | dict[Event, None]
 """The row of a key, or its rows in order of arrival: most keys have one, which needs no container."""
 
 FindBucket = Callable[[Any], Bucket | None]
-"""What gives the rows of a key without NULL; None where no row has it."""
+"""The function that finds the rows of a key without NULL; None if no row has it."""
 
 
 class HashIndex:

@@ -1,8 +1,8 @@
-"""What a condition asks of an index: the rows that can satisfy it.
+"""The use of indexes by a condition: the rows that can satisfy it.
 
-Of a condition that must hold, the parts `own = f(others)`, `own op f(others)` and `own between f and g` say
-which rows can satisfy it: all equalities and one range make an index. `sql.algebra.table.search` writes the
-look into it.
+Of a condition that must hold, the parts `own = f(others)`, `own op f(others)` and `own between f and g` give
+the rows that can satisfy it: all equalities and one range make an index. `sql.algebra.table.search` writes
+the search in it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Equality(Record):
     value: Bound
     needs: frozenset[int]
     part: Bound
-    """The part of the condition that says so."""
+    """The part of the condition that it comes from."""
 
 
 class KeyRange(Record):
@@ -144,7 +144,7 @@ def _bounds(part: Op, own: Own) -> KeyRange | None:
 def explain(
     condition: Bound | None, own: int, known: Collection[int], indexed: Mapping[str, Any] | None = None
 ) -> str:
-    """How rows are found, in words: `hash(k)`, `hash(k) then btree(n)`, `scan`."""
+    """The search for rows, in words: `hash(k)`, `hash(k) then btree(n)`, `scan`."""
     parts = list(conjuncts(condition))
     equal = [item.column for item in equalities(parts, own) if item.needs <= set(known)]
     spans = [

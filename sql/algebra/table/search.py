@@ -1,8 +1,8 @@
-"""How the rows that a condition asks for are found, as statements: by an index where its
-parts allow, else one by one.
+"""The search for the rows of a condition, as statements: by an index where its parts allow,
+else one by one.
 
-An index settles the equalities it was asked by, and a range whose values are of one type, so that they are not
-tested again. What else the condition says is tested on each row that is found.
+An index settles the equalities of its key, and a range whose values are of one type, so that they are not
+tested again. The rest of the condition is tested on each row that is found.
 
     y1 = find_1(key)
     for y1 in () if y1 is None else (y1,):                 the primary key of a table: a row or None
@@ -36,7 +36,7 @@ anything."""
 
 
 class Search:
-    """What is asked of the rows of one source. The text calls what `opened` gives for a store."""
+    """The search for rows of one source. The text calls the function that `opened` returns for a store."""
 
     def __init__(self, parts: Sequence[Bound], own: Own, known: Collection[int], store: Any) -> None:
         """`parts` hold all together; `known`: the sources whose rows stand in the text already."""
@@ -68,7 +68,7 @@ class Search:
         return min(found, key=lambda item: item.low is None or item.high is None, default=None)
 
     def opened(self, store: Any) -> Callable[..., Iterable[Event]]:
-        """What the text calls to find rows of a store."""
+        """The function that the text calls to find rows of a store."""
         if self.bounds is not None:
             return within(store.index(self.columns, self.bounds.column), self.bounds)
         if self.values:
@@ -169,7 +169,7 @@ def finder(
     shape: Shape = "dict",
     nullable: Collection[int] = (),
 ) -> Find:
-    """What finds the rows of `store` for which a condition holds, beside rows of the sources `known`.
+    """The function that finds the rows of `store` that meet a condition, beside rows of `known` sources.
 
     `own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources that
     may have no row.

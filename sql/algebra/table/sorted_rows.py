@@ -96,7 +96,7 @@ class OneKind:
         """The values, and beside them their rows."""
         self.highest: list[Any] = []
         self.last: list[int] = []
-        """Of each block the last value, and the number of its row."""
+        """The last value of each block, and the number of its row."""
 
     def _block(self, value: Any, number: int) -> int:
         """The block in which a row is, or belongs: the first that ends with it or behind it."""
@@ -106,7 +106,7 @@ class OneKind:
 
     @staticmethod
     def _place(values: list[Any], events: list[Event], value: Any, number: int) -> int:
-        """Where in its block a row is, or belongs."""
+        """The place in its block where a row is, or belongs."""
         first = bisect_left(values, value)
         return bisect_left(events, number, first, bisect_right(values, value, first), key=_number)
 

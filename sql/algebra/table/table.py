@@ -2,7 +2,7 @@
 keeps. Without a key, one row.
 
 A table has no data window and posts nothing. A row keeps its identity when it is updated. The columns that
-aggregate are computed when somebody reads the row, once after each change.
+aggregate are computed when the row is read, once after each change.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ class Table:
 
 
 class PrimaryKey:
-    """The primary key of a table as an index; `order` says where its columns stand in the key asked for."""
+    """The primary key of a table as an index; `order`: the places of its columns in the key of a search."""
 
     is_single = True
 

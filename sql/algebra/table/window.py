@@ -43,14 +43,14 @@ class NamedWindow:
         self.indexes = Indexes()
         self.named: dict[str, Index] = {}
         self.rows: dict[Event, None] = {}
-        """What is in the window, in order of arrival; of a batch what was posted last."""
+        """The rows of the window, in order of arrival; of a batch window the last batch posted."""
         self.seq = 0
         self.version = 0
-        """Grows with every change: who keeps what it computed of the rows asks whether it still holds."""
+        """Grows with every change: a reader that keeps results computed from the rows compares it."""
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
-        """Told of every change. The engine passes it on to the consumers."""
+        """Called for every change. The engine passes it on to the consumers."""
         self.wake: Callable[[], None] = lambda: None
-        """Called when rows came of which nobody is told yet: a batch gathers, and will be released some day."""
+        """Called when rows came that are not posted yet: a batch gathers, and will be released later."""
 
     def all_parts(self) -> tuple[NamedWindow]:
         """Itself: the rows of a relation of a context are in several parts."""

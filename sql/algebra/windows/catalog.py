@@ -1,7 +1,7 @@
 """The catalog of windows in FROM: each is a composition of the few operators. A new window is one entry in a file
 of this folder.
 
-An entry says how the window is written (its parameters), what it is made of (`make`), and what it costs. The
+An entry holds the syntax of the window (its parameters), its composition (`make`), and its cost. The
 documentation's window table, `explain` and the binder's error messages derive from it.
 
 Parameter kinds: size (a positive whole number), period (a length of time), value (an expression per event),
@@ -26,7 +26,7 @@ ParameterKind = Literal[
 
 
 class Computed(NamedTuple):
-    """What is computed from each event: as bound expressions, for the text of a loop, and as a function."""
+    """Values computed from each event: as bound expressions, for the text of a loop, and as a function."""
 
     nodes: Any
     of: Callable[[Event], Any]
@@ -41,7 +41,7 @@ class WindowParameter(NamedTuple):
 
 
 class Start(Record):
-    """What a window may know when its instance starts."""
+    """The data that a window gets when its instance starts."""
 
     now_ms: int
     zone: ZoneInfo
@@ -61,7 +61,7 @@ class WindowSpec(WindowFacts, kw_only=True):
 
     @property
     def signature(self) -> str:
-        """How the window is written."""
+        """The window's name and parameters, as written in a query."""
         inside = ", ".join(f"[{p.name}]" if p.optional else p.name for p in self.parameters)
         return f"{self.name}({inside})" if inside else self.name
 

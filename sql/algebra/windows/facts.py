@@ -1,4 +1,4 @@
-"""What every entry of the window catalog says of its window, whichever language writes it."""
+"""The facts that every entry of the window catalog states, in either language."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Stage(Record):
 
 
 class WindowFacts(Record, kw_only=True):
-    """What a window is made of, and what it costs: for `explain`, and for the table of windows in the manual."""
+    """The composition of a window, and its cost: for `explain`, and for the manual's table of windows."""
 
     composition: tuple[Stage, ...]
     """The operators of the window, in the order in which events meet them."""
     cost: WindowCost = CONSTANT_WINDOW
     state: str
-    """What it holds at most, with the placeholders of stages."""
+    """The bound of its state, with the placeholders of stages."""
     clock: str
     example: str
     summary: str

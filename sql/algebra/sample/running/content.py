@@ -59,7 +59,7 @@ class RunningGroups(Content):
         accumulated = self.arguments.accumulated
         self.is_numbered = bool(group_by or accumulated)
         """True if events need a number: to find the older group, or for an accumulator
-        that looks at events."""
+        that reads events."""
         numbers = ["number"] if self.is_numbered else []
         self.values = [
             *(f"a_{item.place}" for item in self.arguments.valued),
@@ -262,7 +262,7 @@ class RunningGroups(Content):
         """There may be no further group."""
         raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
-    # --- what the window asks -------------------------------------------------------------------------------
+    # --- called by the window -------------------------------------------------------------------------------
 
     def expire(self, p: Any, edge_ms: int) -> None:
         self.functions["leave"](None, p, edge_ms)

@@ -23,7 +23,7 @@ class Fallback:
         self.makers = [maker_of(call, Removal.FIFO) for call in arguments.inlined]
         self.checked = [is_checked(call) for call in arguments.inlined]
         self.add: Any = None
-        """The generated function that takes values into a group by statements, and says whether it could."""
+        """The generated function that takes values into a group by statements; True if it could."""
 
     def admit(self, g: Any, values: tuple[Any, ...]) -> None:
         """Values that the statements cannot take as the group is now. DataError leaves

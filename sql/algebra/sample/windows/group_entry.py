@@ -22,17 +22,17 @@ Leaving = Literal["at once", "by panes", "one by one"]
 
 
 class GroupParameter(NamedTuple):
-    """One parameter. The field of the plan says what it is: a length of time, a number of events, a condition."""
+    """One parameter. The field of the plan gives its kind: length of time, number of events, condition."""
 
     name: str
     field: Field
     symbol: str
-    """What stands for it in the composition and in the bound of the state."""
+    """Its symbol in the composition and in the bound of the state."""
     optional: bool = False
     least: int = 1
     """The smallest number that is allowed."""
     default: str = ""
-    """What a condition is that was left out, in words."""
+    """The meaning of an omitted condition, in words."""
 
 
 class Finding(NamedTuple):
@@ -54,7 +54,7 @@ class Setting(NamedTuple):
     empty_max: int | None
     """So many empty windows are shown in one step; None: none are shown."""
     met: Hits | None
-    """The hits of OVER(WHEN …), if somebody asks for them."""
+    """The hits of OVER(WHEN …), if an expression reads them."""
 
 
 def _nothing(plan: GroupWindowPlan) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ class GroupWindowEntry(WindowFacts, kw_only=True):
     parameters: tuple[GroupParameter, ...]
     make: Callable[[Setting], Window]
     leaving: Callable[[GroupWindowPlan], Leaving]
-    """How the events leave: all at once when they have been shown, by panes where aggregates merge, or each
+    """The way events leave: all at once when they have been shown, by panes where aggregates merge, or each
     on its own."""
     bounds: Callable[[GroupWindowPlan], str]
     """The brackets of its interval, `[)` for one without its end."""

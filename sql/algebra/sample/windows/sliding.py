@@ -42,8 +42,8 @@ class Sliding(Window):
         super().__init__(plan, content)
         self.met = met
         self.back_ms = plan.length_ms or 1
-        """How long before a trigger an event still belongs to it; of length 0 the instant
-        of the trigger itself."""
+        """The time before a trigger for which events belong to it; of length 0 the instant of
+        the trigger itself."""
         self.life_ms = self.back_ms + plan.delay_ms
         self.row: InlineRow | None = None
         """Writes the row of each trigger into the loop, where a sample is no more than that."""

@@ -22,7 +22,7 @@ class Window(ABC):
     """When the content of an instance is shown, and what leaves it."""
 
     slots: ClassVar[dict[str, str]]
-    """What an instance has for it: names, and first values as Python text."""
+    """The attributes of an instance for it: names, and first values as Python text."""
     marks: tuple[str, ...] = ()
     """The slots that a snapshot holds: plain numbers, or None."""
 
