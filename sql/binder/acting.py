@@ -1,7 +1,7 @@
-"""The plan of any statement that the engine runs: queries, what acts on relations when it is triggered,
+"""The plan of any statement that the engine runs: queries, triggered statements on relations,
 declarations.
 
-What is no query has a plan whose `acts` says what it does; its sources are only what it hears of.
+The plan of a statement that is no query has `acts`, its action; its sources are the streams that trigger it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def bind_statement(statement: ast.Statement, catalog: Catalog, options: RuleOpti
 
 
 def is_bound(statement: ast.Statement) -> bool:
-    """True if a statement has a plan: others are declarations, or asked on demand."""
+    """True if a statement has a plan: others are declarations, or run on demand."""
     return type(statement) in BINDERS
 
 
@@ -92,7 +92,7 @@ def _table(statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, t
 
 
 def _heard(trigger: SourcePlan, subqueries: Iterable[SubqueryPlan]) -> tuple[str, ...]:
-    """The streams a triggered statement hears of: its trigger's, and those of the windows of its
+    """The streams a triggered statement reads: its trigger's, and those of the windows of its
     subqueries."""
     found = [*trigger.streams, *(name for part in subqueries for name in part.plan.reads)]
     return tuple(dict.fromkeys(found))
@@ -134,4 +134,4 @@ BINDERS: dict[type[ast.Statement], Bind] = {
     ast.CreateWindow: _window,
     ast.CreateTable: _table,
 }
-"""How each kind of statement is bound."""
+"""The function that binds each kind of statement."""

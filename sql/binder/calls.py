@@ -28,7 +28,7 @@ WINDOW_FUNCTIONS = {"window_start": "start", "window_end": "end", "window_trigge
 PREVS = {"prev": (1, 2), "prior": (1, 2), "prevtail": (1, 2), "prevcount": (1, 1), "prevwindow": (1, 1)}
 
 ANALYTICS = {item.name: (item.least, item.most) for item in ANALYTIC_FUNCTIONS}
-"""How many arguments analytic functions take."""
+"""The least and the most arguments of analytic functions."""
 
 SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
 """Types whose values a function of text takes by their text."""
@@ -226,7 +226,7 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
 
 
 def _meta_source(binder: ExpressionBinder, node: ast.Call, table: str | None, wanted: str) -> int:
-    """The source whose metadata is asked for: the one that is named, or the only one."""
+    """The source whose metadata is read: the one that is named, or the only one."""
     sources = binder.scope.sources
     if table is None and len(sources) > 1:
         binder.problems.error(

@@ -66,10 +66,10 @@ class ExpressionBinder:
         self.sampled = False
         """True if a window in GROUP BY shows rows, several at a time."""
         self.has_window = False
-        """True if the statement has a window in GROUP BY with bounds to ask for."""
+        """True if the statement has a window in GROUP BY whose bounds can be read."""
         self.bind_subquery = bind_subquery
         self.aggregate_names: dict[str, str] = {}
-        """How the statement's language calls an aggregate: eKuiper's stddev is the population's."""
+        """Aggregates by name in the statement's language: eKuiper's stddev is the population's."""
         self.epl = False
         self.uses_meta = False
         self._resolving: list[str] = []

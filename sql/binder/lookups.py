@@ -22,7 +22,7 @@ ON = Place("ON", analytics=False)
 
 
 def split(select: ast.Select, catalog: Catalog) -> tuple[ast.Select, tuple[ast.Join, ...]]:
-    """The statement without the joins with tables that are asked, and these."""
+    """The statement without the joins with tables of stores, and these joins."""
     asked = tuple(join for join in select.joins if _is_asked(join.source.name, catalog))
     return replace(select, joins=tuple(join for join in select.joins if join not in asked)), asked
 
@@ -70,7 +70,7 @@ def check(problems: Problems, select: ast.Select, asked: Sequence[ast.Join], *in
 def bind_asks(
     binder: ExpressionBinder, asked: Sequence[ast.Join], joins: Sequence[JoinPlan]
 ) -> tuple[AskPlan, ...]:
-    """The plans of these joins. A problem where ON says no key, or a key that the first stream does not have."""
+    """The plans of these joins. A problem if ON has no key, or a key that the first stream does not have."""
     for join in asked if any(join.kind in ("right", "full") for join in joins) else ():
         binder.problems.error(
             "B534",

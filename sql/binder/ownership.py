@@ -12,8 +12,8 @@ from sql.plan.relations import TriggerPlan
 def check_ownership(problems: Problems, plan: Plan, catalog: Catalog, statement: ast.Statement) -> None:
     """Report a statement that uses a relation of a context in whose partitions it does not run.
 
-    A named window may be selected from by anybody, who then hears of all partitions; and anybody may insert
-    into it: a row goes to the partitions that it belongs to.
+    Any statement may select from a named window, and then reads all partitions; and any may insert into it: a
+    row goes to the partitions that it belongs to.
     """
     mine = None if plan.context is None else plan.context.name
     free = (

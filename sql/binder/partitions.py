@@ -90,7 +90,7 @@ def below(scope: Scope, slot: Bound, place: Property, names: tuple[str, ...], sp
 
 
 def _level_hint(context: ContextPlan, name: str) -> str | None:
-    """Where a property without the name of its nested context would be."""
+    """The hint for a property without the name of its nested context."""
     owner: LevelPlan | None = next(
         (level for level in context.levels if any(item.name == name for item in level.properties)), None
     )

@@ -63,7 +63,7 @@ class RelationPlan(Record):
 
     @property
     def declaration(self) -> WindowDeclaration | TableDeclaration | AskedDeclaration:
-        """What is declared."""
+        """The declaration of the relation."""
         acts = self.plan.acts
         assert isinstance(acts, WindowDeclaration | TableDeclaration | AskedDeclaration)
         return acts
@@ -156,7 +156,7 @@ def plan_lookup(
 
     TYPE decides where the rows are:
 
-    a store (sql, http, redis)   is asked for the rows of each event, before that enters the rule
+    a store (sql, http, redis)   is queried for the rows of each event, before that enters the rule
     a source, with columns       fills a table with KEY as its primary key; joins look rows up in it by hash
     a source, without columns    fills a table that answers like a store, at once: the newest row of each KEY
     """

@@ -43,7 +43,7 @@ class SourceScope(Record):
     """A tag of a pattern, whose columns are read through its name only: one event, the list of those that a
     repeat has met, or one that cannot be read in this place."""
     carrier: str | None = None
-    """The column of the first source's events that holds the row: a table that is asked for it."""
+    """The column of the first source's events that holds the row: for a table of a store."""
 
 
 @dataclass(slots=True)
@@ -62,10 +62,10 @@ class Scope:
     places: dict[str, tuple[Slot, Property]] = field(default_factory=dict)
     """In the definition of a context: the events that started the partition, by name."""
     outer: Scope | None = None
-    """Of a subquery: the scope around it. Its sources stand behind the subquery's own,
+    """The scope around a subquery. Its sources stand behind the subquery's own,
     and need their names."""
     own: int = 0
-    """How many of the sources are the statement's own."""
+    """The number of sources that are the statement's own."""
     correlated: bool = False
     """True if a source of the scope around was read."""
     at_arrival: bool = False

@@ -235,7 +235,7 @@ class SelectBinder:
 
     def _window(self) -> GroupWindowPlan | None:
         """The window in GROUP BY; without one a stream that is joined with tables is
-        looked at event by event."""
+        processed event by event."""
         if self.mode != "sample":
             return None
         if not self.select.windows:

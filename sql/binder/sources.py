@@ -34,10 +34,10 @@ Subquery = ast.Subquery | ast.Quantified
 class SourceBinder:
     """Binds the sources of one SELECT.
 
-    scope       what its expressions see: the sources, or the tags of the pattern that is the only source
-    asked       the joins with tables that are asked, whose rows the first source's events carry
-    read_below  what the windows of a source read from its stream, where a derived-value window has replaced
-                the columns
+    scope       the scope of its expressions: the sources, or the tags of the pattern that is the only source
+    asked       the joins with tables of stores, whose rows the first source's events carry
+    read_below  the columns that the windows of a source read from its stream, where a derived-value window
+                has replaced the columns
     """
 
     def __init__(
@@ -321,7 +321,7 @@ class SourceBinder:
         return found
 
     def _stream_reads(self) -> list[set[str] | None]:
-        """What is read of each source's stream: behind a derived-value window the
+        """The columns read of each source's stream: behind a derived-value window the
         rest reads other columns."""
         return [self.read_below.get(index, reads) for index, reads in enumerate(self.scope.reads)]
 
@@ -329,15 +329,15 @@ class SourceBinder:
         """The columns that are read of each stream; None: whole events. A stream may come several times."""
         for index, (stream, reads) in enumerate(zip(self.streams, self._stream_reads(), strict=False)):
             if index not in self.patterns:
-                # What is checked must be decoded.
+                # Checked columns must be decoded.
                 checked = frozenset(stream.columns or ()) if stream.is_strict else frozenset()
                 yield stream.name, None if reads is None else checked | reads
         for pattern in self.patterns.values():
             yield from self._pattern_reads(pattern).items()
 
     def _pattern_reads(self, pattern: PatternBinder) -> dict[str, frozenset[str] | None]:
-        """What a pattern and the statement over its matches read of its streams; of a
-        joined one whole events."""
+        """The columns that a pattern and the statement over its matches read of its streams;
+        of a joined one whole events."""
         if self.matches_alone:
             pattern.tags.note_tags(self.scope.reads)
         else:

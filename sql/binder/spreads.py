@@ -37,7 +37,7 @@ def _struct(value: Any) -> dict[str, Any]:
 
 
 def _request(start: Any, end: Any, now: Any) -> list[int]:
-    """The span a row asks for, and the present of its data."""
+    """The span that a row requests, and the present of its data."""
     for name, value in (("start", start), ("end", end), ("now", now)):
         if value.__class__ is not int:
             raise DataError(

@@ -30,11 +30,11 @@ Forward = Callable[[str, Row], None]
 """Takes a row for another stream."""
 
 COLLECTED = {"update": "updates", "insert": "inserts", "delete": "removed"}
-"""Where the text collects what actions do to the relation."""
+"""The names under which the text collects the changes of actions to the relation."""
 
 
 MARKS = {"delete": "is_gone", "update": "is_updated"}
-"""What says that one of several actions on a row is to happen."""
+"""The names of the flags that one of several actions on a row is to happen."""
 
 
 class ActingText:
@@ -85,7 +85,7 @@ class ActingText:
         return [name for name in COLLECTED.values() if name in found] + forwards
 
     def _write_done(self) -> None:
-        """What was collected is done, all or nothing; rows for other streams follow."""
+        """Write the collected changes, all or nothing; rows for other streams follow."""
         source = self.source
         mine = [name for name in COLLECTED.values() if name in self._collected]
         given = ", ".join(name if name in mine else "()" for name in COLLECTED.values())
@@ -175,8 +175,8 @@ class ActingText:
 
 
 def in_order(search: Search, relation: Any) -> Callable[..., Iterable[Event]]:
-    """What finds the rows, in order of arrival: updated rows enter the data windows in this order, which may not
-    depend on an index, nor on the order of a data window."""
+    """The function that finds the rows, in order of arrival: updated rows enter the data windows in this
+    order, which may not depend on an index, nor on the order of a data window."""
     find = search.opened(relation)
     if search.bounds is None and (search.columns or relation.kind == "table"):
         return find

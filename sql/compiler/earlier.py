@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Earlier:
-    """Says which calls are read in the text, and how."""
+    """The calls that are read in the text, and the expressions that read them."""
 
     def __init__(self, text: StatementText) -> None:
         self.text = text

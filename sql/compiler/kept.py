@@ -257,7 +257,7 @@ class Accumulated:
 
 
 class Kept:
-    """All that is kept for the aggregates of a plan."""
+    """The values and accumulators kept for the aggregates of a plan."""
 
     def __init__(
         self,

@@ -16,4 +16,4 @@ _PER_MEMBER = [
     for place in range(8)
 ]
 LOCALS = frozenset((*_NAMES.split(), *_PER_MEMBER))
-"""What the text calls its own names: a function or a constant of the rule gets another name."""
+"""The names that the text uses itself: a function or a constant of the rule gets another name."""

@@ -42,8 +42,8 @@ class Program:
         in_cells: bool = False,
     ) -> None:
         """`calls_windows`: no window is written into the loop, so that observers can stand before all of
-        them. `pulls`: named windows are only looked into, and do not feed the statement. `is_asked`: only the
-        value of the content is asked for. `in_cells`: one instance serves all partitions of a context, whose
+        them. `pulls`: named windows are only searched, and do not feed the statement. `is_asked`: only the
+        value of the content is read. `in_cells`: one instance serves all partitions of a context, whose
         state is in cells."""
         self.plan = plan
         self.catalog = catalog
@@ -70,7 +70,7 @@ class Program:
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
-        for builder in self.builders:  # an event that fails in a filter is told with its place in the text
+        for builder in self.builders:  # errors of a filter are reported with their place in the text
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
         relational = bool(plan.joins) or plan.sources[0].relation is not None
@@ -87,7 +87,7 @@ class Program:
         }
 
     def _functions(self) -> FunctionSet:
-        """Where the functions of the statement's expressions are made."""
+        """The set in which the functions of the statement's expressions are made."""
         return FunctionSet(
             self.catalog, self.context, self.warnings, shape=self.shape, joined=self.plan.reads_tuples,
             offsets=self.offsets, text=self.plan.text, hits=HitCounters(self.plan.hits), subqueries=self.answers,

@@ -1,4 +1,4 @@
-"""The text of match_recognize: what a row does to the readings of a partition, and the row of a match.
+"""The text of match_recognize: the step of a partition's readings with a row, and the row of a match.
 
     step(readings, number, e, recent)   the readings that go on with the row e, and those that are complete with it
     tell(reading)                       the measures of a match
@@ -35,7 +35,7 @@ _NAMES = (
     "recent rows_of step tell took variable was x"
 )
 _LOCALS = frozenset(_NAMES.split())
-"""What the text calls its own names: a function or a constant of the rule gets another name."""
+"""The names that the text uses itself: a function or a constant of the rule gets another name."""
 
 
 class RecognizeText:
@@ -53,7 +53,7 @@ class RecognizeText:
         width = len(plan.variables)
         self.places = [f"v_{place}" for place in range(width)]
         self.lists = {place: f"list_{place}" for place, is_list in enumerate(plan.lists) if is_list}
-        """What the rows of a variable that takes several are called, the oldest first."""
+        """The names of the lists of rows of variables that take several, the oldest first."""
         self.previous = {
             width + i: f"p_{offset}" if offset else "e" for i, offset in enumerate(plan.previous)
         }

@@ -26,13 +26,13 @@ from sql.types import key_of
 
 Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
 """Takes events, the rule each is for, the instant, and the list that results are added to;
-gives back what failed."""
+returns the events that failed."""
 
 LOCALS = frozenset((
     "e", "error", "fail", "failed", "key", "now_ms", "out", "pour", "push", "q", "r", "row", "rows", "rule", "rules",
     "times",
 ))  # fmt: skip
-"""What the loops call their locals: a function or a constant of the rule gets another name."""
+"""The names of the loops' locals: a function or a constant of the rule gets another name."""
 
 
 def is_rowwise(plan: Plan) -> bool:

@@ -34,15 +34,15 @@ class Show:
         is_asked: bool = False,
         in_cells: bool = False,
     ) -> None:
-        """`may_defer`: no window is called, so that the content is at any time what the loop left. `is_asked`:
-        nobody takes rows, only the value of the content is asked for."""
+        """`may_defer`: no window is called, so that the content is at any time as the loop left it.
+        `is_asked`: no rows are emitted, only the value of the content is read."""
         self.plan = plan
         self.kind = plan.row_kind
         self.make_loop = make_loop
         self.defers = (
             "content" if may_defer and is_asked else deferral(plan, in_cells=in_cells) if may_defer else None
         )
-        """Where rows are made at the output's instants alone: of the content, or of the
+        """The source of rows made only at the output's instants: the content, or the
         groups touched since."""
         self.collects = self.defers is None and (plan.output is not None or _forces_updates(plan))
         """True if updates are handed on one by one: to an output limit, or to be posted

@@ -3,7 +3,7 @@
     push(q, rows, now)                the loop over arriving events; in event time `times` in the place of `now`
     push(m, cells, rows, now)         the same where each event has its cell: `m` serves all partitions of a context
     change(q, inserted, removed, …)   one update of the windows or the join: fold, then rows
-    present(q, events)                the rows of the present content, compiled when first asked for
+    present(q, events)                the rows of the present content, compiled at first use
 
 `q` is the running instance (`sql.engine.running.statement`): the text belongs to the plan
 and serves all instances.
@@ -60,7 +60,7 @@ class StatementText:
                  in_cells: bool = False) -> None:  # fmt: skip
         """`answers`: the values of subqueries as functions of the event. `is_driven`: events go through a
         loop, else changes are handed over. `is_joined`: rows are tuples of the rows of several sources.
-        `passes`: nobody keeps them. `is_asked`: a subquery, of which only the value is asked for.
+        `passes`: they are not kept. `is_asked`: a subquery, of which only the value is read.
         `in_cells`: each event comes with the cell of its partition."""
         self.plan = plan
         self.in_cells = in_cells
@@ -93,7 +93,7 @@ class StatementText:
         self.driven = DrivenText(self, place) if is_driven and place is not None else None
         """The loop of a join that one stream drives."""
         self.passing = PassingText(self) if passes else None
-        """The loops of a join whose rows nobody keeps."""
+        """The loops of a join whose rows are not kept."""
         self.earlier = Earlier(self)
         self.enter = EnterText(self)
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
@@ -210,7 +210,7 @@ class StatementText:
         return where is not None and any(isinstance(n, Slot) and n.kind == "prev" for n in where.walk())
 
     def write_counted(self, loop: LoopWriter, event: str, time: str) -> None:
-        """WHERE, values and group of the row `e`: `g` is None for an event that does not count."""
+        """Write WHERE, values and group of the row `e`: `g` is None for an event that does not count."""
         source, where = loop.source, self.plan.where
         if where is None:
             self.fold.write_values(loop, event)
@@ -284,7 +284,7 @@ class StatementText:
 
     @cached_property
     def reader(self) -> Generated:
-        """The functions that show the content, compiled when first asked for."""
+        """The functions that show the content, compiled at first use."""
         return content_text(self)
 
 

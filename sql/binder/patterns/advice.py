@@ -7,7 +7,7 @@ from sql import syntax as ast
 from sql.errors import Problems
 
 TIMED = (ast.Within, ast.IntervalAtom, ast.CrontabAtom, ast.ScheduleAtom)
-"""What ends a search by time."""
+"""Nodes that end a search by time."""
 
 
 def advise(root: ast.PatternNode, problems: Problems) -> None:

@@ -27,7 +27,7 @@ MEANT = {
     }.items()
     for word in words.split()
 }
-"""What people write for them."""
+"""Common names of the units that eKuiper does not accept, each with its unit."""
 
 
 def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> GroupWindowPlan:

@@ -1,5 +1,5 @@
-"""The text of `push` for a stream that drives a join: each event finds its partners in relations that are
-only looked into, as `unidirectional` says. Nothing of it is kept.
+"""The text of `push` for a stream that drives a join: each event finds its partners in relations that
+are only searched (`unidirectional`). Nothing of it is kept.
 
     for e in rows:
         for y1 in find_1(key, ()):

@@ -94,7 +94,7 @@ class PassingText:
         kinds = {join.kind for join in plan.joins}
         self.is_outer = bool(kinds & {"left", "right", "full"})
         self.keeps = [bool(kinds & {"left", "full"}), bool(kinds & {"right", "full"})]
-        """Of an outer join: which side's rows stand beside NULL where they have no partner."""
+        """For each side of an outer join: True if its rows without a partner are joined with NULL."""
         self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
         self.starts = self.drivers or list(range(self.width))
         """The sources whose events make rows."""

@@ -49,10 +49,10 @@ OWN_LOCALS = frozenset(
         ),
     ]
 )
-"""What the loop calls its own names."""
+"""The names that the loop uses itself."""
 
 Statements = Mapping[str, Plan]
-"""The statements of a context that hear the stream, by name, all of them in cells."""
+"""The statements of a context that read the stream, by name, all of them in cells."""
 
 
 def route_of(context: ContextPlan, stream: str, statements: Statements, catalog: Catalog) -> Generated | None:
