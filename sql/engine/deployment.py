@@ -119,8 +119,8 @@ class Deployment:
         return host
 
     def _deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None) -> None:
-        """Start a statement in the partitions of its context. What it gives out
-        meanwhile is heard by nobody."""
+        """Start a statement in the partitions of its context. Rows emitted
+        meanwhile are dropped."""
         assert plan.context is not None
         host = self._host_of(plan.context)
         known = self.roster.queries.get(name)

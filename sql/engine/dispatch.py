@@ -22,7 +22,7 @@ from sql.plan.logical import Plan
 from sql.rows import as_dict
 
 Change = Callable[[Any], Any]
-"""What `update istream` makes of an event: the same one, another one, or None for one that is dropped."""
+"""The result of `update istream` for an event: the same one, another one, or None for one that is dropped."""
 
 
 class Dispatch:
@@ -36,13 +36,13 @@ class Dispatch:
         self.defects = 0
         """Exceptions that no rule should raise."""
         self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
-        """Told of each, with its traceback: who owns the engine can log it."""
+        """Called for each defect, with its traceback: the owner of the engine can log it."""
         self.validators = Validators(catalog)
-        """Of the streams whose declared types hold, made at their first event."""
+        """Validators of the streams whose declared types hold, made at their first event."""
         self.lanes = Lanes(self.roster, self.defect)
         self.before: dict[str, list[tuple[int, Change]]] = {}
-        """`update istream`: what changes, or drops, the events of a stream before anybody sees them, by
-        priority."""
+        """`update istream`: the functions that change, or drop, the events of a stream before any rule reads
+        them, by priority."""
 
     # --- before the queries ---------------------------------------------------------------------------------
 
@@ -163,10 +163,10 @@ class Dispatch:
         shown = [dict(as_dict(row)) for row in rows]
         return [Emission(name, now_ms, "error", shown, (), why)]
 
-    # --- what the step loop asks for ------------------------------------------------------------------------
+    # --- called by the step loop ----------------------------------------------------------------------------
 
     def consumers(self, relation: str) -> Sequence[str]:
-        """The statements that a relation tells of its changes."""
+        """The statements that get the changes of a relation."""
         return self.roster.readers_of(relation)
 
     def place(self, name: str) -> tuple[int, int]:

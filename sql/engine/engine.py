@@ -1,8 +1,8 @@
 """The engine: hosts running queries, routes events to them and their results to each other. Deterministic;
-knows no clock.
+reads no clock.
 
-    deployment   rules start and stop                  roster   who runs, and who reads which stream
-    dispatch     events reach rules, results move on   timers   when rules have something to do
+    deployment   rules start and stop                  roster   running rules, and readers of each stream
+    dispatch     events reach rules, results move on   timers   the deadlines of rules
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Engine:
         return self.dispatch.defects
 
     def on_defect(self, hear: Callable[[str, Exception], None]) -> None:
-        """Tell `hear` of each defect: the rule, and the exception with its traceback."""
+        """Call `hear` for each defect: with the rule, and the exception with its traceback."""
         self.dispatch.on_defect = hear
 
     # --- rules ----------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class Engine:
         """Every rule with something due at or before `instant`, in order of deployment."""
         dispatch = self.dispatch
         out: list[Emission] = []
-        # What named windows let go of reaches their consumers when all that was due is done.
+        # Rows that left named windows reach their consumers when all that was due is done.
         at = now_ms if self.catalog.relations and catch_up == "once" else instant
         for name in self.timers.due(at):
             query = self.queries[name]
@@ -259,11 +259,11 @@ class Engine:
         read_only: bool = False,
         selector: Selector | None = None,
     ) -> Answer:
-        """Answer a question on demand, between two events: SELECT, INSERT, UPDATE or DELETE over relations.
+        """Answer a query on demand, between two events: SELECT, INSERT, UPDATE or DELETE over relations.
 
         `parameters`: a value for each `?`, or those of `:name` by name.
-        `selector`: the partitions whose rows are meant, of relations that belong to a context; None means
-        all. Raises SqlError where it cannot be asked, DataError where it cannot be done; then nothing has
+        `selector`: the partitions whose rows it covers, of relations that belong to a context; None means
+        all. Raises SqlError for an invalid query, DataError if it cannot be carried out; then nothing has
         changed.
         """
         from sql.engine.relations.demand import Answer, ask, chosen
@@ -331,13 +331,13 @@ class Engine:
 
 
 def _hears_clock(query: EventTime) -> bool:
-    """True if a rule in event time asks the clock, or feeds other rules."""
+    """True if a rule in event time reads the clock, or feeds other rules."""
     if query.plan.insert is not None or query.plan.context is not None:
         return True
     return query.plan.options.idle_timeout_ms is not None or query.plan.options.max_future_ms is not None
 
 
 def _how_late(query: Running, late_ms: int) -> CatchUp:
-    """The handling of a late timer: that of the rule; in event time no window is late, whatever the clock says."""
+    """The handling of a late timer: that of the rule; in event time no window is late, whatever the clock."""
     missed = late_ms > OVERDUE_MS and query.plan.timestamp is None
     return query.plan.options.catch_up if missed else "step"

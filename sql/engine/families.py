@@ -1,4 +1,4 @@
-"""Families: rules alike but for their names and the values they want of one column. One loop serves all of them.
+"""Families: rules alike but for their names and the values they demand of a column. One loop serves them all.
 
     dev = 'p1' ─┐
     dev = 'p2' ─┼─ one look into a dictionary per event, then one loop over (event, rule)
@@ -22,12 +22,12 @@ from sql.algebra.sample.core import Core
 from sql.codegen.source import Generated
 
 UNTOLD_MAX = 10_000
-"""After so many events rules with windows are told how many have come."""
+"""After so many events rules with windows are given their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """What a rule has in common with the others of its family; equal signatures make one."""
+    """The common parts of the rules of a family; equal signatures make one family."""
 
     signature: Any
     found: Callable[[], Family]
@@ -35,24 +35,24 @@ class Kin:
 
 
 class Family(ABC):
-    """The rules by the value that each wants, which no other rule of the family does."""
+    """The rules by the value that each demands, which no other rule of the family does."""
 
     def __init__(self) -> None:
         self.by_value: dict[Any, Any] = {}
-        """What the loop is given beside an event."""
+        """The argument of the loop beside an event, by value."""
         self.values: dict[str, tuple[Any, ...]] = {}
-        """By rule the values it wants."""
+        """By rule the values it demands."""
         self.met: Counter[Any] = Counter()
-        """Events since the last reconciling, by what the loop was given."""
+        """The number of events since the last reconciling, by the loop's argument."""
 
     def add(self, name: str, values: Iterable[Any], query: Any) -> None:
-        """A rule, and the values it wants."""
+        """Add a rule, and the values it demands."""
         self.values[name] = tuple(values)
         self.by_value.update(dict.fromkeys(self.values[name], self.given_for(query)))
 
     @abstractmethod
     def given_for(self, query: Any) -> Any:
-        """What the loop is given beside the events of a rule."""
+        """The argument of the loop beside the events of a rule."""
 
     def route(self, rows: Sequence[Any], values: Sequence[Any], at: Any, out: list[Any]) -> None:
         """Run the rules over their events, all at the instant `at`, or in event time with `at` the instants of each.
@@ -69,7 +69,7 @@ class Family(ABC):
 
     @abstractmethod
     def run(self, given: list[Any], rows: Sequence[Any], at: Any, out: list[Any]) -> None:
-        """The loop over events that rules of the family want."""
+        """Run the loop over events that rules of the family demand."""
 
     def take_woken(self) -> list[str]:
         """The rules that may have a new deadline since the last call."""
@@ -77,7 +77,7 @@ class Family(ABC):
 
     @abstractmethod
     def reconcile(self) -> dict[str, int]:
-        """Let the rules know what the family did for them; how many events each has met."""
+        """Add the work of the family to its rules; returns the number of events each has met."""
 
 
 class RowFamily(Family):
@@ -123,16 +123,16 @@ class WindowFamily(Family):
         self.is_timed = is_timed
         self.queries: dict[Core, Any] = {}
         self.untold = 0
-        """Events of which the rules do not know yet."""
+        """The number of events that the rules have not counted yet."""
         self.last_ms: dict[Core, int] = {}
         """The instant of the newest of them."""
         self.told: Counter[str] = Counter()
-        """By rule the events that it has been told of since the last reconciling."""
+        """By rule the events that it has counted since the last reconciling."""
         self.batch: dict[Core, None] = {}
         self.due_ms: float = inf
-        """Before which nothing is due in a window of the batch."""
+        """The instant before which nothing is due in a window of the batch."""
         self.stirred: set[Core] = set()
-        """Cores of the batch that may have given something out."""
+        """Cores of the batch that may have emitted rows."""
         self.woken: set[Core] = set()
 
     def given_for(self, query: Any) -> Core:
@@ -180,7 +180,7 @@ class WindowFamily(Family):
         self.stirred.add(core)
         self.woken.add(core)
 
-    # --- what the rules have to know ------------------------------------------------------------------------
+    # --- counts for the rules -------------------------------------------------------------------------------
 
     def take_woken(self) -> list[str]:
         names = [self.queries[core].name for core in self.woken]
@@ -188,7 +188,7 @@ class WindowFamily(Family):
         return names
 
     def _tell(self) -> None:
-        """Let the rules know how many events have come, so that their contents fold them in time."""
+        """Give the rules the number of events that have come, so that their contents fold them in time."""
         for core, count in self.met.items():
             query = self.queries[core]
             query.now_ms = max(query.now_ms, self.last_ms[core])

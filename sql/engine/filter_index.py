@@ -8,9 +8,9 @@ of another form is met by every event.
     equal   column -> value -> rules        one look into a dictionary per event
     range   column -> stretches -> rules    |--a--|--a b--|-b-|   one bisection per event
 
-Which condition comes before everything that keeps state depends on the rule (`first_condition`). A value of
-another type than the constants (a text for `temp > 90`) meets the rule, whose own code makes it the error
-event it is. NULL meets none.
+The condition that comes before everything that keeps state depends on the rule (`first_condition`). A value
+of another type than the constants (a text for `temp > 90`) meets the rule, whose own code reports the error.
+NULL meets none.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Entry:
     """Takes events, the instant and the list for the results; gives the rules that have a new deadline."""
     rows: list[Any] = field(default_factory=list)
     seen: int = 0
-    """How many events the rule has counted since the last settling."""
+    """The number of events that the rule has counted since the last settling."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -44,11 +44,11 @@ Indexable = Equal | Range
 
 
 def first_condition(plan: Plan) -> Bound | None:
-    """The condition that decides about an event before anything else does; None where
-    there is none to rely on.
+    """The condition that an event meets before everything else; None if there is none that can
+    be indexed.
 
-    Analytic functions look at every event; windows that count, or are shown by, what passes FILTER need what
-    WHERE drops afterwards. In event time it is the stage that looks at every event, and the index stands
+    Analytic functions read every event; windows that count, or are shown by, events that pass FILTER need
+    those that WHERE drops afterwards. In event time the stage reads every event, and the index stands
     behind it.
     """
     if plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:

@@ -23,7 +23,7 @@ def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
             return True
         mine = writes(plan)
         if not all(name in catalog.relations and catalog.relations[name].kind == "table" for name in mine):
-            return True  # rows move on, or a named window tells its consumers
+            return True  # rows move on, or a named window posts to its consumers
         if any(mine & (other.relations | writes(other)) for at, other in enumerate(plans) if at != place):
             return True
         written |= mine

@@ -18,8 +18,8 @@ class Lanes:
         roster.on_change = self.known.clear
 
     def of(self, stream: str) -> Lane | None:
-        """The lane of a stream that only one context and its statements hear, where nothing
-        else sees what they do."""
+        """The lane of a stream that only one context and its statements read, if nothing else
+        reads their effects."""
         catalog = self.roster.catalog
         if not catalog.contexts or catalog.variables or catalog.relations:
             return None

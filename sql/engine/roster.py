@@ -36,7 +36,7 @@ class Roster:
         self.ordered: dict[str, bool] = {}
         """By stream, whether its events must be done one by one; gone when rules change."""
         self.on_change: Callable[[], None] = lambda: None
-        """Told when rules have changed."""
+        """Called when rules have changed."""
         self._moves_rows: bool | None = None
 
     def add(self, name: str, query: Running, streams: Iterable[str]) -> None:
@@ -68,10 +68,10 @@ class Roster:
         """Make a query a reader of a stream."""
         query = self.queries[name]
         if stream in self.catalog.asked and not isinstance(query, AskedStatement):
-            return  # it is asked, not read
+            return  # a table of a store is queried, not read
         relation = self.catalog.relations.get(stream)
         if relation is not None and relation.kind == "table" and not isinstance(query, TableStatement):
-            return  # a table tells nobody; what its source gives is the table's
+            return  # a table posts nothing; the rows of its source enter the table
         names = self.readers.setdefault(stream, [])
         if name not in names:
             insort(names, name, key=self.place)

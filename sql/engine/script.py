@@ -245,4 +245,4 @@ DEPLOYMENTS: dict[type[ast.Statement], Callable[[StatementStart, Any], bool]] = 
     ast.CreateIndex: _index,
     ast.UpdateStream: _update,
 }
-"""How each kind of statement is started."""
+"""The function that starts each kind of statement."""

@@ -17,7 +17,7 @@ from sql.plan.bound import AggregateCall
 from sql.record import Record, replace
 
 SHARING_MIN = 2
-"""How many rules share groups at least."""
+"""The least number of rules that share groups."""
 
 Calls = tuple[AggregateCall, ...]
 
@@ -84,7 +84,7 @@ class SharedGroups:
         for query in self.members:
             query.member.inbox.append(item)
 
-    # --- what the core tells --------------------------------------------------------------------------------
+    # --- called by the core ---------------------------------------------------------------------------------
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """A window has closed; each rule makes its own rows of it."""

@@ -146,4 +146,4 @@ ACTING: dict[type, Make] = {
     AskedDeclaration: lambda name, plan, catalog, now_ms, partition: AskedStatement(name, plan, catalog),
     VariableDeclaration: lambda name, plan, catalog, now_ms, partition: VariableStatement(name, plan),
 }
-"""What runs a statement that is no query, by what it does."""
+"""The class that runs a statement that is no query, by its action."""

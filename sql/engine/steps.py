@@ -33,8 +33,8 @@ Changes = dict[str, tuple[list[Event], list[Event]]]
 """By named window the rows that came and those that left."""
 
 Consumer = tuple[str, int | None]
-"""Who is told of changes: a statement; for a relation of a context, its instance in a
-partition, by the id of that."""
+"""The receiver of changes: a statement; for a relation of a context, its instance in a
+partition, by the partition's id."""
 
 
 class Host(Protocol):
@@ -64,7 +64,7 @@ class Steps(StepLoop):
         self.round: dict[Consumer, Changes] = {}
         """Those that are being dispatched, of consumers whose turn has not come."""
         self.later: tuple[Consumer, Changes] = (("", None), {})
-        """Of the consumer whose turn it is, what it is told of after it has computed its rows."""
+        """The present consumer, and the changes that it gets after it has computed its rows."""
         host.catalog.loop = self
 
     # --- what statements cause ------------------------------------------------------------------------------
@@ -175,10 +175,10 @@ class Steps(StepLoop):
         return self.host.place(name), -1 if partition is None else partition
 
     def _give(self, consumer: Consumer, changes: Changes, out: list[Emission], now_ms: int) -> None:
-        """One consumer: it computes its rows of the changes of its sources, whichever of them came first.
+        """Let one consumer compute its rows of the changes of its sources, whichever of them came first.
 
-        Its subqueries know what changed before the first of its sources did, and what changed in a source;
-        they are told of the rest afterwards.
+        Its subqueries have the changes before that of its first source, and those of its sources;
+        they get the rest afterwards.
         """
         plan = self.host.plan_of(consumer[0])
         sources = {source.stream for source in plan.sources} if plan is not None else set()

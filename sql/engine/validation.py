@@ -150,7 +150,7 @@ class Validator:
 
 
 def _attribute(row: Any, column: str) -> str:
-    """Where a struct keeps a column; one that no rule reads it does not keep."""
+    """The attribute of a column in a struct; the struct lacks it if no rule reads the column."""
     columns = getattr(row, "__columns__", None)
     return attribute_name(column) if columns is None else columns.get(column, attribute_name(column))
 

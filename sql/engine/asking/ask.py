@@ -1,4 +1,4 @@
-"""One join with a table that is asked: the key of an event, and what an answer makes of it."""
+"""One join with a table of a store: the key of an event, and the events that an answer makes of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sql.errors import DataError
 from sql.plan.asks import AskPlan, Request
 
 KEYS = (str, int, float, bool)
-"""What stores are asked for."""
+"""The types of keys that stores accept."""
 
 
 class Ask:
@@ -36,7 +36,7 @@ class Ask:
         return Request(self.table.name, self._plan.columns, key)
 
     def joined(self, row: dict[str, Any], found: Rows, now_ms: int) -> list[dict[str, Any]]:
-        """The event, once with each row found that ON wants; without any the event with NULL, or none."""
+        """The event, once with each row found that meets ON; without any the event with NULL, or none."""
         column = self._plan.column
         rows = [{**row, column: item} for item in found]
         if self._passes is not None:

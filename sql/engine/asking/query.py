@@ -1,9 +1,9 @@
-"""A rule behind its joins with tables that are asked: events wait for answers, in order, and enter it with the
+"""A rule behind its joins with tables of stores: events wait for answers, in order, and enter it with the
 rows found.
 
 An event whose answers are all known enters at once, with those of its batch. The first that must wait holds up
-those behind it, whose requests are made meanwhile. It waits `timeout_ms` for each table at most; then it goes on
-as the table's policy says. What happens depends on events, answers and time alone, so a replay repeats it.
+those behind it, whose requests are made meanwhile. It waits `timeout_ms` for each table at most; then it goes
+on by the table's policy. The result depends on events, answers and time only, so a replay repeats it.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Asking:
         return [*self._release(now_ms, waiting_max=0), *self.query.flush(now_ms)]
 
     def _is_wanted(self, row: dict[str, Any], now_ms: int) -> bool:
-        """True if WHERE may let the event through, as far as it reads the event alone. What fails here is told
-        by the rule."""
+        """True if WHERE may let the event through, as far as it reads the event alone. The rule itself
+        reports errors."""
         try:
             return all(passes(Event(row, now_ms, 0)) for passes in self._passes)
         except DATA_ERRORS:
@@ -154,8 +154,8 @@ class Asking:
 
 
 def decided_before(plan: Plan) -> list[Bound]:
-    """The parts of WHERE that an event decides before anything is asked for it: nothing else of the rule looks
-    at an event that WHERE drops, and the part reads neither rows found nor what the rule keeps."""
+    """The parts of WHERE that an event decides before any request for it: nothing else of the rule reads
+    an event that WHERE drops, and the part reads neither rows found nor the rule's state."""
     looks = (
         plan.analytics or plan.hits or plan.window or plan.timestamp or plan.joins or plan.sources[0].windows
     )

@@ -41,7 +41,7 @@ class Room:
         """`failure` gives an error its position in the rule."""
         self.waiting: deque[WaitingEvent] = deque()
         self.unanswered = 0
-        """Requests that nobody answered in time."""
+        """The number of requests without an answer in time."""
         self._rule = rule
         self._asks = asks
         self._tables = {ask.table.name: ask.table for ask in asks}

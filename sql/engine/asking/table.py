@@ -1,4 +1,4 @@
-"""A table that is asked for rows: the answers it keeps, and which rules wait for which."""
+"""A table of a store: the answers it keeps, and the rules that wait for each answer."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Rows = Sequence[dict[str, Any]]
 
 
 class AskedTable:
-    """Answers at once from what it keeps or is given; else names a request and remembers who wants to know."""
+    """Answers at once from the rows it keeps or is given; else lists a request and the waiting rule."""
 
     def __init__(self, declaration: AskedDeclaration, requests: list[Request] | None) -> None:
-        """`requests` takes what a store is to be asked; None: nobody asks one."""
+        """`requests` takes the requests to a store; None: there is no store to query."""
         self.name = declaration.name
         self.key = declaration.key
         self.policy = AnswerPolicy()
         self.kept: dict[Request, tuple[int, Rows]] = {}
-        """Answers, each with the instant until which it serves, oldest first."""
+        """Answers, each with the instant until which it is valid, oldest first."""
         self.given: dict[Any, dict[str, Any]] = {}
         """Rows of the table's source, or of a test, by KEY; without one by their number."""
         self.waiting: dict[Request, dict[str, None]] = {}
@@ -65,7 +65,7 @@ class AskedTable:
             rules[rule] = None
 
     def give_up(self, request: Request, rule: str) -> None:
-        """A rule waits no more; a later event asks again."""
+        """A rule waits no more; a later event makes a new request."""
         rules = self.waiting.get(request, {})
         rules.pop(rule, None)
         if not rules:

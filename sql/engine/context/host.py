@@ -58,7 +58,7 @@ class ContextHost(Hosted):
         self.members: dict[str, ContextMember] = {}
         self.joined = 0
         self.arrival: Arrival | None = None
-        """The event the context acted on last: its statements ask where it belongs."""
+        """The event the context acted on last: its statements read its partitions."""
         self.out: list[Emission] = []
         self.timers = BodyTimers()
         self.restoring = False
@@ -170,7 +170,7 @@ class ContextHost(Hosted):
 
         return SpreadRelation(declaration, parts, owners)
 
-    # --- what the life cycle tells --------------------------------------------------------------------------
+    # --- called by the life cycle ---------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Events that statements have still to get come before what changes partitions now."""
@@ -223,8 +223,8 @@ class ContextHost(Hosted):
             self.out.append(Emission(member.name, now_ms, "error", rows, (), why))
 
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
-        """Where an event belongs before the context acts on it; None where that cannot be
-        told (it is told then)."""
+        """The partitions of an event before the context acts on it; None if its evaluation fails
+        (reported when the context acts)."""
         try:
             return self.life.route(stream, event, now_ms)
         except DATA_ERRORS:

@@ -1,7 +1,7 @@
 """The fast way of a batch through a context: each statement gets the events between two
 changes of partitions at once.
 
-A stream has a lane where only one context and its statements hear it, and nothing else can see what they do.
+A stream has a lane if only one context and its statements read it, and nothing else reads their effects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sql.engine.context.member import ContextMember
 
 OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
-"""What becomes of what a rule should not raise."""
+"""The handler of a defect: an exception that a rule should not raise."""
 
 
 class Run:
@@ -47,22 +47,22 @@ class Lane:
         self.on_defect = on_defect
         self.all_runs = {member: Run(member) for member in host.members.values()}
         self.runs = {member: run for member, run in self.all_runs.items() if stream in member.streams}
-        """Those of the statements that hear the stream."""
+        """The runs of the statements that read the stream."""
         self.ends_wait = all(member.fits_cells for member in self.all_runs)
         """True if the end of a partition waits with the events."""
         self.names = [member.name for member in host.members.values()]
-        """Those that may give out something when partitions end, whatever they hear."""
+        """The statements that may emit rows when partitions end, whichever streams they read."""
         self.level: Level | None = None
         self.act: Callable[[Arrival], None] = lambda arrival: None
-        """What the outermost level does with an event."""
+        """The action of the outermost level on an event."""
         self.now_ms = 0
         self.arrival = Arrival(stream, Event(None, 0, 0), 0)
         """The present event."""
         self.touched: list[Run] = []
-        """Where the present event waits, once for each body, if it starts or ends partitions or belongs to
-        several."""
+        """The runs in which the present event waits, once for each body, if it starts or ends partitions or
+        belongs to several."""
         self.mark: int | None = None
-        """Where the emissions of the present event begin, once it has changed partitions."""
+        """The start of the present event's emissions, once it has changed partitions."""
         self.route = self._compiled()
         """The loop that is made for the context and its statements."""
 
@@ -215,9 +215,9 @@ class Lane:
             run.rows += rows
 
     def _end_event(self) -> None:
-        """The event that has changed partitions, or belongs to several, is done.
+        """Finish an event that has changed partitions, or belongs to several.
 
-        What a statement gives out in several partitions is one post.
+        Rows that a statement emits in several partitions are one post.
         """
         if self.mark is None:
             if len(self.touched) == len(set(self.touched)):

@@ -29,7 +29,7 @@ class ContextMember(Hosted):
         target = None if plan.insert is None else host.catalog.streams.get(plan.insert.stream)
         self.fills_own = target is not None and target.context == host.context.name
         """True if its rows enter a relation of their partition."""
-        # What the engine asks of a plan; filters are the instances' business.
+        # The parts of the plan that the engine reads; filters are in the instances.
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
                                     insert=None if self.fills_own else plan.insert,
                                     selector=plan.selector, reads=plan.reads, priority=plan.priority,
@@ -38,14 +38,14 @@ class ContextMember(Hosted):
         self.program: Any = None
         """The compiled statement, made with the first instance."""
         self.cells: CellStatement | None = None
-        """What runs in all partitions, made with the first, where their state fits in cells."""
+        """The statement that runs in all partitions, made with the first, if their state fits in cells."""
         self.host = host
         self.order = order
         self.streams = frozenset(streams_of(plan))
         self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
         self.fits_cells = fits_cells(plan) and not any(other.declares for other in host.members.values())
         self.tells_ends = plan.output is not None
-        """True if a cell has to know that its partition ends."""
+        """True if a cell has to be called when its partition ends."""
         self.outranks = plan.priority > host.context.priority
         self.index = index_of(plan, host.functions)
         self.watches_variables = _watches_variables(plan)

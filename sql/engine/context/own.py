@@ -18,7 +18,7 @@ from sql.plan.logical import Plan
 class OwnContext(Hosted):
     """The context and its only statement as one query, driven in event time.
 
-    It begins with the first event: what the processing clock says before has no meaning here.
+    It begins with the first event: the processing clock before it has no meaning here.
     """
 
     takes_times = False

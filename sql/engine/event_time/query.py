@@ -61,7 +61,7 @@ class EventTime:
             self.plan, query.context.zone, self, now_ms, waits=not is_stateless(self.plan)
         )
         self.inbox: list[Emission] = []
-        """What a stage that is shared has found for this rule when another rule's timer fired."""
+        """Emissions for this rule from a shared stage, found when another rule's timer fired."""
         self.inbox_ms = now_ms
 
     # --- sharing --------------------------------------------------------------------------------------------

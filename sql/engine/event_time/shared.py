@@ -1,8 +1,8 @@
 """Shared event-time stages: time stamps, order, lateness and watermark once for rules that treat them alike.
 
-Behind a shared stage stands what stands behind a stream in processing time: a filter index, so that a
+A shared stage is followed by the same parts as a stream in processing time: a filter index, so that a
 released event meets only rules that can match it, and parties of rules that share groups. Their clock is the
-watermark; a rule that no event meets is only told of the time when something of it is due.
+watermark; a rule that no event meets is only advanced when it has a deadline.
 
 Rules share a stage from the moment at which theirs are in the same state: the same watermark,
 the same events waiting.

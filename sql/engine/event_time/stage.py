@@ -129,7 +129,7 @@ class EventTimeStage:
 
     def _whole_stamps(self, rows: Any, now_ms: int) -> list[int] | None:
         """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is
-        looked at."""
+        read."""
         read = (
             itemgetter(self.column) if rows[0].__class__ is dict else attrgetter(attribute_name(self.column))
         )

@@ -49,7 +49,7 @@ class WindowStatement(PostingStatement):
         self.window.publish = catalog.loop.publish
         self.now_ms = now_ms
         self.late: list[Event] = []
-        """Rows that a changed variable has put out; consumers are told at the next advance of time."""
+        """Rows that a changed variable has put out; consumers get them at the next advance of time."""
 
     @property
     def relation(self) -> NamedWindow:

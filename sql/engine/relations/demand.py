@@ -1,7 +1,7 @@
-"""Questions on demand: select, insert, update and delete over named windows and tables, between two events.
+"""Queries on demand: select, insert, update and delete over named windows and tables, between two events.
 
-A question is parsed, bound and answered once. A change is a step: consumers are told of it before the answer
-is given. What is refused changes nothing.
+A query is parsed, bound and answered once. A change is a step: consumers process it before the answer
+is returned. A refused query changes nothing.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def ask(
     read_only: bool = False,
     options: RuleOptions | None = None,
 ) -> list[Row]:
-    """The rows that answer one question. Raises SqlError for what cannot be asked, DataError
-    for what cannot be done.
+    """The rows that answer one query. Raises SqlError for an invalid query, DataError for one
+    that cannot be carried out.
 
     Rows that a change inserts elsewhere go to `forward`. `read_only` refuses everything but SELECT.
     """

@@ -43,7 +43,7 @@ class TableFold:
         self.is_one = self.into.sets == (tuple(range(len(plan.group_by))),)
         self.leaves = bool(plan.joins) or plan.sources[0].keeps
         self.counted: dict[Event, Counted] = {}
-        """What is counted in a row that is deleted leaves no other."""
+        """The row that counts each event: an event counted in a deleted row leaves no other row."""
 
     # --- groups ---------------------------------------------------------------------------------------------
 

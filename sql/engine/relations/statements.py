@@ -81,7 +81,7 @@ class Triggered(PostingStatement):
             return looking(name, part, catalog, now_ms, partition=partition, is_asked=is_asked)
 
         self.told: list[Emission] = []
-        """What subqueries could not evaluate."""
+        """The errors of subqueries."""
         self.subqueries = Subqueries(
             subqueries, catalog, self.context, self.warnings, now_ms, "dict", run, self._tell
         )

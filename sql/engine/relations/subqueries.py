@@ -2,7 +2,7 @@
 
 Each is a function of the event that the statement around it is evaluated for. One that reads nothing of that
 event is a query of its own, whose present rows are its answer. A correlated one keeps its rows with the index
-that its condition asks for, or uses that of its relation, and is computed over the rows that match.
+that its condition needs, or uses that of its relation, and is computed over the rows that match.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Take = Callable[[Any, int], None]
 """Takes an event that arrives, and the instant."""
 
 Tell = Callable[[Any, str], None]
-"""Told of an event that a subquery could not evaluate, and why."""
+"""Called with an event that a subquery could not evaluate, and the reason."""
 
 
 class Correlated:
@@ -303,7 +303,7 @@ class Subqueries:
         run: Run,
         tell: Tell,
     ) -> None:
-        """`tell` hears of events that a subquery could not evaluate."""
+        """`tell` is called for events that a subquery could not evaluate."""
         self.warnings = warnings
         self.queries: list[Correlated | Alone] = [
             Correlated(part, catalog, context, warnings, now_ms, shape, run, tell)

@@ -31,7 +31,7 @@ class Insert:
 
 
 def actor(plan: TriggerPlan, catalog: Catalog, functions: FunctionSet, forward: Forward) -> Work:
-    """What does to a relation what an event asks for; rows for other streams go to `forward`."""
+    """The function that applies an event's action to a relation; rows for other streams go to `forward`."""
     return ActingText(plan, catalog.relations[plan.relation], functions).compiled(forward)
 
 

@@ -38,8 +38,8 @@ class RelationView:
         return [dict(event.row) for event in self._relation.content()]
 
     def get(self, *key: Any) -> Row | None:
-        """The row of a primary key, None without one. Raises DataError where there is
-        no such key to ask for."""
+        """The row of a primary key, None without one. Raises DataError if the relation
+        has no key of so many values."""
         if not self.keys or len(key) != len(self.keys):
             wanted = ", ".join(self.keys) or "nothing"
             raise DataError(f"'{self.name}' is keyed by {wanted}, not by {len(key)} values")

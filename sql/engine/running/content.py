@@ -72,7 +72,7 @@ class ContentReader:
         limit = statement.output.limit
         kind, given = statement.plan.row_kind, None if limit is None else limit.given
         if kind == "aggregate" and isinstance(given, Everything):
-            return [row.row for row in given.shown]  # what is held back is not in it yet
+            return [row.row for row in given.shown]  # rows held back are not in it yet
         if kind == "group" and not any(source.windows for source in statement.plan.sources):
             return []
         for window in statement.windows:

@@ -75,7 +75,7 @@ class Matches:
         self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).fastest()
         first = self.pattern.start(now_ms)
         self.first = first if is_heard else []
-        """What is true at once in a partition, which is heard when time next moves."""
+        """Matches that are true at once in a partition; they are processed when time next moves."""
         self.began_ms = now_ms
 
     def enter(self, stream: str, row: Any, now_ms: int) -> Iterable[Any]:

@@ -95,7 +95,7 @@ class SharingMember:
         self.shared: SharingRules | None = None
         self.inbox: deque[News] = deque()
         self.places: tuple[int, ...] = ()
-        """Where the rule's aggregates stand among those of the shared query."""
+        """The places of the rule's aggregates among those of the shared query."""
         self.common: CommonRows | None = None
         """The rule's rows among those that all make, while it shares groups."""
 
@@ -106,10 +106,10 @@ class SharingMember:
 
     @property
     def _may_share(self) -> bool:
-        """Whether what the rule does with an event is what any rule of these conditions, keys and window does.
+        """True if the rule treats an event as any rule with these conditions, keys and window does.
 
-        Aggregates that look at more than numbers are not shared, nor expressions that count divisions by zero
-        for their rule or ask for its time.
+        Aggregates that read more than numbers are not shared, nor expressions that count divisions by zero
+        for their rule or read its time.
         """
         plan, made = self.query.plan, self.query.core.composition
         if (
@@ -130,8 +130,8 @@ class SharingMember:
         return (plan.window, plan.where, plan.group_by, *shared)
 
     def family(self) -> Kin | None:
-        """What all rules that differ from this one in the first part of their first condition, and in what they
-        show, have in common."""
+        """The family of all rules that differ from this one only in the first part of their first condition,
+        and in the rows they show."""
         if not self._may_share:
             return None
         plan = without_first_condition(self.query.plan)
@@ -173,7 +173,7 @@ class SharingMember:
         self.query.core.begin(self.query.now_ms)
 
     def hold(self, state: Any) -> None:
-        """Hold what a state says, and nothing else."""
+        """Replace the content by that of a state."""
         self.query.core.unpack(state, EventStore())
 
     def state(self) -> Any:
@@ -202,7 +202,7 @@ class SharingMember:
         return query.take()
 
     def read_inbox(self, until_ms: int) -> None:
-        """Show the windows that have ended, and tell what failed before."""
+        """Show the windows that have ended, and report the errors before."""
         query = self.query
         while self.inbox:
             item = self.inbox[0]

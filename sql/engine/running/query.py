@@ -24,7 +24,7 @@ class RunningQuery:
         self.now_ms = now_ms
         self.out: list[Emission] = []
         self.singles = 0
-        """How many of `out` the compiled loop has made, which are of one row each."""
+        """The number of emissions in `out` from the compiled loop, of one row each."""
         self.errors: list[Emission] = []
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sql.engine.running.statement import RunningStatement
 
 Fail = Callable[[Any, BaseException], None]
-"""Hears of a row that cannot be evaluated, or that completes a match whose measures cannot; None is a match
+"""Called for a row that cannot be evaluated, or that completes a match whose measures cannot; None is a match
 that time completes."""
 
 
@@ -113,7 +113,7 @@ def _rows(events: Iterable[Event]) -> list[tuple[int, Any, int]]:
 
 
 def is_alone(plan: Plan) -> bool:
-    """Whether a statement reads one stream through match_recognize, without a window,
+    """True if a statement reads one stream through match_recognize, without a window,
     and nothing beside it."""
     source = plan.sources[0]
     if len(plan.sources) != 1 or source.recognize is None or source.recognize.interval is not None:

@@ -1,8 +1,8 @@
 """`dedup_trigger(start, end, now, expire_ms)`: requests for spans of time, each answered
 at its end, no part twice.
 
-A rule without a window asks for `[start, end)` on the clock of its data, of which `now` tells the present.
-The row is held until that clock reaches `end`; then it is given out with the parts of the span that no
+A rule without a window requests `[start, end)` on the clock of its data, whose present is `now`.
+The row is held until that clock reaches `end`; then it is emitted with the parts of the span that no
 earlier row has had:
 
     asked [10, 20)          -> [{"start_key": "10", "end_key": "20"}]
@@ -10,7 +10,7 @@ earlier row has had:
     asked [12, 18) later    -> NULL
 
 Between events the data's clock goes on with the rule's. Spans that ended more than `expire_ms` before a row's
-`now` are forgotten, and what a row asks for before that is cut off.
+`now` are forgotten, and the part of a request before that is cut off.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Requests(Output):
         self.spans = Spans()
         self.number = 0
         self.base = (0, 0)
-        """What the data's clock said last, and when."""
+        """The last time of the data's clock, and the instant of that reading."""
 
     def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool) -> None:
         ((item, _),) = self.trigger.items

@@ -56,10 +56,10 @@ class Rowwise(RunningQuery):
         self.code = self.text.push(name, self.fail)
         self.events = self.code["push"]
         self.failed = 0
-        """Events of its family's loop that failed, since the filter index asked last."""
+        """The number of events of its family's loop that failed, since the filter index last read it."""
 
     def family(self) -> Kin | None:
-        """What all rules that differ from this one in name and first condition alone have in common."""
+        """The family of all rules that differ from this one in name and first condition only."""
         found = None if self.plan.insert is not None else self.text.family()
         if found is None:
             return None
@@ -109,7 +109,7 @@ class Rowwise(RunningQuery):
         return []
 
     def next_deadline(self) -> int | None:
-        """Nothing is ever due."""
+        """None: nothing is ever due."""
         return None
 
     def fail(self, row: Any, error: BaseException) -> None:

@@ -187,7 +187,7 @@ class SampledQuery(RunningQuery):
         self.errors.clear()
         return out
 
-    # --- what the core tells --------------------------------------------------------------------------------
+    # --- called by the core ---------------------------------------------------------------------------------
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """The window [start, end) is shown; its rows."""

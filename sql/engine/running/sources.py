@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from sql.engine.running.statement import RunningStatement
 
 Change = Delta | Mapping[int, Delta]
-"""What changes the rows of a statement: its events, or those of the sources of a join whose rows nobody
-keeps."""
+"""The changes of a statement's rows: of its events, or of the sources of a join whose rows are not
+kept."""
 
 Posts = dict[int, list[Delta]]
-"""What the windows of a statement have posted in one step, by source."""
+"""The changes that the windows of a statement have posted in one step, by source."""
 
 
 class Sources:
@@ -66,7 +66,7 @@ class Sources:
             self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, pulled)
         driven = program.text.driven
         self.finders: list[Any] = []
-        """What the compiled loop of a join calls to find partners."""
+        """The functions that the compiled loop of a join calls to find partners."""
         if driven is not None:
             stores = [window.rows if isinstance(window, Looked) else None for window in self.windows]
             self.finders = driven.chain.opened(stores)
@@ -84,9 +84,9 @@ class Sources:
         }
         """The sources with match_recognize, by their place."""
         self.late: Posts = {}
-        """What windows have let go of because of a variable, until the next advance of time."""
+        """Events that left windows because of a variable, until the next advance of time."""
         self.arrived: list[tuple[int, Event]] | None = None
-        """By source the event that passed its filter, between `arriving` and `enter`."""
+        """The events that passed their filters, by source, between `arriving` and `enter`."""
 
     def _window(self, index: int, source: SourcePlan) -> Operator:
         """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""

@@ -107,7 +107,7 @@ class RunningStatement(RunningQuery):
         return looking(self.name, plan, self.catalog, *at, is_asked=is_asked)
 
     def begin(self, now_ms: int) -> None:
-        """The instance is at work: what its program knows of the present is this instance's."""
+        """Begin work of this instance: time, partition and answers in its program are this instance's."""
         self.context.now_ms = now_ms
         if self.partition is not None:
             self.program.partition[:] = self.partition
@@ -247,7 +247,7 @@ class RunningStatement(RunningQuery):
             self.representatives.update((group.key, event) for group, event in changed.items())
 
     def forget_idle(self, now_ms: int) -> None:
-        """Groups without a window that no event has touched for long begin anew, and no row tells."""
+        """Drop groups without a window that no event has touched for long: they begin anew, without a row."""
         assert self.reclaim is not None
         for key in self.reclaim.aged(now_ms):
             self.groups.pop(key, None)
