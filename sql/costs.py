@@ -1,6 +1,7 @@
-"""What aggregates and windows cost, as data: the compiler chooses by it, `explain` and the manual write it down.
+"""The costs of aggregates and windows, as data: the compiler chooses by them, `explain` and the manual print
+them.
 
-n is the number of values or events that are held.
+n is the number of values or events held.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from sql.record import Record
 
 
 class Growth(Enum):
-    """How a cost grows with n."""
+    """The growth of a cost with n."""
 
     CONSTANT = "O(1)"
     AMORTISED = "O(1) amortised"
@@ -21,7 +22,7 @@ class Growth(Enum):
 
 
 class Cost(Record, kw_only=True):
-    """What an aggregate costs.
+    """The cost of an aggregate.
 
     event      per event
     any_order  per event where values leave in any order, if that differs
@@ -56,7 +57,7 @@ CONSTANT = Cost()
 
 
 class Extra(Enum):
-    """What the events of a window cost besides."""
+    """Further costs of the events of a window."""
 
     HASH = "hash of the key"
     PREDICATE = "predicate"
@@ -64,7 +65,7 @@ class Extra(Enum):
 
 
 class WindowCost(Record):
-    """What a window costs per event: by itself (None: what the window inside costs), and besides."""
+    """The cost of a window per event: by itself (None: that of the window inside), and further costs."""
 
     event: Growth | None = Growth.CONSTANT
     besides: tuple[Extra, ...] = ()

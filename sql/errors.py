@@ -1,7 +1,7 @@
-"""Positions and problems: how the engine says what is wrong, and where.
+"""Positions and problems: the errors of the engine, each with its place in the text.
 
-The engine knows its text only as a string, so a `Span` is a pair of offsets into that string. Who holds the
-file (`rules.source`) turns offsets into file, line and column. Nothing here does I/O.
+The engine holds its text only as a string, so a `Span` is a pair of offsets into that string. The reader of
+the file (`rules.source`) turns offsets into file, line and column. Nothing here does I/O.
 
 Two families, never mixed:
 
@@ -161,7 +161,7 @@ _TYPE_ERRORS = tuple(
         (r"must be real number, not (\w+)", "arithmetic takes numbers, not {0}"),
     )
 )
-"""What Python says of operands that do not fit, and how a person who wrote SQL reads it."""
+"""Python's messages for operands that do not fit, with the sentence for an author of SQL."""
 
 
 def _in_words(reason: str) -> str:

@@ -37,7 +37,7 @@ class Record(Struct, frozen=True, eq=False):
 
 @cache
 def _content(kind: type[Record]) -> Callable[[Any], Any]:
-    """What reads the fields that count."""
+    """The function that reads the fields that equality compares."""
     names = [name for name in kind.__struct_fields__ if name not in kind.beside]
     return attrgetter(*names) if names else lambda record: ()
 

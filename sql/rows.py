@@ -61,7 +61,7 @@ def columns_of(*rows: Any) -> dict[str, Any] | None:
 
 
 class WholeRow(dict[str, Any]):
-    """All columns of an event as one argument, to tell `f(*)` from a struct column."""
+    """All columns of an event as one argument, to distinguish `f(*)` from a struct column."""
 
 
 def whole_row(row: Any) -> WholeRow:

@@ -35,7 +35,7 @@ class Type(enum.Enum):
         return self in NUMERIC
 
     def accepts(self, other: Type) -> bool:
-        """Whether a value of type `other` may stand where `self` is expected, without conversion."""
+        """True if a value of type `other` may stand where `self` is expected, without conversion."""
         if self is other or Type.ANY in (self, other) or Type.NULL in (self, other):
             return True
         if self.is_numeric and other.is_numeric:
@@ -70,7 +70,7 @@ def type_names() -> tuple[str, ...]:
 
 
 def declared_type(column: ColumnType) -> Type:
-    """The type of a declared column; `ANY` for names we do not know (the binder reports those)."""
+    """The type of a declared column; `ANY` for unknown names (the binder reports those)."""
     return type_named(column.name) or Type.ANY
 
 
@@ -120,7 +120,7 @@ _NUMBERS = (int, float)
 
 
 def ordered(value: Any) -> Any:
-    """A number, a text or NULL, which min and max may be asked about; a `DataError` for anything else."""
+    """A number, a text or NULL, which min and max accept; a `DataError` for anything else."""
     if value is None or value.__class__ is str or value.__class__ in _NUMBERS:
         return value
     raise DataError(f"min and max take numbers or text, not {describe(value)}")
