@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class CodeText(NamedTuple):
-    """What a code says, and how to mend it. Both are sentences without full stop."""
+    """The meaning of a code, and its remedy. Both are sentences without full stop."""
 
     title: str
     remedy: str

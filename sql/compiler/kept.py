@@ -290,7 +290,7 @@ class Kept:
 
     @property
     def parts(self) -> list[Numbers | Extremes | Accumulated]:
-        """Everything that is kept of an event's values."""
+        """The parts that keep an event's values."""
         return [*self.numbers.values(), *self.extremes.values(), *self.accumulated.values()]
 
     @property

@@ -56,7 +56,7 @@ class Inner:
         return found
 
     def _way(self, start: int) -> Way:
-        """What finds the joined rows of an event of a source."""
+        """The function that finds the joined rows of an event of a source."""
         chain = JoinLoops(self.parts, self.tested, start, self.stores)
         source = SourceWriter()
         loop = loop_over(self.functions, source, chain.rows(), shape=self.shape)

@@ -91,7 +91,7 @@ class Passing:
 
 
 def opened_names(kept: Iterable[int], chains: Iterable[JoinLoops]) -> list[str]:
-    """What the text calls the functions that change the sources' rows and find partners."""
+    """The names, in the text, of the functions that change the sources' rows and find partners."""
     changers = [f"{verb}_{place}" for place in kept for verb in ("add", "remove")]
     return [*changers, *(name for chain in chains for name in chain.finders)]
 

@@ -184,7 +184,7 @@ class Always(OutputTrigger):
 
 
 class Never(OutputTrigger):
-    """Nothing is given out before the end of the partition."""
+    """Nothing is emitted before the end of the partition."""
 
     def snapshot(self) -> Any:
         return None

@@ -143,7 +143,7 @@ class DistinctNode(EveryNode):
 
 
 class DistinctSearch(EverySearch):
-    """An `every` that tells each key once. The instance begun after a match inherits the keys; after a
+    """An `every` that reports each key once. The instance begun after a match inherits the keys; after a
     failure none."""
 
     __slots__ = ()

@@ -33,7 +33,7 @@ class Timed(Protocol):
 
 
 class PatternTimers:
-    """All that waits, by (due, number).
+    """All waiting timers, by (due, number).
 
     Those of a node with one constant length come in order of their dues, so they wait in a queue; others in a
     heap. An ended one stays in until it surfaces, or until more than half have ended.

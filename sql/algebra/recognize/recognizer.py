@@ -41,7 +41,7 @@ class Recognizer:
         self.rules = rules
         self.key = key
         self.most = most
-        """How many readings may live; more are not begun."""
+        """The most live readings; more are not begun."""
         self.partitions: dict[Hashable, Readings] = {}
         self.live = 0
         """The number of live readings in all partitions."""

@@ -28,7 +28,7 @@ from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 
 PLACE = Remaining(0, 0)
-"""Stands for each event where no aggregate asks for it."""
+"""The place of each event where no aggregate reads the event."""
 
 
 class Group(list[Any]):

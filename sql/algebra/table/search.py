@@ -113,7 +113,7 @@ def reads_subquery(nodes: Iterable[Bound]) -> bool:
 
 
 def within(index: Any, bounds: KeyRange) -> Callable[[Any, Any, Any], Iterable[Event]]:
-    """What finds the rows of a key in a range of an ordered index; an end that is NULL finds nothing."""
+    """The function that finds the rows of a key in a range of an ordered index; none if an end is NULL."""
     find, has_low, has_high = index.find, bounds.low is not None, bounds.high is not None
     low_inside, high_inside, turned = bounds.low_inside, bounds.high_inside, bounds.turned
 

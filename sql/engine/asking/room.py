@@ -46,7 +46,7 @@ class Room:
         self._asks = asks
         self._tables = {ask.table.name: ask.table for ask in asks}
         self._wanting: dict[Request, list[WaitingEvent]] = {}
-        """The events that lack each answer."""
+        """The events that wait for each answer."""
         self._failure = failure
 
     def enter(self, row: dict[str, Any], now_ms: int) -> None:

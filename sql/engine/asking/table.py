@@ -82,7 +82,7 @@ class AskedTable:
         return list(self.waiting.pop(request, ()))
 
     def change(self, policy: AnswerPolicy) -> None:
-        """Treat answers like this from now on; those that are kept are asked for again."""
+        """Treat answers by this policy from now on; kept answers are requested again."""
         self.policy = policy
         self.kept.clear()
 
@@ -109,7 +109,7 @@ class AskedTable:
 
 
 class AskedStatement(PostingStatement):
-    """Runs a table that is asked: takes the rows of its source, and is in snapshots."""
+    """Runs a table of a store: takes the rows of its source, and is in snapshots."""
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog) -> None:
         super().__init__(name, plan)

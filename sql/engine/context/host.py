@@ -117,8 +117,8 @@ class ContextHost(Hosted):
     def _begin(
         self, member: ContextMember, partition: Partition, now_ms: int, *, is_late: bool = False
     ) -> None:
-        """An instance starts; `is_late`: the partition has been there before, and rows of then
-        are posted by nobody."""
+        """Start an instance; `is_late`: the partition has been there before, and its earlier rows
+        are not posted."""
         body = new_body(member, partition, now_ms)
         partition.bodies += (body,)
         if member.index is not None:

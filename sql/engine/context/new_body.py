@@ -42,7 +42,7 @@ def make_instance(member: ContextMember, catalog: Catalog, now_ms: int, row: Seq
 
 
 def _catalog_for(member: ContextMember, partition: Partition) -> Catalog:
-    """The catalog of a new instance; a relation that it declares tells the statements of its partition."""
+    """The catalog of a new instance; a relation that it declares posts to the statements of its partition."""
     host = member.host
     catalog = catalog_of(host.catalog, partition, host.members)
     if catalog is host.catalog and isinstance(member.inner.acts, WindowDeclaration):

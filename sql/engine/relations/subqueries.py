@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Answer = Callable[[Event], Any]
 
 Run = Callable[[Plan, bool], "RunningStatement"]
-"""Starts a statement that only looks into named windows, and says whether only its value is asked for."""
+"""Starts a statement that only searches named windows; the flag: only its value is read."""
 
 Take = Callable[[Any, int], None]
 """Takes an event that arrives, and the instant."""

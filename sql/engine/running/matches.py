@@ -32,7 +32,7 @@ MakeRow = Callable[[dict[str, Any]], Any]
 
 
 ATOMS = (FilterPlan, IntervalPlan, AtPlan, SchedulePlan)
-"""What an event or the clock makes true; everything else of a pattern is made of these."""
+"""The parts of a pattern that an event or the clock makes true; all others consist of these."""
 
 
 class PatternWait(NamedTuple):
