@@ -158,7 +158,7 @@ class SimulatedClock:
             self._waiting.remove(condition)
 
     def move(self, elapsed_ms: int) -> None:
-        """Let time pass, and wake everybody who waits, to look at the time again."""
+        """Let time pass, and wake all waiting threads, to read the time again."""
         self._wall_ms += elapsed_ms
         self._monotonic_ms += elapsed_ms
         for condition in list(self._waiting):

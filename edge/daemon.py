@@ -309,7 +309,7 @@ class Daemon:
     # --- events ---------------------------------------------------------------------------------------------
 
     def _reload(self) -> None:
-        """Called by the watch thread: look at the files there, swap the rules in the loop."""
+        """Called by the watch thread: read the files there, swap the rules in the loop."""
         wanted = self.rule_files.read()
         try:
             self.intake.call(lambda: self._deploy(wanted), timeout_s=60)
@@ -317,7 +317,7 @@ class Daemon:
             log.error("rules.reload_timeout")
 
     def _deploy(self, wanted: Wanted) -> None:
-        """Make the running rules those that are wanted, and remove what only rules of the past had."""
+        """Make the running rules those that are wanted, and remove the files of former rules."""
         self.manager.reload(wanted)
         if any(problem.is_error for problem in wanted.problems):
             return

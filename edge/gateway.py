@@ -194,7 +194,7 @@ class Gateway:
             self.commits.latency_ms = self.latency_ms
 
     def commit(self, *, force: bool = False) -> bool:
-        """Make everything recorded so far durable, with what sinks have taken, and acknowledge it."""
+        """Make everything recorded so far durable, with the receipts of sinks, and acknowledge it."""
         assert self.commits is not None
         self.outbox.reconcile()
         self.commits.share(len(self.streams.received))
@@ -222,7 +222,7 @@ class Gateway:
             self.intake.poller.pause(rest_ms)
 
     def drain(self, deadline_ms: int) -> None:
-        """Process what was taken in, without sleeping, until the monotonic `deadline_ms`."""
+        """Process the messages taken in, without sleeping, until the monotonic `deadline_ms`."""
         while (self.intake.has_items() or self.backlog) and self.clock.monotonic_ms() < deadline_ms:
             self.turn()
 

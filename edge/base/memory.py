@@ -1,4 +1,4 @@
-"""The memory of the process: how much it is, and giving back what only the start needed."""
+"""The memory of the process: its size, and the release of memory that only the start needed."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Member(Protocol):
         """The time until `turn` should be called in any case; None: never."""
 
     def prompt(self) -> None:
-        """The loop will turn in a moment: let the other side send what it holds back."""
+        """Called shortly before the loop turns: let the other side send held-back data."""
 
     def turn(self, is_ready: bool) -> None:
         """Do what can be done; `is_ready`: the descriptor is."""
@@ -37,7 +37,7 @@ PROMPT_MS = 1
 class Poller:
     """The members of one loop, all of it for the loop's thread, but `wake` for any.
 
-    The thread that called `wait` last is the loop's: what it asks for by itself it sees before it sleeps.
+    The thread that called `wait` last is the loop's: it sees its own requests before it sleeps.
     """
 
     def __init__(self) -> None:

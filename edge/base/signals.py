@@ -19,7 +19,7 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 def listen(on_first: Callable[[], None]) -> None:
     """From now on call `on_first` at the first signal, in another thread, and exit at once at the second.
 
-    Must be called from the main thread. Exiting at once does what a power cut does:
+    Must be called from the main thread. Exiting at once has the effect of a power cut:
     nothing acknowledged is lost.
     """
     reader, writer = socket.socketpair()

@@ -1,4 +1,4 @@
-"""`penstock cloud aggregate | compact | retain | forget | upload-once`: what happens to spooled rows."""
+"""`penstock cloud aggregate | compact | retain | forget | upload-once`: the processing of spooled rows."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def maintain(arguments: argparse.Namespace) -> int:
 
 
 def upload_once(arguments: argparse.Namespace) -> int:
-    """Upload what waits, rows that were set aside included."""
+    """Upload all waiting rows, including those set aside."""
     from cloud_sync import tools
     from cloud_sync.errors import BadTarget, SpoolError, TargetError
     from cloud_sync.targets import open_target

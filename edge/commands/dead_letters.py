@@ -1,4 +1,4 @@
-"""`penstock dead-letters ls | show | retry`: what could not be processed or delivered, and sending it again.
+"""`penstock dead-letters ls | show | retry`: input and results that could not be processed or delivered.
 
 `retry` publishes at the gateway's broker: a message that was refused on its way in goes to the topic it came
 on, so every client that reads this topic gets it again; a result that the mqtt sink could not deliver goes to

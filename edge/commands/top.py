@@ -1,4 +1,4 @@
-"""`penstock top`: what the rules of a running gateway do, from its `/status`.
+"""`penstock top`: the activity of the rules of a running gateway, from its `/status`.
 
 It goes on while the gateway is restarted. Keys: q quits; e, r, m, x and n sort by events, rows, memory,
 errors, name.

@@ -1,4 +1,4 @@
-"""A configuration file with every key, its default and what it means: all of it commented out."""
+"""A configuration file with every key, its default and its meaning: all of it commented out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon's configuration: what may be set, its default, and what happens at each bound.
+"""The daemon's configuration: every setting, its default, and the effect of each bound.
 
 Three sources, the later wins: a YAML file (`--config`), environment variables, command line flags. A variable
 is named `PENSTOCK__SECTION__KEY`, case does not matter: `PENSTOCK__MQTT__SERVER=mqtts://broker:8883` sets
@@ -46,7 +46,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 
 
 class ConfigError(UsageError):
-    """The configuration cannot be used; the text names the key, the value's place and what is allowed."""
+    """The configuration cannot be used; the text names the key, the value's place and the valid values."""
 
 
 class Section(BaseModel):

@@ -38,7 +38,7 @@ LOOK_S = 0.01
 
 
 class Recorded(logging.Handler):
-    """Keeps all of each record, also what its text does not show."""
+    """Keeps all of each record, also the fields that its text does not show."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__()

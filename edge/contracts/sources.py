@@ -42,7 +42,7 @@ class Plant:
 
 @dataclass
 class Consumer:
-    """Takes what a source delivers, as the gateway does."""
+    """Takes the batches of a source, as the gateway does."""
 
     source: Source
     acknowledging: bool = True

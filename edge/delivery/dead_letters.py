@@ -106,7 +106,7 @@ class DeadLetters:
             self.waiting_bytes -= waited_bytes
 
     def sync(self) -> None:
-        """Write what waits, and make everything so far durable; called before the messages are acknowledged.
+        """Write waiting letters, make everything so far durable; called before the messages are acknowledged.
 
         Others may write meanwhile. Raises OSError.
         """

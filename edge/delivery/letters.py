@@ -40,7 +40,7 @@ class Letter(Record):
 
     @property
     def sink(self) -> str:
-        """The sink that refused it; empty for what did not get so far."""
+        """The sink that refused it; empty for input that did not get so far."""
         return str(self.fields.get("sink", ""))
 
     @property
@@ -54,7 +54,7 @@ class Letter(Record):
 
     @property
     def kind(self) -> str:
-        """The reason without what differs from letter to letter."""
+        """The reason without the parts that differ from letter to letter."""
         return re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "…", self.reason)
 
 

@@ -165,7 +165,7 @@ class Outbox:
                 self._dead_letter(emission, origins=origins)
 
     def reconcile(self) -> None:
-        """Take note of receipts, and offer again what was refused."""
+        """Note receipts, and offer refused results again."""
         while self._receipts:
             token = self._receipts.popleft()
             token.action.open.pop(token.last, None)
@@ -200,7 +200,7 @@ class Outbox:
         self._held.add(rule)
 
     def release(self, rule: str) -> None:
-        """Hand over what was held back."""
+        """Hand over the results held back."""
         self._held.discard(rule)
         for action in self._actions.get(rule, ()):
             waiting, action.waiting = action.waiting, deque()
@@ -209,7 +209,7 @@ class Outbox:
                 self._submit(rule, action, first, last, emission)
 
     def drop_held(self, rule: str) -> int:
-        """Drop what was held back; returns how many results that were."""
+        """Drop the results held back; returns their number."""
         dropped = 0
         if rule in self._held:
             self._held.discard(rule)
@@ -292,7 +292,7 @@ class Outbox:
                         del action.open[last]
 
     def resume(self) -> None:
-        """The replay is over: hand over what has no receipt."""
+        """End the replay: hand over the results without receipt."""
         self.is_replaying = False
         for rule, action in self._all():
             if not action.is_replayed:

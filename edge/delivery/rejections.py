@@ -29,6 +29,6 @@ class Rejections:
         log.warning("sink.rejected", extra={"rule": self._rule_id, "sink": self._sink, "error": reason})
 
     def add_unrendered(self, at_ms: int, failed: Iterable[Unrendered]) -> None:
-        """Keep what could not be rendered."""
+        """Keep results that could not be rendered."""
         for rejected in failed:
             self.add(at_ms, rejected.reason, rows=list(rejected.rows))

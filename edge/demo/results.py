@@ -1,4 +1,4 @@
-"""Collects what rules emit from the places their actions send it to, so that a person can watch it.
+"""Collects the results of rules from the places their actions send them to, for display.
 
     mqtt   subscribed at the broker         file   read as it grows         log   read from the daemon's log
 

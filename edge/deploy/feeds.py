@@ -29,7 +29,7 @@ class SourceFeed(Record):
 
     stream    with the name under which the source delivers
     reader    of a table: the rule, and the table's name
-    version   of a table: what its rule computes; another one begins with an empty table
+    version   the computation of a table's rule; another one begins with an empty table
     """
 
     stream: Stream
@@ -100,7 +100,7 @@ def feeds(
 
 
 class _Feeder:
-    """Finds what feeds streams, one after the other."""
+    """Finds the feeds of streams, one after the other."""
 
     def __init__(
         self,

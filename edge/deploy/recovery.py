@@ -110,7 +110,7 @@ class Recovery:
         return old_snapshot(spool, data, self._files.read().texts, self._gateway.clock.now_ms())
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Bring back what a snapshot holds."""
+        """Restore the state of a snapshot."""
         self._at_ms = state["at_ms"]
         wanted = self._files.of(state["texts"], state["kept"])
         left = self._left(state["texts"], state.get("left", {}))
@@ -194,7 +194,7 @@ class Recovery:
 def open_journal(
     recovery: Recovery, data: Path, clock: Clock, config: JournalConfig, effects: Effects, *, spool: Spool
 ) -> Commits:
-    """Recover, and go on writing behind what was found; the state of a version before the
+    """Recover, and go on writing behind the last record found; the state of a version before the
     journal is taken over."""
     snapshots = Snapshots(data / "snapshots", clock)
     snapshot, old = snapshots.load(), None

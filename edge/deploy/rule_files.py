@@ -69,7 +69,7 @@ class RuleFiles:
         self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
-        """These files ran last, by name: the next `read` takes from there what is bad now."""
+        """These files ran last, by name: the next `read` takes from there files that are bad now."""
         self._copies = dict(texts)
 
     @property
@@ -78,7 +78,7 @@ class RuleFiles:
         return not self.directory.is_dir()
 
     def read(self) -> Wanted:
-        """Look at all files. Never raises for what they hold; a directory that is gone changes nothing."""
+        """Read all files. Never raises for their content; a directory that is gone changes nothing."""
         if self._wanted is None or not self.is_missing:
             self._wanted = self._read_files()
         return self._wanted
@@ -96,7 +96,7 @@ class RuleFiles:
             *(problem for file in current.values() if not file.ok for problem in file.problems),
         ]
         # Files that do not compile as they are make room for their last good version, until
-        # what is left compiles.
+        # the rest compiles.
         while True:
             compiled, found = self._compile(used)
             if self.configured is not None:

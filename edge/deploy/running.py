@@ -1,4 +1,4 @@
-"""A deployed rule: which version of it runs, how it began, and what makes two versions the same."""
+"""A deployed rule: its running version, the origin of its state, and the equality of versions."""
 
 from __future__ import annotations
 

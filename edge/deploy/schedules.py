@@ -1,4 +1,4 @@
-"""Which rules sleep now, because `cron`, `duration` and `cronDatetimeRange` say so, and when that may change.
+"""The rules suspended now by `cron`, `duration` and `cronDatetimeRange`, and the time of the next change.
 
 A rule that falls asleep is taken out of the engine, with its windows, and reads its streams no more; its
 actions go on to deliver what they have. When its time comes it begins anew.

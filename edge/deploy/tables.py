@@ -76,7 +76,7 @@ class Tables:
 
     @property
     def plans(self) -> list[Plan]:
-        """The plans of all tables: what sources feed them."""
+        """The plans of all tables, for the feeds of their sources."""
         return [table.relation.plan for table in self.running.values()]
 
     def states(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Problems of rule files in the log: each once, with what becomes of the rules of its file."""
+"""Problems of rule files in the log: each once, with the consequence for the rules of its file."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from sql.algebra.derived.catalog import Analytic
 
 
 def windows() -> str:
-    """All windows of the three languages with what they are made of."""
+    """All windows of the three languages, with the operators they consist of."""
     from sql.algebra.sample.windows.group_entry import group_windows
     from sql.algebra.windows.catalog import all_windows
     from sql.algebra.windows.facts import filled

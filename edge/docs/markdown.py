@@ -1,4 +1,4 @@
-"""Markdown and values as words: what all pages share."""
+"""Markdown and values as words, shared by all pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was seen to findings: where the way of the events ends, and by what. Pure.
+"""From observations to findings: the stage where the events end, and the cause. Pure.
 
 Findings stand in the order of the way; the first is the cause. What only costs a part
 of the events is a note.

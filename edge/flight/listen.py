@@ -1,4 +1,4 @@
-"""Listening to streams and rules: what taps hand over becomes lines of JSON, in the listener's own thread.
+"""Listening to streams and rules: items of taps become lines of JSON, in the listener's own thread.
 
 {"at": 1767225600000, "stream": "m", "topic": "plant/7", "event": {"temp": 81.5}}
 {"at": 1767225600000, "rule": "hot", "rows": [{"avg": 81.5}]}      late and error events: "late", "error"
@@ -42,7 +42,7 @@ Passes = Callable[[dict[str, Any], int], bool]
 
 @dataclass(slots=True)
 class _Writer:
-    """Makes lines of what has passed. `decoders`: by stream; `passes`: the condition of the listener."""
+    """Makes lines of passed items. `decoders`: by stream; `passes`: the condition of the listener."""
 
     decoders: dict[str, Decoder]
     passes: dict[str, Passes] = field(default_factory=dict)

@@ -12,7 +12,7 @@ EVENTS_DRAWN = 30
 
 
 def as_test(seen: Seen) -> str:
-    """A `tests:` entry with the last events, and what the rule gave for them."""
+    """A `tests:` entry with the last events, and the rows that the rule emitted for them."""
     import yaml
 
     events = list(seen.events)[-EVENTS_SHOWN:]

@@ -1,4 +1,4 @@
-"""One rule during a rerun: what came on its streams, what its conditions made of it, what it gave out."""
+"""One rule during a rerun: the events of its streams, the results of its conditions, the rows it emitted."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Observer:
         self._rerun.letters.on_letter = self._refused
 
     def run(self) -> Seen:
-        """Go through the journal; what was seen."""
+        """Go through the journal; returns the observations."""
         rerun, seen = self._rerun, self.seen
         start, at_ms = rerun.begin(seen.from_ms)
         oldest_ms = at_ms

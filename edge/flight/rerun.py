@@ -96,7 +96,7 @@ class _MemoryOnly:
 
 
 class Rerun:
-    """Goes through the journal of a data directory. `hear` is called with every emission."""
+    """A replay of the journal of a data directory for observation. `hear` is called with every emission."""
 
     def __init__(self, settings: Settings, hear: Hear) -> None:
         data = Path(settings.data)

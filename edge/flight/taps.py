@@ -94,7 +94,7 @@ class Taps:
         with self._lock:
             self.listeners = tuple(known for known in self.listeners if known is not tap)
 
-    # --- what passes ----------------------------------------------------------------------------------------
+    # --- items passing --------------------------------------------------------------------------------------
 
     def messages(
         self, messages: Sequence[Message], now_ms: int, streams_of: Callable[[str], Sequence[str]]

@@ -68,7 +68,7 @@ class Backlog:
         return bool(self._arrivals or self._lanes)
 
     def put(self, arrivals: Iterable[Arrival]) -> None:
-        """Add what has come."""
+        """Add an arrival."""
         for arrival in arrivals:
             self.bytes += sum([len(message[1]) for message in arrival.messages])
             self._arrivals.append(arrival)

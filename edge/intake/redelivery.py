@@ -48,7 +48,7 @@ class Redeliveries:
     """The messages that one source may send again. Used by the gateway loop only."""
 
     def __init__(self, saved: bytes = b"", retained: Mapping[str, int] | None = None) -> None:
-        """`saved`: the `snapshot` of an earlier run; `retained`: what it remembered of retained messages."""
+        """`saved`: the `snapshot` of an earlier run; `retained`: the retained messages that it remembered."""
         self.recognised = 0
         self.retained = dict(retained or {})
         """Check sum of the last message by topic, for topics with a retained one."""

@@ -26,12 +26,12 @@ CACHE_TOPICS_MAX = 10_000
 
 
 class BadTopicFilter(ValueError):
-    """A topic filter that no broker would accept, with what is wrong and what is right."""
+    """A topic filter that no broker would accept, with the fault and the remedy."""
 
 
 @dataclass(slots=True)
 class _Level:
-    """One node: what may follow, whose filter ends here, and whose filter goes on with `#`."""
+    """One node: the next levels, streams whose filter ends here, and those whose filter goes on with `#`."""
 
     children: dict[str, _Level] = field(default_factory=dict)
     ends: set[str] = field(default_factory=set)
@@ -145,7 +145,7 @@ class TopicRouter:
         self._cache_topics_max = cache_topics_max
 
     def add(self, topic_filter: str, stream: str) -> None:
-        """Let `stream` read what `topic_filter` matches. Raises `BadTopicFilter`."""
+        """Let `stream` read the topics that `topic_filter` matches. Raises `BadTopicFilter`."""
         check_filter(topic_filter)
         level = self._root
         names = shared_filter(topic_filter)[1].split("/")

@@ -139,7 +139,7 @@ class StreamTable:
         return decoded
 
     def _learn(self, stream: str, messages: list[Message]) -> None:
-        """Look at one message whole, now and then, and log what is not as declared, once for each column."""
+        """Sample one whole message, now and then; log deviations from the declaration, once for each column."""
         lessons = self.lessons.get(stream)
         if lessons is None or not lessons.is_due(self.received[stream], len(messages)):
             return

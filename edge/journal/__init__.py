@@ -1,7 +1,7 @@
 """The journal: inputs are durable, state follows.
 
 The gateway is a deterministic function of its inputs: messages, the times at which timers fired, changes of
-the rule files. So what must be durable before a message is acknowledged is the input, and that is an append:
+the rule files. So only the input must be durable before a message is acknowledged, and that is an append:
 
     data/journal/00000000000000000000.journal     segments, named by the position of their first byte
     data/snapshots/00000000000004711000.snapshot  the state at a position of the journal; the two newest
@@ -9,10 +9,10 @@ the rule files. So what must be durable before a message is acknowledged is the 
 
     record      the kinds of records: a batch of messages, a tick, a deployment, receipts of sinks
     frame       a record as bytes: checksum, compression, and the durable position when it was written
-    reader      segments to records; tells a torn tail (cut) from damage (counted)
+    reader      segments to records; distinguishes a torn tail (cut) from damage (counted)
     writer      records to segments; one fdatasync for all records since the last one
     snapshots   state to files, by a forked child, and back
-    pages       which parts of a state are written, and which are there already
+    pages       the parts of a state: those to be written, and those that are there already
     commits     when to sync and acknowledge, when to store the state
     acknowledgements  those that wait for records that are not durable yet
     background  syncs on a thread, where the disk is slow

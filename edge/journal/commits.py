@@ -53,7 +53,7 @@ class Effects(Protocol):
     """Data that a commit makes durable beside the journal. `before` and `after` may be called on a thread."""
 
     def before(self) -> None:
-        """Make durable what must be so before the messages are acknowledged. Raises OSError."""
+        """Make durable the data that must be so before the messages are acknowledged. Raises OSError."""
 
     def due_in_ms(self) -> int | None:
         """The time until spooled rows are to be committed; None when there are none."""
@@ -123,7 +123,7 @@ class Commits:
         self._changed()
 
     def received(self, acknowledge: Callable[[Any], None], receipt: Any, messages: int) -> None:
-        """Remember to call `acknowledge(receipt)` when what was recorded until now is durable."""
+        """Remember to call `acknowledge(receipt)` when all records until now are durable."""
         self.acknowledgements.add((acknowledge, receipt, messages), self._clock.monotonic_ms())
 
     def _changed(self) -> None:

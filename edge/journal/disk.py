@@ -47,7 +47,7 @@ class Disk:
             done += os.pwrite(descriptor, data[done:], offset + done)
 
     def sync(self, descriptor: int) -> None:
-        """Make what was written durable."""
+        """Make the written bytes durable."""
         os.fdatasync(descriptor)
 
     def close(self, descriptor: int, used: int) -> None:

@@ -40,7 +40,7 @@ Compressor = tuple[int, Callable[[bytes], bytes]]
 
 
 class Frame(NamedTuple):
-    """A record found in a segment: where it ends, and what was durable when it was written."""
+    """A record found in a segment, with its end and the durable position when it was written."""
 
     record: Record
     end: int

@@ -7,7 +7,7 @@ snapshot has is not written again: the new index names the file that it stands i
     00000000000004711000.snapshot   the index: for each rule its pages, each with file, place and digest
     000007.pages                    the pages that were new with it, compressed one by one
 
-Nothing in the engine has to know what it changed, and a page is what its digest says.
+The engine does not track its changes: a page is identified by its digest.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ LONG = 1 << 12
 """Bytes of a value that is cut itself: a list of numbers, which has no list in it."""
 
 CUTS = ((b"],", 0x3F), (b",", 0x1FF))
-"""What values end with, and which of them end a page: one in so many and one. First the lists, of which
-rows and groups are made; in long ones without lists the single values. A page has some kilobytes."""
+"""The ends of values at which pages may be cut, each with the mask by which one in so many ends a page. First
+the ends of lists, of which rows and groups consist; in long ones without lists those of single values. A page
+has some kilobytes."""
 
 FILES_MAX = 32
 """Files that the pages of one snapshot may stand in; from those with the fewest pages they are written again."""
@@ -44,7 +45,7 @@ _MAGIC_WHOLE = b"penstkS1"
 
 
 class Page(NamedTuple):
-    """Where a page stands, and what is in it."""
+    """The place of a page in the files, and the digest of its content."""
 
     file: int
     offset: int
@@ -53,12 +54,12 @@ class Page(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a snapshot's file begins with.
+    """The head of a snapshot's file.
 
     files         the numbers of the files that its pages stand in
     sizes         the size of each rule's state in bytes
-    stored_bytes  what its pages have on the disk, those that older snapshots wrote included
-    check         of what follows, the list of pages
+    stored_bytes  the bytes of its pages on the disk, including those that older snapshots wrote
+    check         checksum of the rest of the file, the list of pages
     """
 
     files: list[int]
@@ -92,7 +93,7 @@ def cut(text: bytes) -> Iterator[bytes]:
 
 
 def _ends(text: bytes, start: int, cuts: Sequence[tuple[bytes, int]]) -> Iterator[int]:
-    """Where pages end, in order."""
+    """The ends of the pages, in order."""
     (mark, mask), *finer = cuts
     end = start
     for piece in text.split(mark):

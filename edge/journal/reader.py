@@ -1,4 +1,4 @@
-"""Reading the journal: segments in order, records one by one, and what is damaged or missing among them.
+"""Reading the journal: segments in order, records one by one, and damaged or missing parts among them.
 
 A segment is a file named by the position of its first byte. A new one is begun only when the one before it is
 durable, so within the last segment the records behind a bad one decide: if one of them was written when the

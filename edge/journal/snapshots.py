@@ -237,7 +237,7 @@ class Snapshots:
 
 
 def _stored_bytes(path: Path) -> int:
-    """What a snapshot has on the disk; one from before there were pages is one file."""
+    """The bytes of a snapshot on the disk; one of the version without pages is one file."""
     try:
         return pages.read_summary(path).stored_bytes
     except ValueError:

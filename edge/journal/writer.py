@@ -25,7 +25,7 @@ from edge.journal.record import Record, pack
 
 @dataclass(slots=True)
 class _Open:
-    """The segment that is written: what of it is durable, what is being written, and what waits behind both.
+    """The segment that is written: its durable part, the part being written, and the part that waits.
 
     `end` and `waiting` change when records are appended, `durable` and `writing` when they are written.
     """
@@ -68,7 +68,7 @@ class Journal:
 
     @property
     def position(self) -> int:
-        """The end of the journal, what waits in memory included."""
+        """The end of the journal, including records that wait in memory."""
         return self._segment.end
 
     @property

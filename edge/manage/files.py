@@ -23,7 +23,7 @@ from rules.problems import FileProblem, render_all
 from sql.record import Record
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-"""Names of what can be managed: they become names of files."""
+"""Valid names of managed rules, streams and tables: they become names of files."""
 
 
 class Refusal(Exception):

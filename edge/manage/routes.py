@@ -6,7 +6,7 @@
     POST   /rules, PUT and DELETE /rules/ID, POST /rules/ID/start, /stop, /restart, POST /rules/validate
     POST   /ruleset/export, /ruleset/import       all that is managed, and {"content": "…"}
 
-Answers are JSON or one sentence; what cannot be done is `{"error": status, "message": …}`.
+Answers are JSON or one sentence; an error is `{"error": status, "message": …}`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ DEFAULT_ADDRESS = "127.0.0.1:9620"
 
 
 def add_address_argument(parser: argparse.ArgumentParser) -> None:
-    """Let the user say which gateway is meant."""
+    """Add the arguments that select the gateway."""
     parser.add_argument(
         "--address",
         default=os.environ.get("PENSTOCK__HTTP__BIND", DEFAULT_ADDRESS),

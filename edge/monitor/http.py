@@ -310,7 +310,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(page, page.body)
 
     def _stream(self, page: Page, pieces: Generator[bytes]) -> None:
-        """Send what comes until it ends, or the listener hangs up."""
+        """Send the pieces of a page until it ends, or the client hangs up."""
         self.close_connection = True
         with contextlib.closing(pieces), contextlib.suppress(OSError):
             self.send_response(page.status)

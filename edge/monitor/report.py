@@ -142,7 +142,7 @@ class Report:
         }
 
     def _lessons(self) -> dict[str, dict[str, str]]:
-        """By stream: what of its payloads is not as declared."""
+        """By stream: the deviations of its payloads from the declaration."""
         looked = self._daemon.gateway.streams.lessons
         return {name: texts for name, lessons in looked.items() if (texts := lessons.texts())}
 

@@ -83,7 +83,7 @@ SINKS: tuple[Column, ...] = (
 
 
 def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S") -> list[str]:
-    """The lines of one look: the gateway, its rules, streams and sinks, and what is wrong."""
+    """The lines of one look: the gateway, its rules, streams and sinks, and the problems."""
     seconds = max(0.001, (now["monotonic_ms"] - before["monotonic_ms"]) / 1000)
     rules = [
         _Rule(name, rule, before["rules"].get(name, rule), seconds) for name, rule in now["rules"].items()

@@ -154,7 +154,7 @@ class Prompt(Protocol):
 
 
 def answer(session: Prompt, text: str, print_line: Callable[[str], Any]) -> bool:
-    """Print the answer to one statement, or what is wrong with it; whether all was well."""
+    """Print the answer to one statement, or its errors; True if there were none."""
     try:
         for line in session.run(text):
             print_line(line)

@@ -1,1 +1,1 @@
-"""Commands that look into a running gateway."""
+"""Commands that observe a running gateway."""

@@ -1,4 +1,4 @@
-"""`penstock tap STREAM|RULE`: what passes, as lines of JSON, until it is interrupted.
+"""`penstock tap STREAM|RULE`: passing data as lines of JSON, until it is interrupted.
 
 penstock tap m --where "temp > 80"       events of a stream, and its dead letters
 penstock tap overheat                    rows of a rule, its late events, errors and dead letters

@@ -190,7 +190,7 @@ def value_of(text: str | None, declared: Type | None) -> Any:
 
 
 def tell_rejected(rejected: Sequence[str]) -> int:
-    """Print what could not be decoded; how many that were."""
+    """Print the lines that could not be decoded; returns their number."""
     for text in rejected[:10]:
         print(f"rejected {text}", file=sys.stderr)
     if len(rejected) > 10:

@@ -14,7 +14,7 @@ from sql.types import describe
 
 
 def payload_notes(compiled: Compiled) -> list[str]:
-    """A sentence for each column and stream, however many tests say the same."""
+    """A sentence for each column and stream, once for all tests."""
     return list(dict.fromkeys(_notes(compiled)))
 
 

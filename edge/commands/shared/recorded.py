@@ -49,7 +49,7 @@ def chosen_stream(streams: tuple[str, ...], asked: str | None) -> str:
 
 
 def read_events(path: str, column: str | None, timestamp: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(time in ms, event) of each line. Raises UsageError with the line's number for what is no event."""
+    """(time in ms, event) of each line. Raises UsageError with the number of a line without event."""
     with contextlib.nullcontext(sys.stdin) if path == "-" else Path(path).open(encoding="utf-8") as file:
         try:
             for number, line in enumerate(file, 1):
@@ -171,7 +171,7 @@ def stream_and_file(text: str) -> tuple[str, str]:
 
 
 def event_of(line: str | bytes, where: str) -> dict[str, Any]:
-    """The object of a line. Raises UsageError for what is none."""
+    """The object of a line. Raises UsageError if it is none."""
     try:
         row = json.loads(line)
     except UnicodeDecodeError as error:

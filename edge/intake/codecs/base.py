@@ -88,7 +88,7 @@ def register_format(name: str, path: str) -> None:
 def decoder_for(
     format_name: str, columns: frozenset[str] | None, options: CodecOptions | None = None
 ) -> Decoder:
-    """The decoder of a stream. `columns`: what the rules read, None for the whole
+    """The decoder of a stream. `columns`: those that the rules read, None for the whole
     message (rows are dicts then).
 
     >>> decoder_for("JSON", None).decode_many([b'{"a": 1}', b"nonsense"])[0]

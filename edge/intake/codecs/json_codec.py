@@ -53,7 +53,7 @@ class Parser(NamedTuple):
 class JsonDecoder:
     """Decodes the JSON payloads of one stream; see the module for what is accepted.
 
-    columns   what the rules read: rows are objects of `row_class(columns)`; None: whole messages, rows are dicts
+    columns   those that rules read: rows are of `row_class(columns)`; None: whole messages, rows are dicts
     """
 
     def __init__(

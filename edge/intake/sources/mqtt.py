@@ -1,4 +1,4 @@
-"""The MQTT source: stays connected to one broker, or tries to, and hands on what arrives in batches.
+"""The MQTT source: stays connected to one broker, or tries to, and hands on the messages in batches.
 
 The gateway's loop serves it: one thread from the socket to the rule. Without a loop it has one of its own.
 Only opening a connection, which may block, has a thread for as long as it takes.
@@ -50,7 +50,7 @@ class MqttSource:
 
     intake   "auto": the buffered reader where paho's internals are as expected, else paho's own loop
     poller   of the loop that serves the source, on whose thread `start` and `stop` are called; None: it has its own
-    publishing   what goes out on the connection; needs the buffered reader
+    publishing   the messages that go out on the connection; needs the buffered reader
     """
 
     def __init__(

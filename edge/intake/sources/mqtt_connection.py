@@ -1,4 +1,4 @@
-"""One connection to a broker, from CONNECT to its end: session, subscriptions, and what a loop does with it.
+"""One connection to a broker, from CONNECT to its end: session, subscriptions, and its turns in a loop.
 
 A turn: read, hand on, acknowledge, write, keep alive. Once the connection is open, everything that touches
 paho happens on the thread of the loop; other threads leave their wishes in `Orders` and wake it.

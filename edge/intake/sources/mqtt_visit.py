@@ -1,4 +1,4 @@
-"""A short visit to a broker, for commands: connect without a session, look at what comes, publish, leave.
+"""A short visit to a broker, for commands: connect without a session, read the messages, publish, leave.
 
 Nothing of the gateway is touched: the visit has a client id of the broker's choice and leaves nothing behind.
 """

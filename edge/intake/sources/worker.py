@@ -79,7 +79,7 @@ class WorkerSource(ABC):
             self._on_batch(messages)
 
     def _failed(self, reason: str) -> None:
-        """Count and log what went wrong; the source tries again."""
+        """Count and log a fault; the source tries again."""
         self._counts["connected"] = 0
         self._counts["errors"] += 1
         log.warning("source.failed", extra={"source": self.name, "error": reason})
