@@ -139,7 +139,7 @@ class StreamTable:
         return decoded
 
     def _learn(self, stream: str, messages: list[Message]) -> None:
-        """Sample one whole message, now and then; log deviations from the declaration, once for each column."""
+        """Sample a whole message, now and then; log deviations from the declaration, once for each column."""
         lessons = self.lessons.get(stream)
         if lessons is None or not lessons.is_due(self.received[stream], len(messages)):
             return

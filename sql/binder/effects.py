@@ -68,7 +68,7 @@ def _one_by_one(plan: Plan) -> bool:
 
 
 def _check_self_insert(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
-    """A circle over several rules is seen by who has them all; see `edge.deploy.circles`."""
+    """A circle over several rules is found where all are known; see `edge.deploy.circles`."""
     target = select.insert_into
     if target is not None and any(source.name == target.stream for source in sources):
         problems.warn(

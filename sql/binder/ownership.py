@@ -1,4 +1,4 @@
-"""Relations of a context: who may read and write the rows of its partitions."""
+"""Relations of a context: the statements that may read and write the rows of its partitions."""
 
 from __future__ import annotations
 

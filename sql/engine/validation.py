@@ -47,7 +47,7 @@ class Validators:
         self._catalog = catalog
         self._known: dict[str, tuple[Validator, tuple[Plan, ...]]] = {}
         self.trusted: Container[str] = ()
-        """Streams whose rows who feeds them has checked."""
+        """Streams whose rows their source has checked."""
 
     def is_due(self, name: str) -> bool:
         """True if rows of a stream are to be checked here."""

@@ -24,7 +24,7 @@ class Given(ABC):
     ends = True
     """True if there is output at the end of a partition."""
     ends_empty = False
-    """True if that output is given out even without rows."""
+    """True if that output is emitted even without rows."""
 
     def take(self, update: Update, now: int) -> tuple[list[Out], list[Out]] | None:
         """An update arrives; rows that go out at once, if any."""
@@ -155,7 +155,7 @@ class LastPerGroup(Given):
 
 
 class LastOfTouched(Given):
-    """last of groups whose rows are made when they are given out: nothing happens with an update."""
+    """last of groups whose rows are made when they are emitted: nothing happens with an update."""
 
     def __init__(self, touched: Callable[[], list[Out]]) -> None:
         self.touched = touched
@@ -180,7 +180,7 @@ class LastOfTouched(Given):
 
 class AllGroups(Given):
     """all of groups: the present row of every group ever seen; old is the first old row, or
-    the row given out last."""
+    the row emitted last."""
 
     def __init__(self, current: Callable[[Any], list[Out]]) -> None:
         self.current = current

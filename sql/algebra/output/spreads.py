@@ -2,7 +2,7 @@
 
 unnest        {"$unnest": [1, {"a": 2}], "k": 7}   ->  {"k": 7, "unnest": 1}  {"k": 7, "a": 2}
 extract       {"$extract": {"a": 2}, "k": 7}       ->  {"k": 7, "a": 2}
-changed_cols  only what differs from the row given out before; a row without any column is not given out
+changed_cols  only the columns that differ from the row emitted before; a row without any is not emitted
 
 NULL and an empty array make no row; extract of NULL adds no column. A key replaces a column of the same name.
 """
@@ -27,7 +27,7 @@ class Spreads:
         self.known: list[dict[str, Any]] = [{} for _ in self.plans]
 
     def apply(self, rows: list[Row]) -> list[Row]:
-        """The rows of an output in order, as they are given out."""
+        """The rows of an output in order, as they are emitted."""
         for place, plan in enumerate(self.plans):
             made: list[Row] = []
             for row in rows:

@@ -55,7 +55,7 @@ class HeldRecognizer:
     # --- driving --------------------------------------------------------------------------------------------
 
     def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int, fail: Fail) -> list[Reading]:
-        """Remove rows, then add rows. `fail` is called for those that cannot be evaluated; they stay unread."""
+        """Remove rows, then add rows. `fail` is called for those that cannot be evaluated (not read)."""
         left: dict[Hashable, set[int]] = {}
         for number, row, _ in removed:
             try:

@@ -1,6 +1,6 @@
 """Indexes over rows: by equality, by order, or by equality and then order.
 
-An index is over the rows of one source, whoever keeps them: a named window, a table, one side of a join, the
+An index is over the rows of one source, kept anywhere: a named window, a table, one side of a join, the
 window of a subquery. NULL equals nothing and lies in no range, so a row with NULL in an ordered column is in
 no answer of it.
 

@@ -32,7 +32,7 @@ class TableRow(Event, eq=False):
     stale: bool = False
 
     def refresh(self) -> None:
-        """Compute the columns that aggregate, in a new row: who holds the old one keeps it."""
+        """Compute the columns that aggregate, in a new row: a holder of the old one keeps it."""
         self.stale = False
         self.row = {**self.row, **{name: item.result() for name, item in self.accumulators.items()}}
 

@@ -2,7 +2,7 @@
 
 A row enters as an event enters a window of FROM, and leaves as the windows say or by hand. An updated row is
 a new row: the old one leaves, the new one enters every data window as the newest. Rows are never changed in
-place, so who holds an old row keeps it. Every change is a `Delta` that the caller passes on to the consumers.
+place, so old rows stay as they are. Every change is a `Delta` that the caller passes on to the consumers.
 """
 
 from __future__ import annotations

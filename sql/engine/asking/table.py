@@ -44,7 +44,7 @@ class AskedTable:
         self.given[len(self.given) if self.key is None else row.get(self.key)] = row
 
     def known(self, request: Request, now_ms: int) -> Rows | None:
-        """The rows that are the answer at this instant; None where the store is to be asked."""
+        """The rows that are the answer at this instant; None if the store is to be queried."""
         if self._requests is None or self.key is not None:
             return self._noted(self._find(request))
         until_ms, rows = self.kept.get(request, (0, ()))

@@ -39,7 +39,7 @@ class Run:
 
 class Lane:
     """Takes the events of one stream. What ends a partition waits with the events where all statements are
-    in cells: nothing has to be given out before it."""
+    in cells: nothing has to be emitted before it."""
 
     def __init__(self, host: ContextHost, stream: str, on_defect: OnDefect) -> None:
         self.host = host

@@ -137,7 +137,7 @@ class Output:
     # --- emissions ------------------------------------------------------------------------------------------
 
     def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool) -> None:
-        """The emission of one output; `is_ticked`: given out even without rows."""
+        """The emission of one output; `is_ticked`: emitted even without rows."""
         selector = self.plan.selector
         if selector == "rstream":
             new, old = old, []

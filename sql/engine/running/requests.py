@@ -37,7 +37,7 @@ class RowRequest(NamedTuple):
 
 
 class Spans:
-    """Disjoint spans in order: what has been given out."""
+    """Disjoint spans in order: those emitted so far."""
 
     def __init__(self) -> None:
         self.taken: list[list[int]] = []
