@@ -4,7 +4,7 @@ whole messages as dicts.
 A struct is decoded several times faster and holds only what some rule reads. A stream gets dicts
 where the whole message may be needed: a rule that selects `*` of an undeclared stream, that passes late or
 erroneous events on, or that has the messages checked against declared types; and where rows come from several
-sides (joins, `insert into`, memory, windows that post statistics instead of events).
+sides (joins, `insert into`, split streams, memory, windows that post statistics instead of events).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from edge.intake.codecs.rows import attributes
 from rules.compile import CompiledRule
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
+from sql.engine.interplay import writes
 from sql.engine.validation import columns_read
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -29,9 +30,10 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
     """The streams whose messages become structs, with the columns their rules read."""
     rules = list(rules)
     plans = [rule.plan for rule in rules]
-    whole = {plan.insert_into for plan in plans}
+    whole: set[str | None] = {plan.insert_into for plan in plans}
     for rule in rules:
         plan = rule.plan
+        whole |= writes(plan)
         if takes_dicts(plan) or _shows_events(rule):
             whole.update(plan.streams)
     found = {}

@@ -40,6 +40,8 @@ def writes(plan: Plan) -> set[str]:
         found |= {
             action.into for branch in acts.branches for action in branch.actions if action.into is not None
         }
+    elif isinstance(acts, SplitPlan):
+        found |= {branch.into for branch in acts.branches if branch.into is not None}
     elif isinstance(acts, ChoicePlan) and acts.delete:
         found.add(plan.sources[1].stream)
     return found
