@@ -50,7 +50,10 @@ def test_actions_share_a_connection(tmp_path: Path, broker: Mosquitto, start_sou
         assert told.count("New client connected") == 4, (
             "two of the test, one for the streams, one for all results"
         )
-        assert gateway.status()["rules"]["hot"]["actions"][0]["sent"] == 49
+        # The broker confirms a message after it has passed it on.
+        wait_for(
+            lambda: gateway.status()["rules"]["hot"]["actions"][0]["sent"] == 49, 10, "the confirmations"
+        )
         assert gateway.stop() == 0
 
 
