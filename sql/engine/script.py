@@ -32,9 +32,20 @@ from sql.types import type_named
 def run_script(engine: Engine, text: str, now_ms: int, options: RuleOptions | None = None) -> list[str]:
     """Deploy every statement of `text` in order; the names of what was started. Raises
     SqlError for what is wrong."""
+    return run_statements(engine, parse(text), text, now_ms, options)
+
+
+def run_statements(
+    engine: Engine,
+    statements: Sequence[ast.Statement],
+    text: str,
+    now_ms: int,
+    options: RuleOptions | None = None,
+) -> list[str]:
+    """Deploy statements that were parsed from `text`, as `run_script` does."""
     options = options or RuleOptions()
     names = []
-    for statement in parse(text):
+    for statement in statements:
         name = next((str(note.value) for note in statement.annotations if note.name == "name"), None)
         name = name or _free_name(engine)
         if _deploy(engine, name, statement, now_ms, options, text):

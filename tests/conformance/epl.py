@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
-from sql import Catalog, Emission, Engine, RuleOptions, parse, run_script
+from sql import Catalog, Emission, Engine, RuleOptions, parse
 from sql.algebra.context.selectors import selector_of
+from sql.engine.script import run_statements
+from sql.syntax import Statement
 from tests.conformance.compare import Row, decoded
 from tests.conformance.scenario import Drive
 from tests.conformance.structs import new_engine, structs_of
@@ -20,6 +23,12 @@ create schema T(id string, n int);
 """
 
 LISTENED = re.compile(r"s\d+")
+
+
+@cache
+def parsed(text: str) -> tuple[Statement, ...]:
+    """The statements of a text. Trees cannot be changed, so restarts deploy the same ones."""
+    return tuple(parse(text))
 
 
 class Session:
@@ -46,21 +55,21 @@ class Session:
     def _start(self) -> Engine:
         engine = new_engine(Catalog(), structs=self.structs)
         for text in [EVENT_TYPES, *self.statements]:
-            run_script(engine, text, self.now, self.options)
+            run_statements(engine, parsed(text), text, self.now, self.options)
         for text, at, _ in self.later:
-            run_script(engine, text, at, self.options)
+            run_statements(engine, parsed(text), text, at, self.options)
         return engine
 
     def _note(self, text: str) -> None:
         """Remember the text of each named statement."""
-        for statement in parse(text):
+        for statement in parsed(text):
             for note in statement.annotations:
                 if note.name == "name":
                     self.texts[str(note.value)] = statement.text
 
     def deploy(self, text: str) -> None:
         """Statements that are deployed now; SqlError where they are refused."""
-        names = run_script(self.engine, text, self.now, self.options)
+        names = run_statements(self.engine, parsed(text), text, self.now, self.options)
         self.later.append((text, self.now, names))
         self._note(text)
 
