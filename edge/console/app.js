@@ -134,21 +134,23 @@ async function showRule(name) {
 }
 
 // While "keep looking" is on, the answer is asked for again. A look costs the gateway's machine a process of low
-// priority: the next one waits so much longer than the last one took that looking takes a twentieth of a core.
+// priority, and the answer says how much processor time: the next one waits so much longer that looking takes a
+// twentieth of a core.
 let lookingAgain = null;
 
-function lookAgain(tookMs) {
+function lookAgain(costMs) {
   clearTimeout(lookingAgain);
   lookingAgain = setTimeout(async () => {
     const isUsed = document.hidden || !$("follow").checked || document.activeElement?.type === "range";
     if (isUsed || chosen === null) lookAgain(0);
     else await why(false, true);
-  }, Math.min(AGAIN_MAX_MS, Math.max(AGAIN_MS, SHARE * tookMs)));
+  }, Math.min(AGAIN_MAX_MS, Math.max(AGAIN_MS, SHARE * costMs)));
 }
 
 async function why(isTest = false, isAgain = false) {
   if (chosen === null) return;
   const began = performance.now();
+  let costMs = null;
   const name = chosen;
   const query = new URLSearchParams({ since: $("since").value, timeline: "1" });
   if ($("key").value) query.set("key", $("key").value);
@@ -159,11 +161,12 @@ async function why(isTest = false, isAgain = false) {
     const answer = asking.then(() => ask(`/why/${encodeURIComponent(name)}?${query}`));
     asking = answer.catch(() => null);
     const told = await (await answer).json();
+    costMs = told.cost_ms;
     if (name === chosen) showAnswer(told, isAgain);
   } catch (error) {
     if (!isAgain) clear(findings).append(element("li", { class: "bad" }, error.message));
   }
-  lookAgain(performance.now() - began);
+  lookAgain(costMs ?? performance.now() - began);
 }
 
 function showAnswer(told, isAgain) {
