@@ -25,6 +25,9 @@ ARGS ?=
 PROFILE ?= ci
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
+# Tests start many processes: without the compiled modules each takes twice the processor time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta docs site bench image lock clean
 
