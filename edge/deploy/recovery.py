@@ -68,6 +68,7 @@ class Recovery:
     def state(self) -> dict[str, Any]:
         """The whole state, as plain data."""
         gateway, manager = self._gateway, self._manager
+        newest, older = gateway.redeliveries.snapshot()
         return {
             "version": VERSION,
             "at_ms": gateway.clock.now_ms(),
@@ -77,7 +78,8 @@ class Recovery:
             "tables": manager.tables.states(),
             "variables": gateway.engine.catalog.variables_snapshot(),
             "outbox": gateway.outbox.snapshot(),
-            "redeliveries": gateway.redeliveries.snapshot(),
+            "redeliveries": newest,
+            "redeliveries_older": older,
             "retained": gateway.redeliveries.retained,
             "message_keys": gateway.message_keys.snapshot(),
             "session": None if gateway.session is None else [gateway.session.name, gateway.session.granted],
@@ -115,7 +117,9 @@ class Recovery:
         wanted = self._files.of(state["texts"], state["kept"])
         left = self._left(state["texts"], state.get("left", {}))
         self._manager.restore(wanted, state, left, self._at_ms)
-        self._gateway.redeliveries = Redeliveries(state["redeliveries"], state.get("retained"))
+        self._gateway.redeliveries = Redeliveries(
+            state["redeliveries"], state.get("redeliveries_older", b""), state.get("retained")
+        )
         self._gateway.message_keys.restore(state.get("message_keys", {}))
         if state.get("session") is not None:
             self._gateway.session = Session(*state["session"])

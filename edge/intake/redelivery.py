@@ -9,13 +9,13 @@ the process dies between the commit and the acknowledgement:
              |--- 1 ---|--- 2 ---|              a break at 1 or 2: the broker repeats it
 
 A broker uses a packet id for one message at a time, so the last message taken under each id is all that it
-can repeat: a check sum by packet id, at most 65,535 of them, however many messages it has in flight. They are
-rebuilt from the journal after a crash. What is marked as a duplicate and known is acknowledged without being
-processed again.
+can repeat: a check sum by packet id. They are rebuilt from the journal after a crash. What is marked as a
+duplicate and known is acknowledged without being processed again.
 
 A new message may come under a used id, with equal content, and marked as a duplicate because its first
-transmission was cut off. It is no repetition if the broker is known to have seen the earlier acknowledgement,
-see `confirmed`.
+transmission was lost with the connection. Two facts tell it from a repetition. The broker is known to have
+seen the earlier acknowledgement, see `confirmed`. Or so many messages came since that it must have: brokers
+that count their ids up use one again after 65,535 messages, and by then it is forgotten.
 
 Retained messages come again with every new subscription. One that was taken before, and not replaced since by
 another on its topic, is recognised as well.
@@ -27,14 +27,17 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from edge.intake.sources.base import DUPLICATE, RETAINED, Message
+from edge.intake.sources.base import ACKNOWLEDGED, DUPLICATE, RETAINED, Message, message_id
 from sinks.memory_bus import topic_matches
 
 RETAINED_MAX = 50_000
 """Topics whose retained message is remembered; of further ones the oldest are forgotten."""
 
-_ENTRY = struct.Struct(">HI")
+REMEMBERED_MIN = 32_767
+"""The newest messages that are recognised, where each has a packet id of its own. At most twice as many
+are: fewer than there are ids."""
 
+_ENTRY = struct.Struct(">HI")
 
 _MARKED = DUPLICATE | RETAINED
 
@@ -47,13 +50,18 @@ def signature(message: Message) -> int:
 class Redeliveries:
     """The messages that one source may send again. Used by the gateway loop only."""
 
-    def __init__(self, saved: bytes = b"", retained: Mapping[str, int] | None = None) -> None:
-        """`saved`: the `snapshot` of an earlier run; `retained`: the retained messages that it remembered."""
+    def __init__(
+        self, saved: bytes = b"", older: bytes = b"", retained: Mapping[str, int] | None = None
+    ) -> None:
+        """`saved` and `older`: the `snapshot` of an earlier run; `retained`: the retained messages that it
+        remembered."""
         self.recognised = 0
         self.retained = dict(retained or {})
         """Check sum of the last message by topic, for topics with a retained one."""
-        whole = len(saved) - len(saved) % _ENTRY.size
-        self._known: dict[int, int] = dict(_ENTRY.iter_unpack(saved[:whole]))
+        self._known = _entries(saved)
+        """Check sums of the newest messages by packet id."""
+        self._older = _entries(older)
+        """Of the ones before: dropped when there are `REMEMBERED_MIN` new ones."""
 
     def fresh(self, messages: list[Message]) -> list[Message]:
         """The messages that are to be processed; from now on they are known."""
@@ -68,8 +76,10 @@ class Redeliveries:
     def note(self, messages: Sequence[Message]) -> None:
         """These messages were processed."""
         for message in messages:
-            if message[2] is not None:
-                self._known[message[2] & 0xFFFF] = signature(message)
+            if message[3] & ACKNOWLEDGED:  # tokens of other messages are no packet ids
+                self._known[message_id(message)] = signature(message)
+                if len(self._known) >= REMEMBERED_MIN:
+                    self._older, self._known = self._known, {}
             if message[3] & RETAINED or message[0] in self.retained:
                 self._note_retained(message)
 
@@ -79,9 +89,11 @@ class Redeliveries:
             del self.retained[next(iter(self.retained))]
 
     def _is_known(self, message: Message) -> bool:
-        topic, _, token, flags = message
-        if flags & DUPLICATE and token is not None and self._known.get(token & 0xFFFF) == signature(message):
-            return True
+        topic, flags = message[0], message[3]
+        if flags & DUPLICATE and (packet_id := message_id(message)):
+            known = self._known.get(packet_id, self._older.get(packet_id))
+            if known == signature(message):
+                return True
         return bool(flags & RETAINED) and self.retained.get(topic) == signature(message)
 
     def forget_retained(self, filters: Iterable[str]) -> None:
@@ -95,11 +107,22 @@ class Redeliveries:
         """The broker has seen the acknowledgements of these packet ids: it will not repeat their messages."""
         for packet_id in ids:
             self._known.pop(packet_id, None)
+            self._older.pop(packet_id, None)
 
     def new_session(self) -> None:
         """Forget the known messages: the broker has kept nothing of earlier connections."""
         self._known.clear()
+        self._older.clear()
 
-    def snapshot(self) -> bytes:
-        """The state that the next run needs."""
-        return b"".join(_ENTRY.pack(*entry) for entry in self._known.items())
+    def snapshot(self) -> tuple[bytes, bytes]:
+        """The state that the next run needs: the newest messages, and the older ones."""
+        return _packed(self._known), _packed(self._older)
+
+
+def _packed(entries: Mapping[int, int]) -> bytes:
+    return b"".join(_ENTRY.pack(*entry) for entry in entries.items())
+
+
+def _entries(packed: bytes) -> dict[int, int]:
+    """Check sums by packet id; a torn end is left out."""
+    return dict(_ENTRY.iter_unpack(packed[: len(packed) - len(packed) % _ENTRY.size]))

@@ -171,10 +171,10 @@ def meta_of(message: Message) -> Mapping[str, Any]:
     >>> meta_of(("plant/7", b"", 5, 0x03))
     {'topic': 'plant/7', 'qos': 1, 'messageid': 5, 'retained': True}
     """
-    topic, _, token, flags = message
+    topic, _, _, flags = message
     return {
         "topic": topic,
         "qos": qos_of(flags),
-        "messageid": message_id(token),
+        "messageid": message_id(message),
         "retained": bool(flags & RETAINED),
     }

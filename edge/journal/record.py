@@ -110,7 +110,7 @@ def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int]) -> Bat
         new,
         [topics[message[0]] for message in messages],
         [message[1] for message in messages],
-        [message_id(message[2]) for message in messages],
+        [message_id(message) for message in messages],
         bytes([message[3] for message in messages]),
     )
 

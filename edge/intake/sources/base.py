@@ -8,7 +8,9 @@ from typing import Protocol
 Message = tuple[str, bytes, int | None, int]
 """(topic, payload, token, flags). A light tuple, because there is one for every event.
 
-token   give it to `acknowledge` when what the message caused is durable; None: nothing to acknowledge (QoS 0)
+token   give it to `acknowledge` when what the message caused is durable; None: nothing to acknowledge.
+        With a quality of service above 0 its last 16 bits are the packet id; sources that are no brokers
+        have numbers of their own
 flags   RETAINED | DUPLICATE | the quality of service, see `qos_of`
 """
 
@@ -22,6 +24,10 @@ RETAINED = 0x01
 DUPLICATE = 0x08
 """The broker has sent the message before, on this connection or an earlier one, and got no
 acknowledgement."""
+
+
+ACKNOWLEDGED = 0x06
+"""The bits of the quality of service: the broker waits for an acknowledgement unless they are 0."""
 
 
 class ConnectionLost(Exception):
@@ -41,9 +47,14 @@ def qos_of(flags: int) -> int:
     return flags >> 1 & 3
 
 
-def message_id(token: int | None) -> int:
-    """The packet id behind a token, for `meta(messageid)`; 0 when there is none."""
-    return 0 if token is None else token & 0xFFFF
+def message_id(message: Message) -> int:
+    """The packet id of a message; 0 at QoS 0, where tokens are numbers of files or requests.
+
+    >>> message_id(("t", b"", 0x3_0005, 0x02)), message_id(("$source/file", b"", 5, 0))
+    (5, 0)
+    """
+    token, flags = message[2], message[3]
+    return token & 0xFFFF if flags & ACKNOWLEDGED and token is not None else 0
 
 
 class Source(Protocol):

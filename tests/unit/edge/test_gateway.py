@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.world import World
+from tests.unit.edge.world import Source, World
 
 STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
 
@@ -130,6 +130,33 @@ def test_half_a_window_survives_a_crash_and_its_messages_are_not_counted_twice(f
     world.source.send({"n": 8})
     world.gateway.turn()
     assert totals(world) == [11.0]
+
+
+@pytest.mark.parametrize("with_snapshot", [False, True])
+def test_a_file_read_again_at_the_start_does_not_hide_repetitions_of_the_broker(
+    folder: Path, with_snapshot: bool
+) -> None:
+    """Both number their messages from 1: rows of a file came before the broker's repetitions."""
+    world = world_of(folder, THREES)
+
+    def read_file() -> None:
+        file = Source()
+        world.gateway.add_source("site", file)
+        file.on_batch([("$source/site", b'{"row": 1}', 1, 0), ("$source/site", b'{"row": 2}', 2, 0)])
+
+    world.source.send({"n": 1}, {"n": 2})
+    read_file()
+    world.gateway.turn()
+    if with_snapshot:
+        world.commits.snapshot(fork=False)
+    world.crash()
+    read_file()
+    world.gateway.turn()
+    world.source.on_batch([("plant/x", b'{"n": 1}', 1, 0x0A), ("plant/x", b'{"n": 2}', 2, 0x0A)])
+    world.source.token = 2
+    world.source.send({"n": 4})
+    world.gateway.turn()
+    assert totals(world) == [7.0]
 
 
 def test_what_was_not_committed_is_as_if_it_had_not_happened(folder: Path) -> None:
