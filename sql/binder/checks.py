@@ -34,11 +34,18 @@ def check_clauses(
             "an output limit has no effect on a window in GROUP BY, which fires by itself",
             select.output.span,
         )
-    if select.windows and select.selector in ("rstream", "irstream"):
+    inserts = "istream" if select.insert_into is None else select.insert_into.selector
+    for selector in sorted({select.selector or "istream", inserts} - {"istream"} if select.windows else ()):
+        error(
+            "B604", f"{selector} has no effect on a window in GROUP BY: it has no remove stream", select.span
+        )
+    if select.lots and inserts not in ("istream", select.selector):
+        hint = "select rstream inserts the items that leave"
         error(
             "B604",
-            f"{select.selector} has no effect on a window in GROUP BY: it has no remove stream",
+            f"insert {inserts} has no effect on a stream query: it selects one side",
             select.span,
+            hint,
         )
     kuiper.check_sources(problems, select, sources, streams)
     if select.source is None and select.context is None:

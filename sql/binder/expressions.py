@@ -37,6 +37,14 @@ BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
 UNKNOWN = Const(None)
 """Stands where an expression could not be bound; its problem has been reported."""
 
+MISPLACED: dict[type[ast.Expr], tuple[str, str]] = {
+    ast.Star: ("B202", "'*' stands only in SELECT and in functions that take whole rows"),
+    ast.Ordering: ("B304", "ASC and DESC stand only in sort criteria"),
+    ast.Lambda: ("B305", "'=>' stands only inside an enumeration method"),
+    ast.PeriodLiteral: ("B306", "a time period stands only as a parameter of windows and output limits"),
+}
+"""What is an expression only at the places that expect it: the code and the message everywhere else."""
+
 
 class Place(Record):
     """The place of an expression, which decides what it may contain."""
@@ -81,6 +89,10 @@ class ExpressionBinder:
 
     def bind(self, node: ast.Expr, place: Place) -> Bound:
         """The bound form of an expression; `UNKNOWN` where a problem was reported."""
+        misplaced = MISPLACED.get(type(node))
+        if misplaced is not None:
+            self.problems.error(*misplaced, node.span)
+            return UNKNOWN
         method: Callable[[ast.Expr, Place], Bound] = getattr(self, f"_{type(node).__name__.lower()}")
         return method(node, place)
 
@@ -197,12 +209,6 @@ class ExpressionBinder:
         item = self.scope.aliases[node.name]
         return replace(self.item(item.expr, node.name, place), span=node.span)
 
-    def _star(self, node: ast.Star, place: Place) -> Bound:
-        self.problems.error(
-            "B202", "'*' stands only in SELECT and in functions that take whole rows", node.span
-        )
-        return UNKNOWN
-
     # --- operators ------------------------------------------------------------------------------------------
 
     def _unary(self, node: ast.Unary, place: Place) -> Bound:
@@ -318,10 +324,6 @@ class ExpressionBinder:
             return UNKNOWN
         return calls.cast(self, self.bind(node.operand, place), node.type_name, node.span)
 
-    def _ordering(self, node: ast.Ordering, place: Place) -> Bound:
-        self.problems.error("B304", "ASC and DESC stand only in sort criteria", node.span)
-        return self.bind(node.operand, place)
-
     # --- access ---------------------------------------------------------------------------------------------
 
     def _field(self, node: ast.Field, place: Place) -> Bound:
@@ -364,6 +366,10 @@ class ExpressionBinder:
         bounds = [Const(None) if part is None else self.bind(part, place) for part in (node.low, node.high)]
         return Op("slice", (self.bind(node.base, place), *bounds), type=Type.ARRAY, span=node.span)
 
+    def _arrayliteral(self, node: ast.ArrayLiteral, place: Place) -> Bound:
+        items = tuple(self.bind(item, place) for item in node.items)
+        return Op("array", items, type=Type.ARRAY, span=node.span)
+
     def _method(self, node: ast.Method, place: Place) -> Bound:
         if (
             isinstance(node.base, ast.Column)
@@ -388,16 +394,6 @@ class ExpressionBinder:
         bound = self.bind(body.body, place)
         self._parameters.pop()
         return Enumerate(base, "selectfrom", bound, type=Type.ARRAY, span=node.span)
-
-    def _lambda(self, node: ast.Lambda, place: Place) -> Bound:
-        self.problems.error("B305", "'=>' stands only inside an enumeration method", node.span)
-        return UNKNOWN
-
-    def _periodliteral(self, node: ast.PeriodLiteral, place: Place) -> Bound:
-        self.problems.error(
-            "B306", "a time period stands only as a parameter of windows and output limits", node.span
-        )
-        return UNKNOWN
 
     def _subquery(self, node: ast.Subquery, place: Place) -> Bound:
         return self.bind_subquery(node, self.scope)

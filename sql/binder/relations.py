@@ -4,6 +4,7 @@ inserted."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from sql import syntax as ast
 from sql.binder.expressions import ExpressionBinder
@@ -153,6 +154,18 @@ def with_criteria(select: ast.Select, catalog: Catalog) -> ast.Select:
 
 
 # --- insert into --------------------------------------------------------------------------------------------
+
+Selector = Literal["istream", "rstream", "irstream"]
+
+
+def sides(select: ast.Select) -> tuple[Selector, Literal["istream", "rstream"] | None]:
+    """The rows that a query computes, and those it emits where they are fewer: `insert irstream into S select …`
+    inserts rows that leave and emits none of them."""
+    selector = select.selector or "istream"
+    inserts = "istream" if select.insert_into is None else select.insert_into.selector
+    if selector == "irstream" or inserts in ("istream", selector):
+        return selector, None
+    return "irstream", selector
 
 
 def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Catalog, scope: Scope) -> None:

@@ -141,13 +141,13 @@ class SelectBinder:
             for order in select.order_by
         )
         offset = self._row_count(select.offset, "OFFSET")
-        output = (
-            None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
-        )
+        limits = OutputLimitBinder(binder, self.options)
+        output = None if select.output is None else limits.bind(select.output)
         items = self._renamed(items)
         into_table = relations.bind_into(binder, select, group_by, items, sets)
+        selector, posts = relations.sides(select)
         timestamps = self.sources.timestamps()
-        timestamp = next(iter(timestamps.values()))[0] if timestamps else None
+        timestamp, pattern = next(iter(timestamps.values()), (None, None))
         plan = Plan(
             text=self.text,
             mode=self.mode,
@@ -171,13 +171,14 @@ class SelectBinder:
             having=having,
             order_by=order_by,
             limit=self._row_count(select.limit, "LIMIT"),
-            offset=offset,
+            offset=self._row_count(select.offset, "OFFSET"),
             output=output,
             distinct=select.distinct,
-            selector=select.selector or "istream",
+            selector=selector,
             insert=select.insert_into,
+            posts=posts,
             timestamp=timestamp,
-            timestamp_format=next(iter(timestamps.values()))[1] if timestamps else None,
+            timestamp_format=pattern,
             timestamps=timestamps,
             output_columns=None if spreads.found else items_of.output_columns(items),
             reads=self._reads(),

@@ -26,6 +26,8 @@ class Roster:
         self.queries: dict[str, Running] = {}
         self.readers: dict[str, list[str]] = {}
         """By stream, those of higher `@Priority` first, then in order of deployment."""
+        self.reads: dict[str, set[str]] = {}
+        """By query the streams that it reads."""
         self.order: dict[str, int] = {}
         self.deployed = 0
         self.arrival_readers: set[str] = set()
@@ -43,6 +45,7 @@ class Roster:
         """A query starts to run; none of its name does."""
         self.forget_indexes()
         self.queries[name] = query
+        self.reads[name] = set()
         self.deployed += 1
         self.order[name] = self.deployed
         if reads_on_arrival(query.plan):
@@ -60,9 +63,8 @@ class Roster:
         self.forget_indexes()
         del self.queries[name], self.order[name]
         self.arrival_readers.discard(name)
-        for names in self.readers.values():
-            if name in names:
-                names.remove(name)
+        for stream in self.reads.pop(name):
+            self.readers[stream].remove(name)
 
     def read(self, name: str, stream: str) -> None:
         """Make a query a reader of a stream."""
@@ -72,9 +74,9 @@ class Roster:
         relation = self.catalog.relations.get(stream)
         if relation is not None and relation.kind == "table" and not isinstance(query, TableStatement):
             return  # a table posts nothing; the rows of its source enter the table
-        names = self.readers.setdefault(stream, [])
-        if name not in names:
-            insort(names, name, key=self.place)
+        if stream not in self.reads[name]:
+            self.reads[name].add(stream)
+            insort(self.readers.setdefault(stream, []), name, key=self.place)
 
     def place(self, name: str) -> tuple[int, int]:
         """The place of a statement in the order in which statements run: by priority, then by deployment."""
@@ -98,9 +100,10 @@ class Roster:
 
     @property
     def moves_rows(self) -> bool:
-        """True if some query inserts its results into a stream."""
+        """True if some query inserts rows into a stream, or emits only a part of those that it inserts."""
         if self._moves_rows is None:
-            self._moves_rows = any(query.plan.insert is not None for query in self.queries.values())
+            plans = (query.plan for query in self.queries.values())
+            self._moves_rows = any(plan.insert is not None or plan.posts is not None for plan in plans)
         return self._moves_rows
 
     def index(self, stream: str) -> FilterIndex:

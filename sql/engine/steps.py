@@ -110,13 +110,17 @@ class Steps(StepLoop):
         self.front.extend((relation, row, statement) for row in rows)
 
     def collect(self, emissions: list[Emission]) -> list[Emission]:
-        """Queue what the statements that gave these results insert somewhere."""
+        """Queue what the statements that gave these results insert somewhere; what is emitted."""
+        out: list[Emission] = []
         for emission in emissions:
             plan = self.host.plan_of(emission.rule)
-            insert = None if plan is None else plan.insert
-            if plan is not None and insert is not None and emission.kind == "rows":
-                self.forward(insert.stream, moved(plan, emission), emission.rule)
-        return emissions
+            if plan is None or emission.kind != "rows":
+                out.append(emission)
+                continue
+            if plan.insert is not None:
+                self.forward(plan.insert.stream, moved(plan, emission), emission.rule)
+            out += posted(plan, emission)
+        return out
 
     # --- the loop -------------------------------------------------------------------------------------------
 
@@ -224,6 +228,15 @@ def moved(plan: Plan, emission: Emission) -> Sequence[Any]:
     if plan.insert.selector == "rstream" and plan.selector == "irstream":
         return emission.removed
     return emission.inserted
+
+
+def posted(plan: Plan, emission: Emission) -> list[Emission]:
+    """What remains of an emission once its rows are inserted: those that the statement selects."""
+    if plan.posts is None:
+        return [emission]
+    rows = emission.inserted if plan.posts == "istream" else [*emission.removed]
+    was_empty = not (emission.inserted or emission.removed)
+    return [Emission(emission.rule, emission.at_ms, "rows", rows)] if rows or was_empty else []
 
 
 def reads_on_arrival(plan: Plan) -> bool:

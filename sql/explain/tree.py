@@ -173,7 +173,8 @@ def _select(plan: Plan) -> str:
         name = f" as {item.name}" if named else ""
         but = f" except {', '.join(item.excluded)}" if item.excluded else ""
         items.append(f"{shown}{but}{name}" + (" invisible" if item.invisible else ""))
-    selector = "" if plan.selector == "istream" else f"{plan.selector} "
+    shown = plan.posts or plan.selector
+    selector = "" if shown == "istream" else f"{shown} "
     return f"select {'distinct ' if plan.distinct else ''}{selector}{', '.join(items)}"
 
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
 from sql.language.expressions import ExpressionParser
 from sql.language.tokens import NAME_TOKENS
 from sql.record import replace
-from sql.syntax import Call, Cast, Expr, Lambda, Method, Ordering, Over, SelectItem, Star, Subquery
+from sql.syntax import (
+    ArrayLiteral,
+    Call,
+    Cast,
+    Expr,
+    Lambda,
+    Method,
+    Ordering,
+    Over,
+    SelectItem,
+    Star,
+    Subquery,
+)
 
 WITHOUT_PARENTHESES = frozenset({"current_timestamp"})
 """Functions that may be written as a plain name."""
@@ -16,6 +30,18 @@ WITHOUT_PARENTHESES = frozenset({"current_timestamp"})
 
 class CallParser(ExpressionParser):
     """The parser of calls: every call becomes a `Call` exactly as written, without knowledge of functions."""
+
+    PRIMARY_PARSERS: ClassVar[Any] = {
+        **ExpressionParser.PRIMARY_PARSERS,
+        TokenType.L_BRACE: lambda self, token: self._array_literal(token),
+    }
+
+    def _array_literal(self, opening: Token) -> ArrayLiteral:
+        """`{a, b}`, with the brace consumed."""
+        with self._nested():
+            items = () if self._curr.token_type is TokenType.R_BRACE else self._listed(self._expression)
+        self._expect(TokenType.R_BRACE, "',' or '}'")
+        return ArrayLiteral(items, span=self._since(opening))
 
     def _plain_name(self, token: Token) -> Expr:
         name = token.text.lower()

@@ -58,6 +58,7 @@ class DefinitionParser(SelectParser):
     def _declared_expression(self, start: Token) -> CreateExpression:
         """`expression name { body }`, `expression name { (x, y) => body }`, `expression name alias for { body }`."""
         self._advance()
+        self._refuse_script()
         name = self._name("the name of the expression").text
         if self._match_word("alias") and not self._match_word("for"):
             self._unexpected("FOR behind ALIAS")
@@ -66,6 +67,16 @@ class DefinitionParser(SelectParser):
         body = self._expression()
         self._expect(TokenType.R_BRACE, "'}' behind the expression")
         return CreateExpression(name, body, parameters, span=self._since(start))
+
+    def _refuse_script(self) -> None:
+        """Refuse EPL's `expression [type] dialect:name(a, b) [ script ]`: its body is no SQL."""
+        opening = (TokenType.L_BRACE, TokenType.L_BRACKET, TokenType.COLON)
+        ahead = (token.token_type for token in self._tokens[self._index :])
+        if next((kind for kind in ahead if kind in opening), TokenType.L_BRACE) is not TokenType.L_BRACE:
+            hint = (
+                "write a function in a Python file beside the rules, or expression name { (x) => … } in SQL"
+            )
+            self._unsupported("a script as an expression", self._curr, hint)
 
     def _create_variable(self, start: Token, constant: bool) -> CreateVariable:
         type_name = self._any_name("a type").text

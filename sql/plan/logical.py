@@ -301,6 +301,8 @@ class Plan(Record, dict=True):
     distinct: bool = False
     selector: Literal["istream", "rstream", "irstream"] = "istream"
     insert: InsertInto | None = None
+    posts: Literal["istream", "rstream"] | None = None
+    """The rows that it emits, where `insert into` takes those of the other side as well and `selector` is both."""
     timestamp: str | None = None
     """The event-time column, None in processing time."""
     timestamp_format: str | None = None

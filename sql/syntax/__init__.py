@@ -29,6 +29,7 @@ from sql.syntax.contexts import (
     Point,
 )
 from sql.syntax.expressions import (
+    ArrayLiteral,
     Between,
     Binary,
     Call,
@@ -128,6 +129,7 @@ __all__ = [
     "AllOf",
     "Annotation",
     "AnyOf",
+    "ArrayLiteral",
     "Assignment",
     "Between",
     "Binary",

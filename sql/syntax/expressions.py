@@ -151,6 +151,12 @@ class Call(Expr):
     name_span: Span = NOWHERE
 
 
+class ArrayLiteral(Expr):
+    """`{a, b}`, EPL: an array of the elements, NULLs among them."""
+
+    items: tuple[Expr, ...]
+
+
 class Field(Expr):
     """`base->name`, or `base.name` where base is not a plain name."""
 

@@ -32,8 +32,8 @@ class ContextMember(Hosted):
         # The parts of the plan that the engine reads; filters are in the instances.
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
                                     insert=None if self.fills_own else plan.insert,
-                                    selector=plan.selector, reads=plan.reads, priority=plan.priority,
-                                    acts=plan.acts))  # fmt: skip
+                                    selector=plan.selector, posts=plan.posts, reads=plan.reads,
+                                    priority=plan.priority, acts=plan.acts))  # fmt: skip
         self.inner = plan
         self.program: Any = None
         """The compiled statement, made with the first instance."""

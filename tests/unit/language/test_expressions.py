@@ -7,6 +7,7 @@ import pytest
 from sql.errors import Span
 from sql.language import parse_expression
 from sql.syntax import (
+    ArrayLiteral,
     Between,
     Binary,
     Call,
@@ -108,6 +109,8 @@ OPERANDS: list[tuple[str, Expr]] = [
     ("a->select", Field(A, "select")),
     ("a[-1]", Index(A, Constant(-1))),
     ("a[b:c + 1]", Slice(A, B, Binary("+", C, ONE))),
+    ("{a, 1}[1]", Index(ArrayLiteral((A, ONE)), ONE)),
+    ("{}", ArrayLiteral(())),
     ("a[:2]", Slice(A, None, TWO)),
     ("a[1:]", Slice(A, ONE)),
     ("a[:]", Slice(A)),
