@@ -140,7 +140,6 @@ class SelectBinder:
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
         )
-        offset = self._row_count(select.offset, "OFFSET")
         limits = OutputLimitBinder(binder, self.options)
         output = None if select.output is None else limits.bind(select.output)
         items = self._renamed(items)
