@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cloud_sync.columns import schema_of
 from cloud_sync.declaration import Average, CloudSettings, How, Kind, Merge, Sketched, Spread
 from cloud_sync.fleet_windows import FleetWindow
 from cloud_sync.moments import SAMPLE
@@ -46,13 +47,14 @@ def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[Actio
     if any(getattr(settings, name) is not None for name in REPLACED_COLUMNS):
         missing = [name for name in ("keys", "merge") if getattr(settings, name) is None]
         reason = "'dataTemplate' and 'dataField' replace the columns of the SELECT; name the new ones"
-        return settings, [ActionProblem(f"'{name}' is missing: {reason}") for name in missing]
+        problems = [ActionProblem(f"'{name}' is missing: {reason}") for name in missing]
+        return settings.described(schema_of(settings, plan)), problems
     binding = _Binding(settings, plan)
     problems = [*binding.window_problems(), *binding.column_problems()]
     if problems:
         return settings, problems
     bound, problems = binding.filled()
-    return bound, [*problems, *_Binding(bound, plan).merge_problems()]
+    return bound.described(schema_of(bound, plan)), [*problems, *_Binding(bound, plan).merge_problems()]
 
 
 class _Binding:

@@ -6,13 +6,17 @@ Everything but the windows follows from the query (`cloud_sync.binding`).
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 
 from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
+from cloud_sync.schemas import Check, Schema, SchemaFile, schema_file
 from rules.base import Model
+from rules.expect.model import Expect
+from rules.expect.rows import broken
 from rules.secrets import Secret
 from sinks.settings import CACHE, SinkSettings
 
@@ -130,11 +134,47 @@ class CloudSettings(SinkSettings):
     )
 
     _rule_hash: str = PrivateAttr("")
+    _schema: Schema | None = PrivateAttr(None)
+    _checks: tuple[Expect, ...] = PrivateAttr(())
+    _schema_file: SchemaFile | None = PrivateAttr(None)
 
     @property
     def rule_hash(self) -> str:
         """The hash of the rule that made a row: 16 hexadecimal digits of its SQL; empty before `bind`."""
         return self._rule_hash
+
+    @property
+    def contract(self) -> Schema | None:
+        """What the columns of the rows mean; None before `bind`."""
+        return self._schema
+
+    @property
+    def schema_file(self) -> SchemaFile | None:
+        """The schema as it lies in the bucket; None before `bind`."""
+        return self._schema_file
+
+    def described(self, schema: Schema) -> Self:
+        """A copy of these settings whose rows have this schema."""
+        copy = self.model_copy()
+        copy._schema, copy._schema_file = schema, schema_file(schema)
+        return copy
+
+    def expecting(self, checks: Sequence[Expect]) -> Self:
+        """A copy of these settings whose rows say which of these checks they break."""
+        if self._schema is None or not checks:
+            return self
+        copy = self.described(self._schema._replace(expect=tuple(map(_contract_of, checks))))
+        copy._checks = tuple(checks)
+        return copy
+
+    def broken_by(self, row: Mapping[str, Any]) -> list[int]:
+        """The positions of the checks that a row breaks. Columns that the action leaves out are not checked."""
+        return [at for at in broken(self._checks, row) if self._sends(self._checks[at].column)]
+
+    def _sends(self, column: str | None) -> bool:
+        is_replaced = self.data_template is not None or self.data_field is not None
+        is_chosen = self.fields is None or column in self.fields
+        return is_chosen and not is_replaced and column not in self.exclude_fields
 
     def of_rule(self, sql: str) -> Self:
         """A copy of these settings for a rule with this text."""
@@ -191,6 +231,12 @@ class CloudSettings(SinkSettings):
     def type_of(self, column: str) -> Kind:
         """The declared type of a value column; counts are always whole."""
         return "int" if (self.merge or {}).get(column) == "count" else self.types.get(column, "float")
+
+
+def _contract_of(check: Expect) -> Check:
+    """A check as the schema has it."""
+    least, most = check.range or (None, None)
+    return Check(check.column, check.then, least, most, check.not_null, check.freshness)
 
 
 def rule_hash(sql: str) -> str:

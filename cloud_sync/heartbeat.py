@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cloud_sync.names import VERSION, heartbeat_name
+from cloud_sync.names import VERSION
 from cloud_sync.spool import Spool
 from cloud_sync.targets.base import Target
 
@@ -34,7 +34,7 @@ class Pulse:
     def beat(self, now_ms: int) -> None:
         """Write the heartbeat. Raises TargetError or SpoolError."""
         spool = self._spool
-        self._target.replace(heartbeat_name(spool.gateway, spool.spool_id), heartbeat(spool, now_ms))
+        self._target.replace(spool.layout.heartbeat(spool.gateway, spool.spool_id), heartbeat(spool, now_ms))
         self._due_ms = now_ms + self._interval_ms
 
     def beat_if_due(self, now_ms: int) -> None:

@@ -12,22 +12,25 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cloud_sync.names import VERSION, file_name
-from cloud_sync.records import SpooledRow, line
+from cloud_sync.names import VERSION
+from cloud_sync.records import RESULTS, Layout, SpooledRow
 from cloud_sync.signing import FIELD, signature
 from cloud_sync.spool.types import PlannedFile
 
 
-def form_file(rows: Sequence[SpooledRow], gateway: str, spool_id: str) -> tuple[PlannedFile, bytes]:
-    """The file of `rows` (all of one rule and date): equal rows give equal bytes and
+def form_file(
+    rows: Sequence[SpooledRow], gateway: str, spool_id: str, layout: Layout = RESULTS
+) -> tuple[PlannedFile, bytes]:
+    """The file of `rows` (all of one rule, date and schema): equal rows give equal bytes and
     an equal name, always."""
-    content = gzip.compress(b"".join(line(row, gateway, spool_id) for row in rows), mtime=0)
+    content = gzip.compress(b"".join(layout.line(row, gateway, spool_id) for row in rows), mtime=0)
     digest = hashlib.sha256(content).hexdigest()
     first, last = rows[0], rows[-1]
-    name = file_name(gateway, first.rule, first.date, first.seq, last.seq, digest)
-    return PlannedFile(
-        name, first.rule, first.date, first.seq, last.seq, len(rows), len(content), digest
-    ), content
+    name = layout.file(gateway, first.rule, first.date, first.seq, last.seq, digest)
+    planned = PlannedFile(
+        name, first.rule, first.date, first.seq, last.seq, len(rows), len(content), digest, first.schema
+    )
+    return planned, content
 
 
 def manifest(planned: PlannedFile, gateway: str, spool_id: str, sign_key: str = "") -> bytes:
@@ -46,6 +49,8 @@ def manifest(planned: PlannedFile, gateway: str, spool_id: str, sign_key: str = 
         "first_seq": planned.first_seq,
         "last_seq": planned.last_seq,
     }
+    if planned.schema:
+        fields["rule_hash"], _, fields["schema"] = planned.schema.partition("-")
     if sign_key:
         fields[FIELD] = signature(fields, sign_key)
     return msgspec.json.encode(fields) + b"\n"

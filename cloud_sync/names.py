@@ -2,7 +2,10 @@
 
     v2/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.jsonl.gz
     v2-manifests/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.json
+    v2-schemas/rule=<rule>/<rule hash>-<schema>.json
     v2-heartbeats/gw=<gateway>/<spool>.json
+    v2-archive/gw=<gateway>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.jsonl.gz
+    v2-archive-heartbeats/gw=<gateway>/<spool>.json
 
 The version comes first because a level added deeper would break readers of partition folders. Names derive
 from sequence numbers and content, never from the time or from chance, and are never used twice; heartbeats
@@ -67,6 +70,20 @@ def manifest_name(data_name: str) -> str:
     return f"{version}-manifests/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
 
 
+def schema_folder(version: int = VERSION) -> str:
+    """The folder of all schemas of a version of the contract; version 1 has none."""
+    return f"v{version}-schemas"
+
+
+def schema_name(rule: str, schema: str) -> str:
+    """The name of a schema file; `schema` is the hash of the rule and the id of the schema.
+
+    >>> schema_name("hot", "5f1c6f0e9d3a7b24-e3b0c44298fc1c14")
+    'v2-schemas/rule=hot/5f1c6f0e9d3a7b24-e3b0c44298fc1c14.json'
+    """
+    return f"{schema_folder()}/rule={safe(rule)}/{schema}{MANIFEST_SUFFIX}"
+
+
 def heartbeat_folder(version: int = VERSION) -> str:
     """The folder of all heartbeats of a version of the contract; version 1 has none."""
     return f"v{version}-heartbeats"
@@ -79,3 +96,23 @@ def heartbeat_name(gateway: str, spool: str) -> str:
     'v2-heartbeats/gw=gw~201/a1b2.json'
     """
     return f"{heartbeat_folder()}/gw={safe(gateway)}/{safe(spool)}.json"
+
+
+def archive_folder(version: int = VERSION) -> str:
+    """The folder of all archived events of a version of the contract."""
+    return f"v{version}-archive"
+
+
+def archive_name(gateway: str, rule: str, date: str, first_seq: int, last_seq: int, sha256: str) -> str:
+    """The name of a file of archived events. One file has events of all rules; names sort in the order of arrival.
+
+    >>> archive_name("gw1", "", "2026-11-21", 1, 9, "ab")
+    'v2-archive/gw=gw1/date=2026-11-21/00000000000000000001-00000000000000000009-ab.jsonl.gz'
+    """
+    folder = f"{archive_folder()}/gw={safe(gateway)}/date={safe(date)}"
+    return f"{folder}/{first_seq:020}-{last_seq:020}-{sha256[:16]}{DATA_SUFFIX}"
+
+
+def archive_heartbeat_name(gateway: str, spool: str) -> str:
+    """The name of the heartbeat of a spool of archived events."""
+    return f"{archive_folder()}-heartbeats/gw={safe(gateway)}/{safe(spool)}.json"

@@ -4,9 +4,14 @@ file."""
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
+
+from cloud_sync.names import archive_heartbeat_name, archive_name, file_name, heartbeat_name, manifest_name
+from cloud_sync.schemas import SchemaFile
 
 ROW_OVERHEAD_BYTES = 64
 """The size of a row beside its body, for the cap of the spool."""
@@ -15,11 +20,12 @@ ROW_OVERHEAD_BYTES = 64
 @dataclass(frozen=True, slots=True)
 class Record:
     """One row for the cloud. `body` is a JSON object without the identity that the spool gives it; `date` is
-    the UTC date (`2026-11-21`) under which it is filed."""
+    the UTC date (`2026-11-21`) under which it is filed; `schema` says what its columns mean."""
 
     rule: str
     date: str
     body: bytes
+    schema: SchemaFile | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -29,7 +35,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SpooledRow:
-    """A record in the spool. `seq` is never used twice in the life of one spool."""
+    """A record in the spool. `seq` is never used twice in the life of one spool. `schema` is the hash of its rule
+    and the id of its schema, `<rule hash>-<schema>`; empty for none."""
 
     seq: int
     rule: str
@@ -37,19 +44,20 @@ class SpooledRow:
     created_ms: int
     body: bytes
     checksum: int
+    schema: str = ""
 
     @property
     def is_intact(self) -> bool:
         """True if the checksum fits the row that was read."""
-        types = isinstance(self.rule, str) and isinstance(self.date, str) and isinstance(self.body, bytes)
-        is_instant = isinstance(self.created_ms, int)
-        return types and is_instant and checksum(self.seq, self.rule, self.date, self.body) == self.checksum
+        texts = all(isinstance(text, str) for text in (self.rule, self.date, self.schema))
+        types = texts and isinstance(self.body, bytes) and isinstance(self.created_ms, int)
+        return types and self.checksum == checksum(self.seq, self.rule, self.date, self.body, self.schema)
 
 
-def checksum(seq: int, rule: str, date: str, body: bytes) -> int:
+def checksum(seq: int, rule: str, date: str, body: bytes, schema: str = "") -> int:
     """CRC-32 over everything that is uploaded of a row, so that bodies swapped between
     rows are noticed as well."""
-    head = f"{seq}\0{rule}\0{date}\0".encode()
+    head = f"{seq}\0{rule}\0{date}\0{schema}".encode()
     return zlib.crc32(body, zlib.crc32(head))
 
 
@@ -62,3 +70,27 @@ def line(row: SpooledRow, gateway: str, spool_id: str) -> bytes:
     identity = msgspec.json.encode({"gateway": gateway, "spool": spool_id, "rule": row.rule, "seq": row.seq})
     rest = row.body[1:]
     return identity[:-1] + (b"," if rest != b"}" else b"") + rest + b"\n"
+
+
+def body_line(row: SpooledRow, gateway: str, spool_id: str) -> bytes:
+    """One line of an uploaded file of archived events: the row's body, without its identity."""
+    return row.body + b"\n"
+
+
+class Layout(NamedTuple):
+    """The place and the form of a spool's rows in the bucket.
+
+    `file` names a data file by gateway, rule, date, first and last sequence number and SHA-256; `line` writes a row
+    of it; `manifest` names its manifest, None for files that need none; `heartbeat` names that of a gateway's spool.
+    """
+
+    file: Callable[[str, str, str, int, int, str], str]
+    line: Callable[[SpooledRow, str, str], bytes]
+    manifest: Callable[[str], str] | None
+    heartbeat: Callable[[str, str], str]
+
+
+RESULTS = Layout(file_name, line, manifest_name, heartbeat_name)
+"""Rows for the fleet's tables."""
+ARCHIVE = Layout(archive_name, body_line, None, archive_heartbeat_name)
+"""Raw events, as `penstock cloud backfill` reads them: in the order of arrival, whatever rule sent them."""

@@ -17,9 +17,9 @@ from cloud_sync.errors import SpoolError
 from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow
 from cloud_sync.spool.database import WriterLock, connect, readable, transaction, translated
 from cloud_sync.spool.rows import DAMAGED
-from cloud_sync.spool.spool import is_intact_state
+from cloud_sync.spool.state import is_intact_state
 from cloud_sync.spool.store import SEQ_GAP, SEQ_MAX
-from cloud_sync.spool.types import COUNTERS, ROW_COLUMNS
+from cloud_sync.spool.types import COUNTERS, FILE_COLUMNS, ROW_COLUMNS
 
 HEADER = b"SQLite format 3\0" + bytes([16, 0, 2, 2, 0, 64, 32, 32])
 """The first bytes of every spool's file: 4 KB pages, WAL."""
@@ -116,31 +116,34 @@ def _salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path)
             if is_intact_state(*found):
                 whole.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", found)
                 saved.state += 1
-        for found in _readable(damaged, "SELECT * FROM files", saved.lost):
+        for found in _readable(
+            damaged, f"SELECT {_columns(damaged, 'files', FILE_COLUMNS)} FROM files", saved.lost
+        ):
             if None not in found:  # the uploader checks more
-                whole.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", found)
+                whole.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", found)
         _salvage_counters(damaged, whole, saved)
     return saved
 
 
 def _salvage_rows(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: _Saved) -> None:
-    for found in _from_both_ends(damaged, "rows", ROW_COLUMNS, saved.lost):
+    for found in _from_both_ends(damaged, "rows", _columns(damaged, "rows", ROW_COLUMNS), saved.lost):
         if SpooledRow(*found).is_intact:
             saved.highest = max(saved.highest, found[0])
-            is_new = whole.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?, ?, ?)", found).rowcount
+            is_new = whole.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", found).rowcount
             saved.rows += is_new  # pages that point to each other in a circle give rows twice
             saved.bytes += is_new * (len(found[4]) + ROW_OVERHEAD_BYTES)
         else:
             _put_aside(whole, (*found, DAMAGED), saved)
-    for found in _from_both_ends(damaged, "set_aside", f"{ROW_COLUMNS}, reason", saved.lost):
+    columns = _columns(damaged, "set_aside", f"{ROW_COLUMNS}, reason")
+    for found in _from_both_ends(damaged, "set_aside", columns, saved.lost):
         _put_aside(whole, found, saved)
 
 
 def _put_aside(whole: sqlite3.Connection, found: tuple[Any, ...], saved: _Saved) -> None:
-    seq, rule, date, created_ms, body, check, reason = found
+    seq, rule, date, created_ms, body, check, schema, reason = found
     body = body if isinstance(body, bytes) else str(body or "").encode()
-    values = (seq, rule, date, created_ms, body, check, str(reason))
-    is_new = whole.execute("INSERT OR IGNORE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount
+    values = (seq, rule, date, created_ms, body, check, str(reason), str(schema))
+    is_new = whole.execute("INSERT OR IGNORE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values).rowcount
     saved.set_aside += is_new
     saved.bytes += is_new * (len(body) + ROW_OVERHEAD_BYTES)
 
@@ -159,6 +162,12 @@ def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, sa
     whole.execute("DELETE FROM sqlite_sequence WHERE name = 'rows'")
     highest = saved.highest + (SEQ_GAP if saved.lost else 0)
     whole.execute("INSERT INTO sqlite_sequence VALUES ('rows', ?)", (highest,))
+
+
+def _columns(damaged: sqlite3.Connection, table: str, columns: str) -> str:
+    """The columns to read; empty text for those that a spool of version 1 lacks."""
+    there = {found[1] for found in _readable(damaged, f"PRAGMA table_info({table})", [])}
+    return ", ".join(name if name in there else "''" for name in columns.split(", "))
 
 
 def _from_both_ends(

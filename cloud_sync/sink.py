@@ -13,7 +13,7 @@ import binascii
 import hashlib
 import hmac
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from cloud_sync.binding import bind
+from cloud_sync.columns import column_of
 from cloud_sync.declaration import Average, CloudSettings, How, Sketched, Spread
 from cloud_sync.errors import SpoolError, SpoolFull
 from cloud_sync.moments import squares
@@ -104,7 +105,9 @@ def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
         body["rule_hash"] = settings.rule_hash
     if settings.restates:
         body["revision"] = at_ms
-    return Record(rule, _utc_date(fleet_start_ms), msgspec.json.encode(body))
+    if broken := settings.broken_by(row):
+        body["broken"] = broken
+    return Record(rule, _utc_date(fleet_start_ms), msgspec.json.encode(body), settings.schema_file)
 
 
 def _fleet_windows(settings: CloudSettings, start_ms: int) -> list[tuple[str, int, int]]:
@@ -162,28 +165,22 @@ def _key(row: Row, column: str) -> Any:
     )
 
 
-def _value(row: Row, column: str, merge: How, settings: CloudSettings) -> Mapping[str, Any]:
+def _value(row: Row, column: str, merge: How, settings: CloudSettings) -> dict[str, object]:
+    told = column_of(column, merge, settings)
+    kind = told.type
+    head: dict[str, object] = {"as": column, "merge": told.merge, "type": kind}
     if isinstance(merge, Sketched):
-        kind, part = ("int", {}) if merge.kind == "distinct" else ("float", {"part": merge.part})
-        return {"as": column, "merge": merge.kind, "type": kind, "of": merge.sketch, **part}
+        return head | {"of": told.of} | ({} if told.part is None else {"part": told.part})
     if merge in SKETCHES:
-        return {"as": column, "merge": merge, "type": "sketch", "sketch": _sketch(row, column, merge)}
+        return head | {"sketch": _sketch(row, column, merge)}
     if isinstance(merge, Spread):
-        return {"as": column, "merge": merge.kind, "type": "float", **_moments(row, column, merge)}
-    kind = settings.type_of(column)
+        return head | _moments(row, column, merge)
     if isinstance(merge, Average):
-        count = _number(row, merge.count, "int")
-        return {
-            "as": column,
-            "merge": "avg",
-            "type": kind,
-            kind: _number(row, merge.sum, kind),
-            "count": count,
-        }
-    return {"as": column, "merge": merge, "type": kind, kind: _number(row, column, kind)}
+        return head | {kind: _number(row, merge.sum, kind), "count": _number(row, merge.count, "int")}
+    return head | {kind: _number(row, column, kind)}
 
 
-def _moments(row: Row, column: str, merge: Spread) -> Mapping[str, Any]:
+def _moments(row: Row, column: str, merge: Spread) -> dict[str, object]:
     """Sum, count and sum of squares of a deviation; all NULL over no values."""
     count, total = _number(row, merge.count, "int"), _number(row, merge.sum, "float")
     if not count or total is None:

@@ -18,7 +18,7 @@ from cloud_sync.records import SpooledRow, line
 from cloud_sync.spool import Spool
 from cloud_sync.spool.database import connect_read_only, translated
 from cloud_sync.spool.high_water import read_mark
-from cloud_sync.spool.spool import is_intact_state
+from cloud_sync.spool.state import is_intact_state
 from cloud_sync.spool.store import missing
 from cloud_sync.spool.types import ROW_BYTES, ROW_COLUMNS, Lost
 from cloud_sync.targets.base import Target

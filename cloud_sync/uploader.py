@@ -1,6 +1,6 @@
 """The uploader: rows leave the spool as files that count exactly once in the cloud.
 
-    plan (durable) -> data file -> manifest -> acknowledge (rows deleted, durable)
+    plan (durable) -> schema, if new -> data file -> manifest -> acknowledge (rows deleted, durable)
 
 A crash between any two steps is repaired by doing the same again: the plan fixes the boundaries, the name
 follows from the content, and both uploads are create-if-absent. "Already there" with the same content means
@@ -16,13 +16,15 @@ import hashlib
 import logging
 import random
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from cloud_sync.errors import SpoolError, TargetError
 from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
-from cloud_sync.names import manifest_name
+from cloud_sync.names import schema_name
+from cloud_sync.records import SpooledRow
 from cloud_sync.signing import is_same
 from cloud_sync.spool import PlannedFile, Spool
 from cloud_sync.targets.base import Target
@@ -85,6 +87,8 @@ class Uploader:
         self._settings = settings or UploadSettings()
         self._random = rng or random.Random()
         self._backoff = Backoff(self._settings.retry_ms, self._settings.retry_max_ms)
+        self._schemas: set[str] = set()
+        """The schemas that the target has, as far as this process knows."""
         self._pulse = Pulse(spool, target, self._settings.heartbeat_ms)
 
     def step(self, now_ms: int, *, force: bool = False) -> int:
@@ -134,10 +138,11 @@ class Uploader:
         if oldest is None or not (force or self._is_due(oldest.created_ms, now_ms)):
             return None
         settings = self._settings
-        rows = self._outgoing.take(oldest.rule, oldest.date, settings.rows_max, settings.bytes_max)
+        bounds = settings.rows_max, settings.bytes_max
+        rows = self._outgoing.take(oldest.rule, oldest.date, *bounds, schema=oldest.schema)
         if not rows:  # all were damaged and are set aside now
             return self._formed(now_ms, force)
-        planned, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
+        planned, content = self._file(rows)
         return (planned, content) if self._outgoing.plan(planned) else self._formed(now_ms, force)
 
     def _is_due(self, created_ms: int, now_ms: int) -> bool:
@@ -146,9 +151,10 @@ class Uploader:
 
     def _formed_again(self, planned: PlannedFile) -> tuple[PlannedFile, bytes | None] | None:
         """The content of a file planned before a crash or a failure; None when no row of it is left."""
-        rows = self._outgoing.take(planned.rule, planned.date, 2**31, 2**62, planned.last_seq)
+        span = planned.span()
+        rows = self._outgoing.take(planned.rule, planned.date, 2**31, 2**62, span[-1], planned.schema)
         if rows:
-            again, content = form_file(rows, self._spool.gateway, self._spool.spool_id)
+            again, content = self._file(rows)
             if again.name == planned.name:
                 return again, content
         # A row was damaged since, or another compressor is in use now. What was uploaded
@@ -161,15 +167,21 @@ class Uploader:
         self._outgoing.plan(again, instead_of=planned)
         return again, content
 
+    def _file(self, rows: Sequence[SpooledRow]) -> tuple[PlannedFile, bytes]:
+        return form_file(rows, self._spool.gateway, self._spool.spool_id, self._spool.layout)
+
     # --- uploading ------------------------------------------------------------------------------------------
 
     def _upload(self, planned: PlannedFile, content: bytes | None) -> None:
         spool = self._spool
         try:
+            if planned.schema and planned.schema not in self._schemas:
+                self._upload_schema(planned)
             if content is not None:
                 self._put(planned.name, content)
-            key = self._settings.sign_key
-            self._put(manifest_name(planned.name), manifest(planned, spool.gateway, spool.spool_id, key))
+            if spool.layout.manifest is not None:
+                told = manifest(planned, spool.gateway, spool.spool_id, self._settings.sign_key)
+                self._put(spool.layout.manifest(planned.name), told)
         except Conflict as conflict:
             LOG.error("upload.conflict", extra={"file": planned.name, "rule": planned.rule})
             self.stats.conflicts += 1
@@ -179,6 +191,16 @@ class Uploader:
         self.stats.files += 1
         self.stats.rows += planned.rows
         self.stats.bytes += planned.bytes
+
+    def _upload_schema(self, planned: PlannedFile) -> None:
+        """Upload the schema of a file, before the file. Raises Conflict if the spool has lost it."""
+        content = self._outgoing.schema(planned.schema)
+        if content is None:
+            raise Conflict(
+                f"the schema {planned.schema} of the rows is damaged; the rule's next row brings it back"
+            )
+        self._put(schema_name(planned.rule, planned.schema), content)
+        self._schemas.add(planned.schema)
 
     def _put(self, name: str, content: bytes) -> None:
         if self._target.put_if_absent(name, content):

@@ -8,6 +8,7 @@ from typing import Any
 
 from rules.catalog import CompiledTable, Contexts, Tables, build_catalog
 from rules.effects import idle_options
+from rules.expect.rows import problems_of
 from rules.loader import Loaded
 from rules.model import Action, action_kind
 from rules.options import Options
@@ -119,6 +120,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
                 catalog.derive(plan.insert_into, plan.output_columns)
             problems += _after_planning(rule, plan)
             actions, unfit = _bound_actions(rule, plan)
+            unfit += problems_of(rule, plan)
             problems += unfit
             fits = not any(problem.is_error for problem in unfit)
             if rule.usable and fits and (rule.actions or _has_effect(plan)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -19,6 +19,8 @@ from rules.catalog import copy_of
 from rules.compile import Compiled, CompiledRule
 from rules.drive import deploy_with
 from rules.durations import format_duration
+from rules.expect.model import Expect
+from rules.expect.rows import broken
 from rules.problems import FileProblem
 from rules.reading import LoadedTest
 from rules.scenario import Expectation, Step
@@ -57,6 +59,7 @@ class _Instant:
     removed: list[dict[str, Any]] = field(default_factory=list)
     late: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
 
 
@@ -177,7 +180,7 @@ class _Run:
 
     def _compare(self) -> Iterable[FileProblem]:
         expected = _expected(self.test.expect, self.start_ms, (*self.loaded.path, "expect"))
-        actual = _actual(self.emitted)
+        actual = _actual(self.emitted, self.rule.rule.rule.expect)
         for at_ms in sorted(expected.keys() | actual.keys()):
             wanted, got = expected.get(at_ms, _Instant()), actual.get(at_ms, _Instant())
             if difference := _difference(wanted, got):
@@ -206,17 +209,19 @@ def _expected(expectations: list[Expectation], start_ms: int, path: Path) -> dic
         instant.removed += expectation.removed
         instant.late += expectation.late
         instant.errors += [expectation.error] if expectation.error else []
+        instant.broken += expectation.broken
         instant.paths.append((*path, number))
     return found
 
 
-def _actual(emissions: list[Emission]) -> dict[int, _Instant]:
+def _actual(emissions: list[Emission], checks: Sequence[Expect]) -> dict[int, _Instant]:
     found: dict[int, _Instant] = {}
     for emission in emissions:
         instant = found.setdefault(emission.at_ms, _Instant())
         if emission.kind == "rows":
             instant.rows += emission.inserted
             instant.removed += emission.removed
+            instant.broken += [checks[at].name for row in emission.inserted for at in broken(checks, row)]
         elif emission.kind == "late":
             instant.late += emission.inserted
         else:
@@ -236,6 +241,11 @@ def _difference(wanted: _Instant, got: _Instant) -> str:
         if want is None or error is None or want not in error:
             lines += [f"- error: {want}"] if want is not None else []
             lines += [f"+ error: {error}"] if error is not None else []
+    if wanted.broken != got.broken:
+        lines += [
+            f"- broken: {', '.join(wanted.broken) or 'none'}",
+            f"+ broken: {', '.join(got.broken) or 'none'}",
+        ]
     return "\n".join(lines)
 
 

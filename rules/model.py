@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from rules.base import Model
 from rules.contexts import Context
+from rules.expect.model import Expect
 from rules.options import Options
 from rules.scenario import Test
 from rules.source.document import Path
@@ -62,6 +63,10 @@ class Rule(Model):
     options: Options = Field(
         default_factory=lambda: Options.model_validate({}),
         description="how the rule treats time, bounds and its results",
+    )
+    expect: list[Expect] = Field(
+        default_factory=list,
+        description="checks of the rule's rows: ranges, columns that are never NULL, how old the newest row may be",
     )
     tests: list[Test] = Field(default_factory=list, description="tests of this rule, run by 'penstock test'")
     triggered: bool = Field(True, description="false: the rule is checked and tested, but not started")

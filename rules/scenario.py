@@ -105,12 +105,16 @@ class Expectation(Model):
     )
     late: Rows = Field(default_factory=list, description="events refused as late")
     error: str | None = Field(None, min_length=1, description="part of the message of an error event")
+    broken: list[str] = Field(
+        default_factory=list,
+        description="the columns of the checks (`expect` of the rule) that rows break, in order",
+    )
 
     @model_validator(mode="after")
     def _expects_something(self) -> Self:
-        if not (self.rows or self.removed or self.late or self.error):
+        if not (self.rows or self.removed or self.late or self.error or self.broken):
             raise ValueError(
-                "an expectation needs 'rows', 'removed', 'late' or 'error'; leave it out to expect nothing"
+                "an expectation needs 'rows', 'removed', 'late', 'error' or 'broken'; leave it out to expect nothing"
             )
         return self
 

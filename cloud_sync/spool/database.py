@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cloud_sync.errors import SpoolBusy, SpoolCorrupt, SpoolError, SpoolFull, SpoolVersion
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x50454E53  # "PENS"
 
 LOG_PAGES = 256
@@ -27,18 +27,25 @@ full disk."""
 SCHEMA = """
 CREATE TABLE rows (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, rule TEXT NOT NULL, date TEXT NOT NULL, created_ms INTEGER NOT NULL,
-    body BLOB NOT NULL, checksum INTEGER NOT NULL);
+    body BLOB NOT NULL, checksum INTEGER NOT NULL, schema TEXT NOT NULL DEFAULT '');
 CREATE INDEX rows_by_file ON rows (rule, date, seq);
 CREATE TABLE set_aside (
     seq INTEGER PRIMARY KEY, rule TEXT, date TEXT, created_ms INTEGER, body BLOB, checksum INTEGER,
-    reason TEXT NOT NULL);
+    reason TEXT NOT NULL, schema TEXT NOT NULL DEFAULT '');
 CREATE TABLE files (
     name TEXT PRIMARY KEY, rule TEXT NOT NULL, date TEXT NOT NULL, first_seq INTEGER NOT NULL,
-    last_seq INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL);
+    last_seq INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL,
+    schema TEXT NOT NULL DEFAULT '');
 CREATE TABLE state (key TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 """
+
+FROM_VERSION_1 = "".join(
+    f"ALTER TABLE {table} ADD COLUMN schema TEXT NOT NULL DEFAULT '';"
+    for table in ("rows", "set_aside", "files")
+)
+"""Makes a spool of version 1, whose rows name no schema, one of version 2."""
 
 
 class WriterLock:
@@ -68,16 +75,18 @@ def connect(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.text_factory = readable
         try:
-            check_version(connection, path)
+            check_version(connection, path, upgrades=True)
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA mmap_size=0")
             connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
             connection.execute("PRAGMA journal_size_limit=4194304")
-            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version != SCHEMA_VERSION:
                 connection.executescript(
-                    f"BEGIN;{SCHEMA}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA_VERSION};COMMIT;"
+                    f"BEGIN;{FROM_VERSION_1 if version else SCHEMA}PRAGMA application_id={APPLICATION_ID};"
+                    f"PRAGMA user_version={SCHEMA_VERSION};COMMIT;"
                 )
         except BaseException:
             connection.close()
@@ -105,20 +114,22 @@ def readable(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file of another program or of an unknown version. Raises SpoolVersion."""
+def check_version(connection: sqlite3.Connection, path: Path, *, upgrades: bool = False) -> None:
+    """Refuse a file of another program or of an unknown version; `upgrades`: an older one is welcome. Raises
+    SpoolVersion."""
     application, version, tables = (
         connection.execute(query).fetchone()[0]
         for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
     )
-    if (application, version) == (APPLICATION_ID, SCHEMA_VERSION) or (application, version, tables) == (
-        0,
-        0,
-        0,
-    ):
+    is_known = version == SCHEMA_VERSION or (upgrades and version == 1)
+    if (application == APPLICATION_ID and is_known) or (application, version, tables) == (0, 0, 0):
         return
     if application != APPLICATION_ID:
         raise SpoolVersion(f"{path} is a database of another program, not a spool; choose another path")
+    if version == 1:
+        raise SpoolVersion(
+            f"spool {path} has schema version 1; start the gateway once, which brings it up to date"
+        )
     raise SpoolVersion(
         f"spool {path} has schema version {version}, this program knows version {SCHEMA_VERSION}; "
         "upload its rows with the program that wrote it, or move the file away"

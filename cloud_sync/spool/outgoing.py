@@ -5,12 +5,14 @@ first -> take -> plan (durable) -> ... uploaded ... -> acknowledge (rows deleted
 
 from __future__ import annotations
 
-from cloud_sync.names import file_name
-from cloud_sync.records import SpooledRow
+from dataclasses import astuple
+
+from cloud_sync.records import Layout, SpooledRow
 from cloud_sync.spool.database import transaction, translated
 from cloud_sync.spool.rows import OF_FILE, Rows
+from cloud_sync.spool.state import State
 from cloud_sync.spool.store import Store
-from cloud_sync.spool.types import PlannedFile
+from cloud_sync.spool.types import FILE_COLUMNS, PlannedFile
 
 DELETED_BYTES = 1_000_000
 """The bytes of rows deleted in one transaction."""
@@ -21,20 +23,26 @@ ANY_SEQ = 2**62
 class Outgoing:
     """The rows to upload, and the file whose upload was begun. Thread-safe."""
 
-    def __init__(self, store: Store, rows: Rows) -> None:
+    def __init__(self, store: Store, rows: Rows, state: State, layout: Layout) -> None:
         self._store = store
         self._rows = rows
+        self._state = state
+        self._layout = layout
 
     def oldest(self) -> SpooledRow | None:
         """The row that has waited longest; the next file is that of its rule and date."""
         return self._rows.first()
 
     def take(
-        self, rule: str, date: str, rows_max: int, bytes_max: int, last_seq: int | None = None
+        self, rule: str, date: str, rows_max: int, bytes_max: int, last_seq: int = ANY_SEQ, schema: str = ""
     ) -> list[SpooledRow]:
-        """The first intact rows of one rule and date up to `last_seq`, not more than the
+        """The first intact rows of one rule, date and schema up to `last_seq`, not more than the
         bounds (but at least one)."""
-        return self._rows.take(rule, date, rows_max, bytes_max, ANY_SEQ if last_seq is None else last_seq)
+        return self._rows.take((rule, date, schema), rows_max, bytes_max, last_seq)
+
+    def schema(self, key: str) -> bytes | None:
+        """The content of a schema that rows name; None if it is damaged."""
+        return self._state.schema(key)
 
     def planned(self) -> PlannedFile | None:
         """The file whose upload was begun and is not acknowledged yet. A damaged plan is
@@ -42,10 +50,10 @@ class Outgoing:
         store = self._store
         with store.lock:
             with translated(store.path):
-                found = store.db.execute("SELECT * FROM files ORDER BY rowid").fetchall()
+                found = store.db.execute(f"SELECT {FILE_COLUMNS} FROM files ORDER BY rowid").fetchall()
             for values in found:
                 planned = PlannedFile(*values)
-                if _is_intact(planned, store.gateway):
+                if self._is_intact(planned):
                     return planned
                 self.cancel(planned)
         return None
@@ -59,9 +67,8 @@ class Outgoing:
         """
         store = self._store
         with store.lock:
-            span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
             with translated(store.path):
-                found = store.number(f"SELECT count(*) FROM rows WHERE {OF_FILE}", span)
+                found = store.number(f"SELECT count(*) FROM rows WHERE {OF_FILE}", planned.span())
             if instead_of is None and found != planned.rows:
                 return False
             store.with_reserve(lambda: self._plan(planned, instead_of))
@@ -72,17 +79,7 @@ class Outgoing:
         with transaction(db, self._store.path):
             if instead_of is not None:
                 db.execute("DELETE FROM files WHERE name = ?", (instead_of.name,))
-            values = (
-                planned.name,
-                planned.rule,
-                planned.date,
-                planned.first_seq,
-                planned.last_seq,
-                planned.rows,
-                planned.bytes,
-                planned.sha256,
-            )
-            db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+            db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(planned))
 
     def acknowledge(self, planned: PlannedFile) -> None:
         """The target has the file and its manifest: delete its rows. Doing it twice does nothing.
@@ -91,19 +88,17 @@ class Outgoing:
         in the log than a full disk has. After a crash in between, the uploader finds the file in place and
         acknowledges again.
         """
-        span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
         while True:
             with self._store.lock:
-                last_seq = self._rows.end_of_chunk(span, DELETED_BYTES)
+                last_seq = self._rows.end_of_chunk(planned.span(), DELETED_BYTES)
                 self._store.with_reserve(lambda: self._delete(planned, last_seq))  # noqa: B023  called at once
                 self._store.shrink()
                 if last_seq == planned.last_seq:
                     return
 
     def _delete(self, planned: PlannedFile, last_seq: int) -> None:
-        span = (planned.rule, planned.date, planned.first_seq, last_seq)
         with self._store.changing() as change:
-            change.counted["uploaded"] += self._rows.delete(change, "rows", OF_FILE, span)
+            change.counted["uploaded"] += self._rows.delete(change, "rows", OF_FILE, planned.span(last_seq))
             if last_seq == planned.last_seq:
                 self._store.db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
 
@@ -111,9 +106,9 @@ class Outgoing:
         """The target holds another content under this name: set the rows aside, so that
         the others can go on."""
         with self._store.lock:
-            span = (planned.rule, planned.date, planned.first_seq, planned.last_seq)
             with translated(self._store.path):
-                found = self._store.db.execute(f"SELECT seq FROM rows WHERE {OF_FILE}", span).fetchall()
+                query = f"SELECT seq FROM rows WHERE {OF_FILE}"
+                found = self._store.db.execute(query, planned.span()).fetchall()
             self._rows.set_aside([(reason, seq) for (seq,) in found], forget=planned.name, conflicts=1)
 
     def cancel(self, planned: PlannedFile) -> None:
@@ -121,13 +116,11 @@ class Outgoing:
         with self._store.lock, transaction(self._store.db, self._store.path):
             self._store.db.execute("DELETE FROM files WHERE name = ?", (planned.name,))
 
-
-def _is_intact(planned: PlannedFile, gateway: str) -> bool:
-    """True if the name, which follows from the other fields, is the planned one."""
-    try:
-        name = file_name(
-            gateway, planned.rule, planned.date, planned.first_seq, planned.last_seq, planned.sha256
-        )
-    except (TypeError, AttributeError):
-        return False
-    return planned.name == name
+    def _is_intact(self, planned: PlannedFile) -> bool:
+        """True if the name, which follows from the other fields, is the planned one."""
+        rule, date, _, first_seq, last_seq = planned.span()
+        try:
+            name = self._layout.file(self._store.gateway, rule, date, first_seq, last_seq, planned.sha256)
+        except (TypeError, AttributeError, ValueError):
+            return False
+        return planned.name == name

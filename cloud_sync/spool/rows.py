@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow, checksum
+from cloud_sync.records import ROW_OVERHEAD_BYTES, Record, SpooledRow, checksum
 from cloud_sync.spool.database import translated
 from cloud_sync.spool.pending import PendingRow
 from cloud_sync.spool.store import Change, Store
@@ -12,10 +12,11 @@ from cloud_sync.spool.types import ROW_BYTES, ROW_COLUMNS
 
 DAMAGED = "checksum does not fit"
 
-OF_FILE = "rule = ? AND date = ? AND seq BETWEEN ? AND ?"
+OF_FILE = "rule = ? AND date = ? AND schema = ? AND seq BETWEEN ? AND ?"
+"""The rows of a file: the parameters are its `PlannedFile.span`."""
 
 NOT_PLANNED = (
-    "NOT EXISTS (SELECT 1 FROM files f WHERE f.rule = t.rule AND f.date = t.date "
+    "NOT EXISTS (SELECT 1 FROM files f WHERE f.rule = t.rule AND f.date = t.date AND f.schema = t.schema "
     "AND t.seq BETWEEN f.first_seq AND f.last_seq)"
 )
 
@@ -29,17 +30,10 @@ class Rows:
     def insert(self, change: Change, group: Sequence[PendingRow]) -> None:
         """Store rows with the next sequence numbers."""
         values = [
-            (
-                seq,
-                record.rule,
-                record.date,
-                created_ms,
-                record.body,
-                checksum(seq, record.rule, record.date, record.body),
-            )
+            _stored(seq, record, created_ms)
             for seq, (record, created_ms, _, _) in enumerate(group, self._store.next_seq)
         ]
-        self._store.db.executemany(f"INSERT INTO rows ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
+        self._store.db.executemany(f"INSERT INTO rows ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         change.rows += len(values)
         change.bytes += sum(waiting.record.size_bytes for waiting in group)
 
@@ -86,19 +80,21 @@ class Rows:
                     return None if found is None else row
                 self.set_aside([(DAMAGED, found[0])], corrupt_rows=1)
 
-    def take(self, rule: str, date: str, rows_max: int, bytes_max: int, last_seq: int) -> list[SpooledRow]:
-        """The first intact rows of one rule and date up to `last_seq`, not more than the
+    def take(
+        self, of: tuple[str, str, str], rows_max: int, bytes_max: int, last_seq: int
+    ) -> list[SpooledRow]:
+        """The first intact rows of one rule, date and schema up to `last_seq`, not more than the
         bounds (but at least one).
 
         Damaged ones are set aside and counted.
         """
-        query = f"SELECT {ROW_COLUMNS} FROM rows WHERE rule = ? AND date = ? AND seq <= ? ORDER BY seq"
+        query = f"SELECT {ROW_COLUMNS} FROM rows WHERE rule = ? AND date = ? AND schema = ? AND seq <= ? ORDER BY seq"
         taken: list[SpooledRow] = []
         damaged: list[tuple[str, int]] = []
         size = 0
         with self._store.lock:
             with translated(self._store.path):
-                for found in self._store.db.execute(query, (rule, date, last_seq)):
+                for found in self._store.db.execute(query, (*of, last_seq)):
                     row = SpooledRow(*found)
                     if not row.is_intact:
                         damaged.append((DAMAGED, row.seq))
@@ -111,7 +107,7 @@ class Rows:
                 self.set_aside(damaged, corrupt_rows=len(damaged))
         return taken
 
-    def end_of_chunk(self, span: tuple[str, str, int, int], bytes_max: int) -> int:
+    def end_of_chunk(self, span: tuple[str, str, str, int, int], bytes_max: int) -> int:
         """The last sequence number of a file's first rows that take `bytes_max` bytes;
         its last one if all fit."""
         query = f"SELECT seq, length(body) FROM rows WHERE {OF_FILE} ORDER BY seq"
@@ -148,3 +144,10 @@ class Rows:
             db.executemany(copy, intact)
             db.executemany("DELETE FROM set_aside WHERE seq = ?", intact)
         return len(intact)
+
+
+def _stored(seq: int, record: Record, created_ms: int) -> tuple[object, ...]:
+    """The values of a row, in the order of ROW_COLUMNS."""
+    schema = "" if record.schema is None else record.schema.key
+    check = checksum(seq, record.rule, record.date, record.body, schema)
+    return seq, record.rule, record.date, created_ms, record.body, check, schema

@@ -11,16 +11,16 @@ thread-safe. Time is an argument.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cloud_sync.errors import SpoolFull
-from cloud_sync.records import Record
+from cloud_sync.records import RESULTS, Layout, Record
 from cloud_sync.spool.database import translated
 from cloud_sync.spool.outgoing import Outgoing
 from cloud_sync.spool.pending import Pending, PendingRow, chunks, that_fit
 from cloud_sync.spool.rows import Rows
+from cloud_sync.spool.state import State
 from cloud_sync.spool.store import Store
 from cloud_sync.spool.types import COUNTERS, Lost, Origin, SpoolSettings, SpoolStats
 
@@ -35,15 +35,19 @@ class Spool:
     """One gateway's spool. Close it to release the file for other processes. `outgoing` is for the
     uploader."""
 
-    def __init__(self, path: Path, gateway: str, settings: SpoolSettings | None = None) -> None:
-        """Open or create. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another
-        gateway's."""
+    def __init__(
+        self, path: Path, gateway: str, settings: SpoolSettings | None = None, layout: Layout = RESULTS
+    ) -> None:
+        """Open or create. `layout`: where its rows go in the bucket. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or
+        SpoolError if it is another gateway's."""
         self.path = path
         self.gateway = gateway
         self.settings = settings or SpoolSettings()
         self._store = Store(path, gateway, self.settings.reserve_bytes)
         self._rows = Rows(self._store)
-        self.outgoing = Outgoing(self._store, self._rows)
+        self.layout = layout
+        self._state = State(self._store)
+        self.outgoing = Outgoing(self._store, self._rows, self._state, layout)
         marks = {key.removeprefix(MARK_PREFIX): int(body) for key, body in self.state(MARK_PREFIX).items()}
         self._pending = Pending(marks)
         self._is_disk_full = False
@@ -183,30 +187,22 @@ class Spool:
 
     def _insert(self, group: list[PendingRow], now_ms: int, state: Mapping[str, bytes | None]) -> None:
         settings, store = self.settings, self._store
+        schemas = self._state.schemas_of(group)
         with store.changing(appended=len(group)) as change:
             self._rows.insert(change, group)
-            for key, body in {**state, **_marks_of(group)}.items():
-                if body is None:
-                    store.db.execute("DELETE FROM state WHERE key = ?", (key,))
-                else:
-                    stored = (key, body, zlib.crc32(body, zlib.crc32(key.encode())))
-                    store.db.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", stored)
+            self._state.write({**state, **schemas, **_marks_of(group)})
             if settings.age_max_ms is not None:
                 self._rows.delete_expired(change, now_ms - settings.age_max_ms)
             if settings.on_full == "drop_oldest":
                 self._rows.delete_oldest(change, excess=store.bytes + change.bytes - settings.bytes_max)
+        self._state.stored(schemas)
 
     # --- state ----------------------------------------------------------------------------------------------
 
     def state(self, prefix: str = "") -> dict[str, bytes]:
         """The stored state by key, for keys that begin with `prefix`. A damaged entry is
         left out and counted."""
-        query = "SELECT key, body, checksum FROM state WHERE substr(key, 1, ?) = ? ORDER BY key"
-        with self._store.lock, translated(self.path):
-            found = self._store.db.execute(query, (len(prefix), prefix)).fetchall()
-        intact = {key: body for key, body, check in found if is_intact_state(key, body, check)}
-        self._store.count("corrupt_state", len(found) - len(intact))
-        return intact
+        return self._state.read(prefix)
 
     # --- the whole ------------------------------------------------------------------------------------------
 
@@ -239,15 +235,6 @@ class Spool:
     def close(self) -> None:
         """Checkpoint and release the file. Pending rows are not committed. May be called twice."""
         self._store.close()
-
-
-def is_intact_state(key: object, body: object, check: object) -> bool:
-    """True if the checksum fits an entry of the state."""
-    return (
-        isinstance(key, str)
-        and isinstance(body, bytes)
-        and zlib.crc32(body, zlib.crc32(key.encode())) == check
-    )
 
 
 def _marks_of(group: list[PendingRow]) -> dict[str, bytes]:

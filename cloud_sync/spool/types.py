@@ -26,7 +26,9 @@ COUNTERS = (
 ROW_BYTES = f"length(body) + {ROW_OVERHEAD_BYTES}"
 """The size of a row, in SQL."""
 
-ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum"
+FILE_COLUMNS = "name, rule, date, first_seq, last_seq, rows, bytes, sha256, schema"
+
+ROW_COLUMNS = "seq, rule, date, created_ms, body, checksum, schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file whose boundaries, content hash and name were made durable before its upload begins."""
+    """A file whose boundaries, content hash and name were made durable before its upload begins. `schema` is that
+    of all of its rows, as in `SpooledRow`."""
 
     name: str
     rule: str
@@ -71,6 +74,11 @@ class PlannedFile:
     rows: int
     bytes: int
     sha256: str
+    schema: str = ""
+
+    def span(self, last_seq: int | None = None) -> tuple[str, str, str, int, int]:
+        """The rows of the file, up to `last_seq`: rule, date, schema, first and last sequence number."""
+        return self.rule, self.date, self.schema, self.first_seq, last_seq or self.last_seq
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class ActionBuilder:
     def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]:
         """The actions of a rule; those of `before` that stand at the same place with the
         same settings are kept."""
+        self._outbox.expectations.watch(rule.id, rule.rule.rule.expect, self._clock.now_ms())
         kept = {(action.role, action.position): action for action in before}
         found = []
         for role, listed in (("actions", rule.actions), ("late", rule.rule.late), ("error", rule.rule.error)):
@@ -79,6 +80,8 @@ class ActionBuilder:
         """The action's settings, with the options that the rule sets for all of its actions."""
         settings = written.settings
         assert isinstance(settings, SinkSettings)
+        if isinstance(settings, CloudSettings):
+            settings = settings.expecting(rule.rule.rule.expect)
         if rule.options.send_nil_field and "send_nil_field" not in settings.model_fields_set:
             return settings.model_copy(update={"send_nil_field": True})
         return settings

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.expectations import Expectations
 from edge.flight.taps import Taps
 from edge.intake.origins import Origins
 from edge.journal.record import Receipts
@@ -95,6 +96,8 @@ class Outbox:
         """Number of the last row by rule."""
         self.fired: dict[str, int] = {}
         """When each rule last gave out rows."""
+        self.expectations = Expectations()
+        """The checks of rules, and the rows that break them."""
         self.taps = Taps()
         """The listeners to the emissions that pass."""
         self.is_replaying = False
@@ -150,6 +153,8 @@ class Outbox:
                 self.taps.emission(emission)
             if emission.kind == "rows":
                 self.fired[emission.rule] = emission.at_ms
+                if not self.is_replaying:
+                    self.expectations.note(emission)
             elif emission.kind == "error":
                 log.warning("event.error", extra={"rule": emission.rule, "error": emission.error})
             roles = {ROLES[emission.kind]}

@@ -33,7 +33,8 @@ class Running:
 
 
 def definition(rule: CompiledRule) -> tuple[Any, ...]:
-    """The parts that must be equal in two versions of the same rule: query, plan, options and actions."""
+    """The parts that must be equal in two versions of the same rule: query, plan, options, actions and
+    checks."""
     return (
         rule.rule.sql,
         rule.plan.fingerprint,
@@ -41,6 +42,7 @@ def definition(rule: CompiledRule) -> tuple[Any, ...]:
         rule.rule.actions,
         rule.rule.late,
         rule.rule.error,
+        rule.rule.rule.expect,
     )
 
 

@@ -57,6 +57,12 @@ METRICS: dict[str, tuple[str, str]] = {
         "gauge",
         "By how much a condition was missed at least, as last asked by why.",
     ),
+    "penstock_rule_expect_broken_rows_total": ("counter", "Rows of a rule that break a check (`expect`)."),
+    "penstock_rule_expect_age_seconds": (
+        "gauge",
+        "Time since the newest row of a rule with a check of freshness.",
+    ),
+    "penstock_rule_expect_stale": ("gauge", "1 if the newest row of a rule is older than its check allows."),
     "penstock_rule_groups": ("gauge", "Groups a rule holds state for."),
     "penstock_rule_memory_bytes": ("gauge", "Memory a rule takes, estimated by a walk over its objects."),
     "penstock_rule_state_bytes": ("gauge", "Bytes of a rule's state in the last snapshot."),

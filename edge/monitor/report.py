@@ -186,6 +186,7 @@ class Report:
             "gathers_with": daemon.engine.shares_with(rule_id),
             "counters": daemon.engine.counters(rule_id),
             "last_fired_ms": daemon.outbox.fired.get(rule_id),
+            "expect": self._expectations(rule_id),
             "why": daemon.flight.last.get(rule_id),
             "memory_bytes": memory.get(rule_id, 0),
             "state_bytes": self._state_bytes(rule_id),
@@ -194,6 +195,11 @@ class Report:
                 for action in daemon.outbox.actions(rule_id)
             ],
         }
+
+    def _expectations(self, rule_id: str) -> list[dict[str, Any]]:
+        """The checks of a rule, with the rows that broke them."""
+        outbox = self._daemon.outbox
+        return outbox.expectations.told(rule_id, outbox.fired.get(rule_id), self._daemon.clock.now_ms())
 
     def _context(self, name: str, memory: Mapping[str, int]) -> dict[str, Any]:
         """A context: its rules, its counters, and the oldest of its live partitions with their properties."""
@@ -311,6 +317,13 @@ class Report:
                 yield sample("penstock_rule_last_fired_timestamp_seconds", fired_ms / 1000, rule=rule_id)
             for condition, short in daemon.flight.shortfalls(rule_id).items():
                 yield sample("penstock_rule_nearest_miss", short, rule=rule_id, condition=condition)
+            for check in self._expectations(rule_id):
+                labels = {"rule": rule_id, "check": check["check"], "then": check["then"]}
+                if "broken" in check:
+                    yield sample("penstock_rule_expect_broken_rows_total", check["broken"], **labels)
+                else:
+                    yield sample("penstock_rule_expect_age_seconds", check["age_ms"] / 1000, **labels)
+                    yield sample("penstock_rule_expect_stale", check["stale"], **labels)
             if rule_id in memory:
                 yield sample("penstock_rule_memory_bytes", memory[rule_id], rule=rule_id)
             yield sample("penstock_rule_state_bytes", self._state_bytes(rule_id), rule=rule_id)

@@ -236,7 +236,10 @@ def spool_files() -> Iterator[Callable[[bytes], None]]:
             with suppress(SpoolError), closing(Spool(path, "gw")) as spool:
                 oldest = spool.outgoing.oldest()
                 if oldest is not None:
-                    assert len(spool.outgoing.take(oldest.rule, oldest.date, 100, 10**6)) <= 20
+                    assert (
+                        len(spool.outgoing.take(oldest.rule, oldest.date, 100, 10**6, schema=oldest.schema))
+                        <= 20
+                    )
                 spool.append([Record("r", "2026-01-01", b"{}")], 0)
                 spool.commit(0)
 

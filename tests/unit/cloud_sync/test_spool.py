@@ -251,7 +251,7 @@ def test_an_unknown_version_is_named(spool: Spool, path: Path) -> None:
     spool.close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version=9")
-    with pytest.raises(SpoolVersion, match="schema version 9, this program knows version 1"):
+    with pytest.raises(SpoolVersion, match="schema version 9, this program knows version 2"):
         Spool(path, "gw1")
 
 

@@ -200,7 +200,7 @@ def free(world: World, oldest: Any) -> None:
     """Upload one file, as the uploader would."""
     from cloud_sync.layout import form_file
 
-    rows = world.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9)
+    rows = world.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9, schema=oldest.schema)
     planned, _ = form_file(rows, "gw", world.spool.spool_id)
     world.spool.outgoing.plan(planned)
     world.spool.outgoing.acknowledge(planned)

@@ -159,7 +159,8 @@ class World:
         if oldest is None:
             return []
         return [
-            json.loads(row.body) for row in self.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9)
+            json.loads(row.body)
+            for row in self.spool.outgoing.take(oldest.rule, oldest.date, 10_000, 10**9, schema=oldest.schema)
         ]
 
     def close(self) -> None:
