@@ -20,6 +20,7 @@ from benchmarks import (
     intake,
     latency,
     latency_state,
+    page,
     patterns,
     recorder,
     relations,
@@ -43,6 +44,7 @@ CASES = {
     **gateway_cpu.CASES,
     **fairness.CASES,
     **recorder.CASES,
+    **page.CASES,
     **growth.CASES,
 }
 
