@@ -73,8 +73,8 @@ class Answers(msgspec.Struct, array_like=True, tag="answers", frozen=True):
 
 
 class Policies(msgspec.Struct, array_like=True, tag="policies", frozen=True):
-    """The treatment of the answers of stores from now on: the values of a `sql.plan.asks.Policy` by
-    table."""
+    """The treatment of the answers of stores from now on: the values of a
+    `sql.plan.asks.AnswerPolicy` by table."""
 
     at_ms: int
     tables: dict[str, tuple[int | bool | str, ...]]

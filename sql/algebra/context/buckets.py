@@ -13,7 +13,7 @@ class BucketItems(dict[Item, None]):
 
 
 class Buckets(Generic[Item]):
-    """Items by key: `found` has the only item of a key, or all of them as `Several`."""
+    """Items by key: `found` has the only item of a key, or all of them as `BucketItems`."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Item | BucketItems[Item]] = {}

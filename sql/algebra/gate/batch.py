@@ -1,6 +1,6 @@
 """Gate: events are held and released together at a trigger.
 
-A `Batch` is Gate before Retain(generation), Esper's batch windows: what is released enters, and what the
+A `BatchGate` is Gate before Retain(generation), Esper's batch windows: what is released enters, and what the
 release before brought in leaves. Deltas that are held back *behind* a Retain (Apama's `every`) are in
 `lots.py`. The triggers are in `triggers.py`.
 

@@ -1,7 +1,7 @@
 """Output limits: the rows a statement emits when its condition holds.
 
-A `Condition` (in `conditions.py`) decides when; a `Given` keeps the rows until then; an `OutputLimit` is the
-two together. Without a limit every step is emitted at once.
+An `OutputTrigger` (in `conditions.py`) decides when; a `Given` keeps the rows until then; a `LimitedOutput` is
+the two together. Without a limit every step is emitted at once.
 """
 
 from __future__ import annotations

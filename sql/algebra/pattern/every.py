@@ -17,7 +17,7 @@ Keys = dict[Hashable, int]
 
 
 class EveryNode(OneOperandNode):
-    """`every`; its operand may go on by itself after a match (`Node.stays`)."""
+    """`every`; its operand may go on by itself after a match (`PatternPart.stays`)."""
 
     def make(self, parent: Parent, binding: Binding) -> EverySearch:
         return EverySearch(self, parent, binding)
