@@ -93,11 +93,20 @@ class PatternPart(ABC):
 
 
 class OneOperandNode(PatternPart):
-    """A node with one operand."""
+    """A node whose instances run one operand."""
 
     def __init__(self, machine: Machine, place: int, operand: PatternPart) -> None:
         super().__init__(machine, place)
         self.operand = operand
+
+    @abstractmethod
+    def make(self, parent: Parent, binding: Binding) -> OneOperand: ...
+
+    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> OneOperand:
+        binding, child = state
+        made = self.make(parent, unpacker.binding(binding))
+        made.unpack_child(child, unpacker)
+        return made
 
 
 class OneOperand(Instance):
@@ -133,6 +142,9 @@ class OneOperand(Instance):
 
     def below(self) -> Iterable[Instance]:
         return () if self.child is None else (self.child,)
+
+    def pack(self, packer: Packer) -> Any:
+        return [packer.binding(self.binding), self.pack_child(packer)]
 
     def pack_child(self, packer: Packer) -> Any:
         """The state of the operand."""

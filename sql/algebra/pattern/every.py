@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, OneOperandNode, Parent, PatternPart
+from sql.algebra.pattern.base import Binding, Instance, Parent, PatternPart
 from sql.algebra.pattern.timers import Length
 
 if TYPE_CHECKING:
@@ -16,8 +16,12 @@ Keys = dict[Hashable, int]
 """Keys met, oldest first, with the instant at which each was stored."""
 
 
-class EveryNode(OneOperandNode):
+class EveryNode(PatternPart):
     """`every`; its operand may go on by itself after a match (`PatternPart.stays`)."""
+
+    def __init__(self, machine: Machine, place: int, operand: PatternPart) -> None:
+        super().__init__(machine, place)
+        self.operand = operand
 
     def make(self, parent: Parent, binding: Binding) -> EverySearch:
         return EverySearch(self, parent, binding)

@@ -114,12 +114,6 @@ class WhileNode(OneOperandNode):
     def make(self, parent: Parent, binding: Binding) -> WhileSearch:
         return WhileSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> WhileSearch:
-        binding, child = state
-        made = WhileSearch(self, parent, unpacker.binding(binding))
-        made.unpack_child(child, unpacker)
-        return made
-
 
 class WhileSearch(OneOperand):
     """Lets matches through as long as a condition holds of them; FALSE ends it, NULL swallows the match."""
@@ -143,6 +137,3 @@ class WhileSearch(OneOperand):
             parent.on_true(self, binding, over=over)
         elif holds_now is not None:
             self.fail()
-
-    def pack(self, packer: Packer) -> Any:
-        return [packer.binding(self.binding), self.pack_child(packer)]

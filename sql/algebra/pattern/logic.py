@@ -196,12 +196,6 @@ class AbsentNode(OneOperandNode):
     def make(self, parent: Parent, binding: Binding) -> AbsentSearch:
         return AbsentSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AbsentSearch:
-        binding, child = state
-        made = AbsentSearch(self, parent, unpacker.binding(binding))
-        made.unpack_child(child, unpacker)
-        return made
-
 
 class AbsentSearch(OneOperand):
     """True from its start, until its operand has matched for good."""
@@ -221,6 +215,3 @@ class AbsentSearch(OneOperand):
 
     def on_false(self, child: Instance, *, restartable: bool = True) -> None:
         self.child = None  # an operand that cannot match any more is absent for ever
-
-    def pack(self, packer: Packer) -> Any:
-        return [packer.binding(self.binding), self.pack_child(packer)]
