@@ -24,6 +24,8 @@ ParameterKind = Literal[
     "size", "period", "value", "keys", "criteria", "predicate", "include", "reference", "flags", "extras"
 ]
 
+_KINDS: dict[str, ParameterKind] = {kind: kind for kind in get_args(ParameterKind)}
+
 
 class Computed(NamedTuple):
     """Values computed from each event: as bound expressions, for the text of a loop, and as a function."""
@@ -88,11 +90,7 @@ def all_windows() -> tuple[WindowSpec, ...]:
 def parameters(words: str) -> tuple[WindowParameter, ...]:
     """Parameters written as `name:kind` words, with `?` after the kind of an optional one."""
     parts = (word.split(":") for word in words.split())
-    return tuple(WindowParameter(name, _kind(kind.rstrip("?")), kind.endswith("?")) for name, kind in parts)
-
-
-def _kind(word: str) -> ParameterKind:
-    return next(kind for kind in get_args(ParameterKind) if kind == word)
+    return tuple(WindowParameter(name, _KINDS[kind.rstrip("?")], kind.endswith("?")) for name, kind in parts)
 
 
 def register_window(spec: WindowSpec) -> None:
