@@ -259,13 +259,7 @@ class Accumulated:
 class Kept:
     """The values and accumulators kept for the aggregates of a plan."""
 
-    def __init__(
-        self,
-        calls: Sequence[AggregateCall],
-        removal: Removal,
-        *,
-        as_calls: bool = False,
-    ) -> None:
+    def __init__(self, calls: Sequence[AggregateCall], removal: Removal, *, as_calls: bool = False) -> None:
         """`as_calls`: every aggregate keeps its accumulator."""
         numbers: dict[Bound, list[Inline]] = {}
         extremes: dict[Bound, list[Inline]] = {}
