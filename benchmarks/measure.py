@@ -125,12 +125,17 @@ def against_decoding(
     bench = Bench(rules, messages, laps=rounds + 1 if event_time else 0, before=before)
     bench.run()  # fills the windows, warms the code
     decoding, whole = in_turns((bench.decode, bench.run), rounds)
+    return in_decodings(name, bench.events, decoding, whole, bar)
+
+
+def in_decodings(name: str, events: int, decoding: float, whole: float, bar: float | None) -> Result:
+    """The result for so many events: `whole`, their decoding and the rules in seconds, beside `decoding` alone."""
     return Result(
         name,
         whole / decoding,
-        events_per_s=bench.events / whole,
-        cost_ns=whole / bench.events * 1e9,
-        base_ns=decoding / bench.events * 1e9,
+        events_per_s=events / whole,
+        cost_ns=whole / events * 1e9,
+        base_ns=decoding / events * 1e9,
         bar=bar,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.measure import Bench, Result, against_decoding, against_smallest, in_turns
+from benchmarks.measure import Bench, Result, against_decoding, against_smallest, in_decodings, in_turns
 from benchmarks.payloads import START_MS
 from benchmarks.rules import messages
 
@@ -54,14 +54,7 @@ def idle() -> Result:
     bench.run()
     bench.feed([payload(key % 1_000, 3, key) for key in range(50_000)])
     decoding, whole = in_turns((bench.decode, bench.run), 5)
-    return Result(
-        "pattern_idle",
-        whole / decoding,
-        events_per_s=bench.events / whole,
-        cost_ns=whole / bench.events * 1e9,
-        base_ns=decoding / bench.events * 1e9,
-        bar=1.6,
-    )
+    return in_decodings("pattern_idle", bench.events, decoding, whole, 1.6)
 
 
 CASES: dict[str, Callable[[], Result]] = {

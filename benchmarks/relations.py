@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.measure import STREAM, Bench, Result, in_turns
+from benchmarks.measure import STREAM, Bench, Result, in_decodings, in_turns
 from benchmarks.payloads import START_MS, Decoding, payloads
 from sql import RuleOptions, parse, plan_rule, run_script
 from sql.binder.rule import plan_lookup
@@ -101,16 +101,9 @@ def measured(name: str) -> Result:
     warm(few)
     warm(many)
     decoding, small, whole = in_turns((many.decode, few.run, many.run), 5)
-    growth = whole / small
-    return Result(
-        name,
-        whole / decoding,
-        events_per_s=many.events / whole,
-        cost_ns=whole / many.events * 1e9,
-        base_ns=decoding / many.events * 1e9,
-        bar=bar,
-        lines=[f"{name}_growth ratio {growth:.2f}"],
-    )
+    result = in_decodings(name, many.events, decoding, whole, bar)
+    result.lines.append(f"{name}_growth ratio {whole / small:.2f}")
+    return result
 
 
 LOOKUP = 'CREATE TABLE device () WITH (DATASOURCE="device", TYPE="sql", KIND="lookup")'
@@ -153,14 +146,7 @@ def lookup_cached() -> Result:
     assert rows == bench.events
     decoding, whole = in_turns((bench.decode, bench.run), 5)
     assert not bench.engine.catalog.requests
-    return Result(
-        "lookup_cached",
-        whole / decoding,
-        events_per_s=bench.events / whole,
-        cost_ns=whole / bench.events * 1e9,
-        base_ns=decoding / bench.events * 1e9,
-        bar=LOOKUP_BAR,
-    )
+    return in_decodings("lookup_cached", bench.events, decoding, whole, LOOKUP_BAR)
 
 
 CASES: dict[str, Callable[[], Result]] = {
