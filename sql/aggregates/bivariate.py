@@ -1,4 +1,4 @@
-"""The statistics of derived-value windows: uni, linest, correl, weighted_avg.
+"""The statistics of derived-value windows over two values: linest, correl, weighted_avg.
 
 They add and remove values and name their properties; they are no SQL functions. An undefined property is NaN,
 not NULL. Values and pairs with a NULL in them do not count. Sums are exact: nothing cancels, and an empty
@@ -16,44 +16,6 @@ from sql.aggregates.sums import WeightedAverage
 from sql.aggregates.wrap import Remaining
 
 _NOWHERE = Remaining(0, 0)
-
-
-class Univariate:
-    """uni(x): count, sum, mean, variance and standard deviations of one value."""
-
-    __slots__ = ("moments",)
-
-    def __init__(self) -> None:
-        self.moments = Moments()
-
-    def add(self, value: Any) -> None:
-        """Add a value; DataError if it is no number."""
-        if value is not None:
-            self.moments.take(value, 1, "uni")
-
-    def remove(self, value: Any) -> None:
-        """Remove a value."""
-        if value is not None:
-            self.moments.take(value, -1, "uni")
-
-    def properties(self) -> dict[str, Any]:
-        """The current statistic by property name."""
-        moments = self.moments
-        variance, deviation, population = moments.spreads()
-        return {
-            "datapoints": moments.count,
-            "total": moments.total(),
-            "average": moments.mean(),
-            "variance": variance,
-            "stddev": deviation,
-            "stddevpa": population,
-        }
-
-    def snapshot(self) -> Any:
-        return self.moments.state()
-
-    def restore(self, state: Any) -> None:
-        self.moments.restore(state)
 
 
 class Regression:

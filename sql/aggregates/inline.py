@@ -8,8 +8,11 @@ names of `INLINE_NAMES`; property tests compare it with the accumulator of its n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+UNIT_SHIFT = 64
+"""The exponent of the unit of sums whose values leave one by one, 2**-UNIT_SHIFT."""
 
 SHIFTS = (52, 100)
 """The unit is 2**-shift. With the first, sums have few digits and floats convert to integers faster."""
@@ -23,6 +26,7 @@ INLINE_NAMES = {
     "total": "their sum in units",
     "shift": "the unit is 2**-shift",
     "scale": "the unit, a float",
+    "squares": "the sum of their squares, in units squared",
     "floats": "how many of them are floats",
     "low, high": "queues of values that no later one beats, best first",
 }
@@ -31,18 +35,25 @@ INLINE_NAMES = {
 QUEUES = ("low", "high")
 """The names that are queues; the other names of the state are numbers."""
 
+NUMBERS = ("count", "total", "squares", "floats")
+"""The names that are numbers."""
+
 
 class Inline(NamedTuple):
     """Statements that maintain an aggregate, and its result; `state` are the names it uses, of those in
     `INLINE_NAMES`.
 
-    An entry of `add` and `remove` is a whole statement, of one line or more.
+    An entry of `add` and `remove` is a whole statement, of one line or more. The result is a text, or a `function`
+    of the state. `with_rest` gives it where values are in the window that have no units: it takes what they are
+    kept in (`sql.aggregates.rare`), and the state.
     """
 
     state: tuple[str, ...]
     add: tuple[str, ...]
     remove: tuple[str, ...]
-    result: str
+    result: str = ""
+    function: Callable[..., Any] | None = None
+    with_rest: Callable[..., Any] | None = None
 
     @property
     def is_scaled(self) -> bool:

@@ -9,19 +9,18 @@ it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates.base import NO_EVENT, Accumulator, Removal
+from sql.aggregates.base import NO_EVENT, Accumulator, EventView, Removal
 from sql.aggregates.extremes import make_max, make_min
-from sql.aggregates.sums import Average, Sum
+from sql.aggregates.moments import Moments
+from sql.aggregates.sums import Sum
 from sql.errors import DataError
 from sql.types import describe
 
 Rare = tuple[Any]
 """A rare value."""
-
-UNIT_SHIFT = 64
-"""The exponent of the unit of inline sums, 2**-UNIT_SHIFT."""
 
 
 def sum_entered(rest: Sum | None, value: Rare) -> Sum:
@@ -37,22 +36,36 @@ def sum_left(rest: Sum, value: Rare) -> Sum | None:
     return rest if rest.count else None
 
 
-def average_with(rest: Sum, total: int, count: int) -> float | None:
-    """avg of plain and rare values."""
-    return Average.result(_together(Average(), rest, total, 0, count))
+class RareMoments(Sum):
+    """The sum of the rare values with their moments, for the aggregates that read squares."""
+
+    __slots__ = ("moments",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moments = Moments()
+
+    def add(self, value: Any, event: EventView) -> None:
+        super().add(value, event)
+        self.moments.take(value, 1, self.name)
+
+    def remove(self, value: Any, event: EventView) -> None:
+        super().remove(value, event)
+        self.moments.take(value, -1, self.name)
+
+    def snapshot(self) -> Any:
+        return [super().snapshot(), self.moments.state()]
+
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+        super().restore(state[0], events)
+        self.moments.restore(state[1])
 
 
-def sum_with(rest: Sum, total: int, floats: int, count: int) -> int | float | None:
-    """sum of plain and rare values."""
-    found: int | float | None = _together(Sum(), rest, total, floats, count).result()
-    return found
-
-
-def _together(whole: Any, rest: Sum, total: int, floats: int, count: int) -> Any:
-    whole.hold(total, UNIT_SHIFT + 1)
-    whole.floats, whole.count = floats, count
-    whole.merge(rest)
-    return whole
+def moments_entered(rest: RareMoments | None, value: Rare) -> RareMoments:
+    """The moments of the rare values after one has come."""
+    rest = rest or RareMoments()
+    rest.add(value[0], NO_EVENT)
+    return rest
 
 
 # --- min and max --------------------------------------------------------------------------------------------
@@ -122,6 +135,15 @@ def restored_sum(state: Any) -> Sum | None:
     if state is None:
         return None
     rest = Sum()
+    rest.restore(state, _no_events)
+    return rest
+
+
+def restored_moments(state: Any) -> RareMoments | None:
+    """The rare values of moments from a snapshot."""
+    if state is None:
+        return None
+    rest = RareMoments()
     rest.restore(state, _no_events)
     return rest
 

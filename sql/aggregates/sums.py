@@ -222,6 +222,31 @@ class Average(Sum):
         return rounded / self.count
 
 
+def together(whole: Sum, rest: Sum, count: int, total: int, floats: int = 0) -> Sum:
+    """Put so many plain values, whose sum is `total` units, into an empty sum, and the rare ones that are in `rest`."""
+    whole.hold(total, inline.UNIT_SHIFT + 1)
+    whole.count, whole.floats = count, floats
+    whole.merge(rest)
+    return whole
+
+
+def count_with(rest: Sum, count: int) -> int:
+    """count of plain and rare values."""
+    return count + rest.count
+
+
+def average_with(rest: Sum, count: int, total: int) -> float | None:
+    """avg of plain and rare values."""
+    found: float | None = together(Average(), rest, count, total).result()
+    return found
+
+
+def sum_with(rest: Sum, count: int, total: int, floats: int) -> int | float | None:
+    """sum of plain and rare values."""
+    found: int | float | None = together(Sum(), rest, count, total, floats).result()
+    return found
+
+
 class LotSum(Sum):
     """sum of stream queries: NaN is left out, the sum of nothing is 0."""
 
@@ -322,7 +347,7 @@ register(
         Type.INTEGER,
         mergeable=True,
         of_numbers=len,
-        inline=inline.COUNT,
+        inline=inline.COUNT._replace(with_rest=count_with),
         invertible=True,
         examples=(("count(x) over [4, null, 5]", 2),),
     )
@@ -340,7 +365,8 @@ register(
 )
 register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
-    (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, inline=inline.SUM, invertible=True,
+    (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, invertible=True,
+    inline=inline.SUM._replace(with_rest=sum_with),
     examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0), ("sum(x) over [null]", None)),
 ))  # fmt: skip
 register(
@@ -353,7 +379,7 @@ register(
         aliases=("mean",),
         mergeable=True,
         of_numbers=bulk.mean,
-        inline=inline.AVG,
+        inline=inline.AVG._replace(with_rest=average_with),
         invertible=True,
         examples=(("avg(x) over [1, 2]", 1.5),),
     )

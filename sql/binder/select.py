@@ -16,6 +16,7 @@ from sql.binder.partitions import keys_fixed
 from sql.binder.scope import Scope
 from sql.binder.sources import SourceBinder
 from sql.binder.spreads import SpreadBinder
+from sql.binder.windows.folded import folded
 from sql.binder.windows.group_by import bind_group_window
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
@@ -56,7 +57,7 @@ def bind(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) 
     problems = Problems()
     plan = SelectBinder(select, catalog, options, text, problems).bind()
     problems.raise_if_any(text)
-    return replace(plan, warnings=tuple(problems.found))
+    return folded(replace(plan, warnings=tuple(problems.found)), catalog)
 
 
 class SelectBinder:

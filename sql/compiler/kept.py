@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sql.aggregates import rare
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.exact import check_number
-from sql.aggregates.inline import QUEUES, Inline, lines
+from sql.aggregates.inline import NUMBERS, QUEUES, UNIT_SHIFT, Inline, lines
 from sql.aggregates.state import decode, encode
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.codegen.expressions import Code
@@ -43,12 +43,15 @@ def number_slot(name: str) -> GroupSlot:
 class Numbers:
     """The aggregates of one argument that have statements: count, sum, avg."""
 
-    def __init__(self, node: Bound, place: int, forms: Sequence[Inline]) -> None:
-        self.node = node
+    def __init__(self, place: int, forms: dict[Inline, AggregateCall]) -> None:
+        """`forms`: the statements, each with the first call that needs them."""
+        self.node = next(iter(forms.values())).args[0]
         self.place = place
-        self.forms = list(dict.fromkeys(forms))
-        self.is_scaled = any(form.is_scaled for form in forms)
+        self.forms = list(forms)
+        self.name = next((call.definition.name for form, call in forms.items() if form.is_scaled), "")
+        self.is_scaled = bool(self.name)
         self.has_floats = any("floats" in form.state for form in forms)
+        self.has_squares = any("squares" in form.state for form in forms)
         self.local = f"x_{place}" if self.is_scaled else f"a_{place}"
         self.remembered = [self.local, *([f"a_{place}"] if self.has_floats else [])]
 
@@ -56,11 +59,10 @@ class Numbers:
     def slots(self) -> list[GroupSlot]:
         states = dict.fromkeys(state for form in self.forms for state in form.state)
         slots = [number_slot(f"{state}_{self.place}") for state in states]
+        restored = rare.restored_moments if self.has_squares else rare.restored_sum
         if self.is_scaled:
             slots.append(
-                GroupSlot(
-                    f"rest_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_sum(state)
-                )
+                GroupSlot(f"rest_{self.place}", _none, _pack_rest, lambda state, find: restored(state))
             )
         return slots
 
@@ -72,22 +74,15 @@ class Numbers:
             return
         source = loop.source
         with source.block(f"if {value}.__class__ is float:"):
-            source.line(f"{scaled} = {value} * {2.0**rare.UNIT_SHIFT!r}")
+            source.line(f"{scaled} = {value} * {2.0**UNIT_SHIFT!r}")
             within = f"-1e40 < {scaled} < 1e40 and {scaled}.is_integer()"
             source.line(f"{scaled} = {scaled}.__trunc__() if {within} else ({value},)")
         with source.block(f"elif {value}.__class__ is int:"):
-            source.line(
-                f"{scaled} = {value} << {rare.UNIT_SHIFT} if -{2**53} < {value} < {2**53} else ({value},)"
-            )
+            source.line(f"{scaled} = {value} << {UNIT_SHIFT} if -{2**53} < {value} < {2**53} else ({value},)")
         with source.block("else:"):
             names = loop.expressions.names
-            source.line(
-                f"{names.bind(check_number, 'check_number')}({value}, {self._name()!r})", self.node.span
-            )
+            source.line(f"{names.bind(check_number, 'check_number')}({value}, {self.name!r})", self.node.span)
             source.line(f"{scaled} = None")
-
-    def _name(self) -> str:
-        return "sum" if self.has_floats else "avg"
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
         """The statements as the value enters or leaves; `prefix` stands before the locals of
@@ -98,7 +93,8 @@ class Numbers:
         with source.block(f"if {local}.__class__ is int:" if self.is_scaled else f"if {local} is not None:"):
             _write_lines(loop, statements, words)
         if self.is_scaled:
-            change = rare.sum_entered if enters else rare.sum_left
+            entered = rare.moments_entered if self.has_squares else rare.sum_entered
+            change = entered if enters else rare.sum_left
             name = loop.expressions.names.bind(change, change.__name__)
             with source.block(f"elif {local} is not None:"):
                 source.line(f"{owner}rest_{self.place} = {name}({owner}rest_{self.place}, {local})")
@@ -106,23 +102,25 @@ class Numbers:
     def result(self, form: Inline, owner: str, bind: Callable[[Any, str], str]) -> str:
         """The text of one of the aggregates."""
         words = self._words(owner, "")
-        plain = form.result.format(**words)
+        state = ", ".join(words[name] for name in form.state)
+        function = form.function
+        plain = (
+            form.result.format(**words)
+            if function is None
+            else f"{bind(function, function.__name__)}({state})"
+        )
         if not self.is_scaled:
             return plain
-        rest, count = f"{owner}rest_{self.place}", words["count"]
-        if "floats" in form.state:
-            other = f"{bind(rare.sum_with, 'sum_with')}({rest}, {words['total']}, {words['floats']}, {count})"
-        elif form.is_scaled:
-            other = f"{bind(rare.average_with, 'average_with')}({rest}, {words['total']}, {count})"
-        else:
-            other = f"{count} + {rest}.count"
+        rest = f"{owner}rest_{self.place}"
+        assert form.with_rest is not None
+        other = f"{bind(form.with_rest, form.with_rest.__name__)}({rest}, {state})"
         return f"({plain}) if {rest} is None else {other}"
 
     def _words(self, owner: str, prefix: str) -> dict[str, str]:
         place = self.place
-        return {state: f"{owner}{state}_{place}" for state in ("count", "total", "floats")} | {
-            "shift": str(rare.UNIT_SHIFT),
-            "scale": repr(2.0**-rare.UNIT_SHIFT),
+        return {state: f"{owner}{state}_{place}" for state in NUMBERS} | {
+            "shift": str(UNIT_SHIFT),
+            "scale": repr(2.0**-UNIT_SHIFT),
             "value": f"{prefix}a_{place}",
             "scaled": f"{prefix}x_{place}",
             "left": f"{prefix}a_{place}",
@@ -133,10 +131,11 @@ class Numbers:
 class Extremes:
     """min and max of one argument, where values leave in the order they came."""
 
-    def __init__(self, node: Bound, place: int, forms: Sequence[Inline]) -> None:
-        self.node = node
+    def __init__(self, place: int, forms: dict[Inline, AggregateCall]) -> None:
+        """`forms`: the statements, each with the first call that needs them."""
+        self.node = next(iter(forms.values())).args[0]
         self.place = place
-        self.forms = list(dict.fromkeys(forms))
+        self.forms = list(forms)
         self.queues = [name for form in self.forms for name in form.state]
         self.local = f"m_{place}"
         self.remembered = [self.local]
@@ -261,8 +260,8 @@ class Kept:
 
     def __init__(self, calls: Sequence[AggregateCall], removal: Removal, *, as_calls: bool = False) -> None:
         """`as_calls`: every aggregate keeps its accumulator."""
-        numbers: dict[Bound, list[Inline]] = {}
-        extremes: dict[Bound, list[Inline]] = {}
+        numbers: dict[Bound, dict[Inline, AggregateCall]] = {}
+        extremes: dict[Bound, dict[Inline, AggregateCall]] = {}
         self.calls = calls
         self.accumulated: dict[int, Accumulated] = {}
         self.counts_rows: set[int] = set()
@@ -274,13 +273,11 @@ class Kept:
             elif not call.args:
                 self.counts_rows.add(place)
             else:
-                (extremes if form.is_in_order else numbers).setdefault(call.args[0], []).append(form)
-        self.numbers = {
-            node: Numbers(node, place, mine) for place, (node, mine) in enumerate(numbers.items())
-        }
-        self.extremes = {
-            node: Extremes(node, place, mine) for place, (node, mine) in enumerate(extremes.items())
-        }
+                (extremes if form.is_in_order else numbers).setdefault(call.args[0], {}).setdefault(
+                    form, call
+                )
+        self.numbers = {node: Numbers(place, mine) for place, (node, mine) in enumerate(numbers.items())}
+        self.extremes = {node: Extremes(place, mine) for place, (node, mine) in enumerate(extremes.items())}
 
     @property
     def parts(self) -> list[Numbers | Extremes | Accumulated]:

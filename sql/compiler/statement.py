@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from sql.aggregates.base import Removal
+from sql.aggregates.exact import NAN
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
 from sql.algebra.retain.policies import Policy
@@ -82,7 +83,8 @@ class StatementText:
         self.names.bound |= {
             "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "Event": Event, "Delta": Delta, "Out": Out,
             "Update": Update, "key_of": key_of, "too_many_groups": too_many_groups, "context": context,
-            "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "partition": context.partition, "subqueries": answers,
+            "NAN": NAN, "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN,
+            "partition": context.partition, "subqueries": answers,
         }  # fmt: skip
         self.fold = Fold(plan, removal)
         may_defer = is_driven and (self.window is not None or not self.has_window)

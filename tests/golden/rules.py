@@ -24,6 +24,7 @@ RULES = {
     "count": "SELECT avg(temp) AS a FROM m GROUP BY COUNTWINDOW(10)",
     "state": "SELECT count(*) AS c FROM m GROUP BY STATEWINDOW(temp > 95, temp < 25)",
     "length": "select avg(temp) as a from m#length(1000)",
+    "uni": "select average, stddev from m#length(1000)#uni(temp) where stddev > 1",
     "time_per_device": "select dev, avg(temp) as a from m#time(10 sec) group by dev",
     "unique": "select count(*) as c from m#unique(dev)",
     "sort": "select dev, temp from m#sort(10, temp desc)",

@@ -12,10 +12,11 @@ columns).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
+from sql.aggregates.base import Aggregate
 from sql.algebra.event import Event
 from sql.algebra.windows.facts import WindowFacts
 from sql.record import Record
@@ -60,6 +61,8 @@ class WindowSpec(WindowFacts, kw_only=True):
     make: Callable[..., Any] | None
     columns: tuple[str, ...] = ()
     """Those of the rows that a derived-value window posts."""
+    aggregates: Mapping[str, Aggregate] = {}
+    """The same as aggregates of the window's value: a statement that needs no more is folded in its loop."""
 
     @property
     def signature(self) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from sql.aggregates.bivariate import PairCorrelation, Regression, Univariate, WeightedMean
+from sql.aggregates.base import Aggregate
+from sql.aggregates.bivariate import PairCorrelation, Regression, WeightedMean
+from sql.aggregates.univariate import UNIVARIATE, Univariate
 from sql.algebra.derived.statistics import Size
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
 
-UNIVARIATE = "datapoints total average variance stddev stddevpa"
 REGRESSION = (
     "slope YIntercept XAverage XStandardDeviationPop XStandardDeviationSample XSum XVariance YAverage "
     "YStandardDeviationPop YStandardDeviationSample YSum YVariance dataPoints n sumX sumXSq sumXY sumY sumYSq"
@@ -25,6 +27,7 @@ def _register(
     example: str,
     summary: str,
     namespace: str = "stat",
+    aggregates: Mapping[str, Aggregate] = MappingProxyType({}),
 ) -> None:
     register_window(
         WindowSpec(
@@ -34,6 +37,7 @@ def _register(
             parameters=parameters(f"{values} extras:extras?"),
             make=make,
             columns=tuple(columns.split()),
+            aggregates=aggregates,
             composition=(Stage("Agg", note="posting the changed row"),),
             state="a few numbers",
             clock="none",
@@ -47,10 +51,11 @@ _register("size", "", "size", lambda start: Size(), "E#time(1 min)#size", "the n
 _register(
     "uni",
     "x:value",
-    UNIVARIATE,
+    " ".join(UNIVARIATE),
     lambda start: Univariate(),
     "E#length(10)#uni(price)",
     "univariate statistics",
+    aggregates=UNIVARIATE,
 )
 _register(
     "linest",

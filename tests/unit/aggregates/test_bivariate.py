@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql.aggregates.bivariate import PairCorrelation, Regression, Univariate, WeightedMean
+from sql.aggregates.bivariate import PairCorrelation, Regression, WeightedMean
+from sql.aggregates.univariate import Univariate
 from sql.errors import DataError
 from tests.support.search import examples
 from tests.unit.aggregates.support import same

@@ -1,0 +1,175 @@
+"""`uni`: count, sum, mean, variance and standard deviations of one value, as the statistic of a window and as an
+aggregate per column.
+
+A column that is undefined is NaN, not NULL. Sums are exact, in the loop as in `Moments`, so both give the same
+floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal
+from sql.aggregates.exact import NAN, Power, check_number, to_float
+from sql.aggregates.inline import AVG, COUNT, UNIT_SHIFT, Inline
+from sql.aggregates.moments import Moments
+from sql.aggregates.rare import RareMoments
+from sql.aggregates.sums import Sum, count_with, together
+from sql.functions.registry import Parameter
+from sql.types import Type
+
+COLUMNS: dict[str, Callable[[Moments], Any]] = {
+    "datapoints": lambda moments: moments.count,
+    "total": Moments.total,
+    "average": Moments.mean,
+    "variance": lambda moments: moments.spreads()[0],
+    "stddev": lambda moments: moments.spreads()[1],
+    "stddevpa": lambda moments: moments.spreads()[2],
+}
+
+
+class Univariate:
+    """The columns of `uni` together, over values that come and go."""
+
+    __slots__ = ("moments",)
+
+    def __init__(self) -> None:
+        self.moments = Moments()
+
+    def add(self, value: Any) -> None:
+        """Add a value; DataError if it is no number."""
+        if value is not None:
+            self.moments.take(value, 1, "uni")
+
+    def remove(self, value: Any) -> None:
+        """Remove a value."""
+        if value is not None:
+            self.moments.take(value, -1, "uni")
+
+    def properties(self) -> dict[str, Any]:
+        """The current statistic by property name."""
+        spreads = zip(("variance", "stddev", "stddevpa"), self.moments.spreads(), strict=True)
+        return {name: COLUMNS[name](self.moments) for name in ("datapoints", "total", "average")} | dict(
+            spreads
+        )
+
+    def snapshot(self) -> Any:
+        return self.moments.state()
+
+    def restore(self, state: Any) -> None:
+        self.moments.restore(state)
+
+
+class UnivariateColumn(Accumulator):
+    """One column of `uni` on its own."""
+
+    __slots__ = ("read", "statistic")
+
+    def __init__(self, read: Callable[[Moments], Any]) -> None:
+        self.read = read
+        self.statistic = Univariate()
+
+    def add(self, value: Any, event: EventView) -> None:
+        self.statistic.add(value)
+
+    def check(self, value: Any) -> None:
+        check_number(value, "uni")
+
+    def remove(self, value: Any, event: EventView) -> None:
+        self.statistic.remove(value)
+
+    def result(self) -> Any:
+        return self.read(self.statistic.moments)
+
+    def snapshot(self) -> Any:
+        return self.statistic.snapshot()
+
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+        self.statistic.restore(state)
+
+
+# --- the columns in a loop ------------------------------------------------------------------------------------
+# `count`, `total` and `squares` are the number, the sum and the sum of squares, in units of 2**-UNIT_SHIFT and of
+# its square; `rest` holds the values that have no units. Quotients are taken in units, where no float is too large
+# or too small, so scaling them changes no digit.
+
+SCALE = 2.0**-UNIT_SHIFT
+
+
+def sample_variance(count: int, total: int, squares: int) -> float:
+    """The sample's variance."""
+    if count < 2:
+        return NAN
+    return (count * squares - total * total) / (count * (count - 1)) * SCALE**2
+
+
+def sample_deviation(count: int, total: int, squares: int) -> float:
+    """The sample's standard deviation."""
+    if count < 2:
+        return NAN
+    return sqrt((count * squares - total * total) / (count * (count - 1))) * SCALE
+
+
+def population_deviation(count: int, total: int, squares: int) -> float:
+    """The population's standard deviation."""
+    return sqrt((count * squares - total * total) / (count * count)) * SCALE if count else NAN
+
+
+def total_with(rest: Sum, count: int, total: int) -> float:
+    """The sum of plain and rare values."""
+    return float(together(Sum(), rest, count, total).total())
+
+
+def mean_with(rest: Sum, count: int, total: int) -> float:
+    """The mean of plain and rare values."""
+    whole = together(Sum(), rest, count, total)
+    if whole.nonfinite:
+        return whole.nonfinite.total()
+    return to_float(whole.numerator, whole.count << (whole.bits - 1))
+
+
+def _spread_with(place: int) -> Callable[[RareMoments, int, int, int], float]:
+    def spread_with(rest: RareMoments, count: int, total: int, squares: int) -> float:
+        whole = Moments()
+        whole.count = count
+        whole.sum, whole.squares = Power(total, UNIT_SHIFT), Power(squares, 2 * UNIT_SHIFT)
+        whole.merge(rest.moments)
+        return whole.spreads()[place]
+
+    return spread_with
+
+
+def _of_squares(function: Callable[..., float], place: int) -> Inline:
+    return Inline(
+        ("count", "total", "squares"),
+        (*AVG.add, "{squares} += {scaled} * {scaled}"),
+        (*AVG.remove, "{squares} -= {left_scaled} * {left_scaled}"),
+        function=function,
+        with_rest=_spread_with(place),
+    )
+
+
+INLINE = {
+    "datapoints": COUNT._replace(with_rest=count_with),
+    "total": AVG._replace(result="{total} * {scale}", with_rest=total_with),
+    "average": AVG._replace(result="{total} / {count} * {scale} if {count} else NAN", with_rest=mean_with),
+    "variance": _of_squares(sample_variance, 0),
+    "stddev": _of_squares(sample_deviation, 1),
+    "stddevpa": _of_squares(population_deviation, 2),
+}
+
+
+def _column(name: str, read: Callable[[Moments], Any]) -> Aggregate:
+    def make(removal: Removal) -> Accumulator:
+        return UnivariateColumn(read)
+
+    parameters = (Parameter("x", Type.NUMBER),)
+    return Aggregate(
+        f"uni.{name}", make, f"The column {name} of uni.", parameters, Type.NUMBER, inline=INLINE[name]
+    )
+
+
+UNIVARIATE = {name: _column(name, read) for name, read in COLUMNS.items()}
+"""The columns as aggregates. They are no functions of SQL: a statement that reads only these is folded as it stands."""
