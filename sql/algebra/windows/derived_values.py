@@ -8,8 +8,8 @@ from typing import Any
 
 from sql.aggregates.base import Aggregate
 from sql.aggregates.bivariate import PairCorrelation, Regression, WeightedMean
-from sql.aggregates.univariate import UNIVARIATE, Univariate
 from sql.algebra.derived.statistics import Size
+from sql.algebra.derived.univariate import UNIVARIATE, Univariate
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
 

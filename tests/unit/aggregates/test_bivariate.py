@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sql.aggregates.bivariate import PairCorrelation, Regression, WeightedMean
-from sql.aggregates.univariate import Univariate
+from sql.algebra.derived.univariate import Univariate
 from sql.errors import DataError
 from tests.support.search import examples
 from tests.unit.aggregates.support import same
