@@ -1,19 +1,22 @@
-"""The statistics of derived-value windows over two values: linest, correl, weighted_avg.
+"""Statistics of two values: the weighted average, and the derived-value windows linest, correl, weighted_avg.
 
-They add and remove values and name their properties; they are no SQL functions. An undefined property is NaN,
-not NULL. Values and pairs with a NULL in them do not count. Sums are exact: nothing cancels, and an empty
-window is empty.
+The windows' statistics add and remove values and name their properties; they are no SQL functions. Here an undefined
+property is NaN, not NULL. Values and pairs with a NULL in them do not count. Sums are exact: nothing cancels, and
+an empty window is empty.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from sql.aggregates.exact import NAN, Power, binary, number, root, to_float
+from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
+from sql.aggregates.exact import NAN, Power, binary, check_number, number, root, to_float
 from sql.aggregates.moments import Moments
 from sql.aggregates.state import decode, encode
-from sql.aggregates.sums import WeightedAverage
 from sql.aggregates.wrap import Remaining
+from sql.functions.registry import Parameter
+from sql.types import Type
 
 _NOWHERE = Remaining(0, 0)
 
@@ -139,6 +142,73 @@ class PairCorrelation(Regression):
         return {"correlation": self.correlation()}
 
 
+class WeightedAverage(Accumulator):
+    """The sum of x·w divided by the sum of w; NaN if the weights sum to 0, NULL over nothing.
+
+    A pair with a NULL in it does not count. A pair with NaN or an infinity makes the result NaN while it is
+    present.
+    """
+
+    __slots__ = ("count", "nonfinite", "products", "weights")
+
+    def __init__(self, removal: Removal = Removal.ANY) -> None:
+        self.count = 0
+        self.nonfinite = 0
+        self.products = Power()
+        self.weights = Power()
+
+    def add(self, value: Any, event: EventView) -> None:
+        self._take(value, 1)
+
+    def check(self, value: Any) -> None:
+        for part in value:
+            check_number(part, "a weighted average")
+
+    def remove(self, value: Any, event: EventView) -> None:
+        self._take(value, -1)
+        if not self.count:
+            self.products, self.weights = Power(), Power()
+
+    def _take(self, value: Any, by: int) -> None:
+        x, weight = value
+        if x is None or weight is None:
+            return
+        # Both are checked before anything changes: an error leaves the state as it was.
+        finite = [number(x, "a weighted average"), number(weight, "a weighted average")]
+        self.count += by
+        if not all(finite):
+            self.nonfinite += by
+            return
+        (x, x_shift), (weight, weight_shift) = binary(x), binary(weight)
+        self.products.add(x * weight * by, x_shift + weight_shift)
+        self.weights.add(weight * by, weight_shift)
+
+    def result(self) -> float | None:
+        return self.average() if self.count else None
+
+    def average(self) -> float:
+        """The weighted average, NaN if it is undefined."""
+        if self.nonfinite or not self.weights.numerator:
+            return float("nan")
+        shift = max(self.products.shift, self.weights.shift)
+        return to_float(self.products.at(shift), self.weights.at(shift))
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, WeightedAverage)
+        self.count += other.count
+        self.nonfinite += other.nonfinite
+        self.products.merge(other.products)
+        self.weights.merge(other.weights)
+
+    def snapshot(self) -> Any:
+        sums = (self.products, self.weights)
+        return [self.count, self.nonfinite, [[encode(item.numerator), item.shift] for item in sums]]
+
+    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+        self.count, self.nonfinite, sums = state
+        self.products, self.weights = (Power(decode(numerator), shift) for numerator, shift in sums)
+
+
 class WeightedMean:
     """weighted_avg(x, w): the average of x weighted by w."""
 
@@ -164,3 +234,16 @@ class WeightedMean:
 
     def restore(self, state: Any) -> None:
         self.sums.restore(state, lambda seq: _NOWHERE)
+
+
+register(
+    Aggregate(
+        "wavg",
+        WeightedAverage,
+        "The average of x weighted by w; NaN where the weights sum to 0.",
+        (Parameter("x", Type.NUMBER), Parameter("w", Type.NUMBER)),
+        Type.FLOAT,
+        mergeable=True,
+        examples=(("wavg(x, w) over [[10, 1], [20, 3]]", 17.5),),
+    )
+)

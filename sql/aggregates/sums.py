@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import NAN, Nonfinite, Power, binary, check_number, number, to_float
+from sql.aggregates.exact import NAN, Nonfinite, check_number, to_float
 from sql.aggregates.state import decode, encode
 from sql.aggregates.wrap import Distinct
 from sql.functions.registry import Parameter
@@ -264,73 +264,6 @@ class LotSum(Sum):
         return self.total()
 
 
-class WeightedAverage(Accumulator):
-    """The sum of x·w divided by the sum of w; NaN if the weights sum to 0, NULL over nothing.
-
-    A pair with a NULL in it does not count. A pair with NaN or an infinity makes the result NaN while it is
-    present.
-    """
-
-    __slots__ = ("count", "nonfinite", "products", "weights")
-
-    def __init__(self, removal: Removal = Removal.ANY) -> None:
-        self.count = 0
-        self.nonfinite = 0
-        self.products = Power()
-        self.weights = Power()
-
-    def add(self, value: Any, event: EventView) -> None:
-        self._take(value, 1)
-
-    def check(self, value: Any) -> None:
-        for part in value:
-            check_number(part, "a weighted average")
-
-    def remove(self, value: Any, event: EventView) -> None:
-        self._take(value, -1)
-        if not self.count:
-            self.products, self.weights = Power(), Power()
-
-    def _take(self, value: Any, by: int) -> None:
-        x, weight = value
-        if x is None or weight is None:
-            return
-        # Both are checked before anything changes: an error leaves the state as it was.
-        finite = [number(x, "a weighted average"), number(weight, "a weighted average")]
-        self.count += by
-        if not all(finite):
-            self.nonfinite += by
-            return
-        (x, x_shift), (weight, weight_shift) = binary(x), binary(weight)
-        self.products.add(x * weight * by, x_shift + weight_shift)
-        self.weights.add(weight * by, weight_shift)
-
-    def result(self) -> float | None:
-        return self.average() if self.count else None
-
-    def average(self) -> float:
-        """The weighted average, NaN if it is undefined."""
-        if self.nonfinite or not self.weights.numerator:
-            return float("nan")
-        shift = max(self.products.shift, self.weights.shift)
-        return to_float(self.products.at(shift), self.weights.at(shift))
-
-    def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, WeightedAverage)
-        self.count += other.count
-        self.nonfinite += other.nonfinite
-        self.products.merge(other.products)
-        self.weights.merge(other.weights)
-
-    def snapshot(self) -> Any:
-        sums = (self.products, self.weights)
-        return [self.count, self.nonfinite, [[encode(item.numerator), item.shift] for item in sums]]
-
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
-        self.count, self.nonfinite, sums = state
-        self.products, self.weights = (Power(decode(numerator), shift) for numerator, shift in sums)
-
-
 def _sum_type(arguments: Sequence[Type]) -> Type:
     kind = arguments[0] if arguments else Type.NUMBER
     return kind if kind in (Type.INTEGER, Type.FLOAT) else Type.NUMBER
@@ -382,17 +315,6 @@ register(
         inline=inline.AVG._replace(with_rest=average_with),
         invertible=True,
         examples=(("avg(x) over [1, 2]", 1.5),),
-    )
-)
-register(
-    Aggregate(
-        "wavg",
-        WeightedAverage,
-        "The average of x weighted by w; NaN where the weights sum to 0.",
-        (NUMBER, Parameter("w", Type.NUMBER)),
-        Type.FLOAT,
-        mergeable=True,
-        examples=(("wavg(x, w) over [[10, 1], [20, 3]]", 17.5),),
     )
 )
 register(
