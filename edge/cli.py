@@ -94,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except UsageError as error:
         print(f"penstock {arguments.command}: {error}", file=sys.stderr)
         return 2
-    except MissingError as error:
+    except (MissingError, ImportError) as error:
         print(f"penstock {arguments.command}: {error}", file=sys.stderr)
         return 3
     except BrokenPipeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import isfunction
 from typing import Any, NoReturn, Self, TypeVar
 
 from sqlglot import Token, TokenType
@@ -69,6 +70,15 @@ def node_of(parsed: Any) -> Expr:
     """Our node, as returned by a method of sqlglot with its own return type."""
     node: Expr = parsed
     return node
+
+
+def require_extendable(method: object) -> None:
+    """Raises ImportError for a method of a compiled class: only interpreted ones can be extended."""
+    if not isfunction(method):
+        raise ImportError("the compiled parser of sqlglot cannot be extended; run: pip uninstall sqlglotc")
+
+
+require_extendable(Parser.__init__)
 
 
 class Cursor(Parser):

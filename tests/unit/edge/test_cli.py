@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,14 @@ def rules(tmp_path: Path) -> Path:
     path = tmp_path / "rules.yaml"
     path.write_text(RULE)
     return path
+
+
+def test_a_broken_library_is_named(rules: Path, tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text("raise ImportError('libyaml is broken')\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "edge.cli", "check", str(rules)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "penstock check: libyaml is broken\n")
 
 
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
