@@ -356,7 +356,12 @@ def _shown(call: AggregateCall) -> str:
 
 def _remedy(call: AggregateCall) -> str:
     if call.definition.name in ("avg", *SAMPLE) and not call.distinct:
-        return "select sum(…) and count(…) of the same value too: the mean of means is not the mean"
+        what = (
+            "the mean of means is not the mean"
+            if call.definition.name == "avg"
+            else "deviations merge from them"
+        )
+        return f"select sum(…) and count(…) of the same value too: {what}"
     if call.definition.name in PERCENTILES and not call.distinct:
         return "select kll_sketch(…) of the same value too: percentiles merge from it"
     if (call.definition.name == "count" and call.distinct) or call.definition.name == "countunique":

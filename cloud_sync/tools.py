@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cloud_sync.heartbeat import Pulse
-from cloud_sync.records import SpooledRow, line
+from cloud_sync.records import RESULTS, Layout, SpooledRow
 from cloud_sync.spool import Spool
 from cloud_sync.spool.database import connect_read_only, translated
 from cloud_sync.spool.high_water import read_mark
@@ -89,7 +89,9 @@ def verify(path: Path) -> Verdict:
     return Verdict(rows, tuple(damaged), wrong, aside, tuple(structure), lost)
 
 
-def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bool = False) -> int:
+def export(
+    path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bool = False, layout: Layout = RESULTS
+) -> int:
     """Write intact waiting rows (or those set aside) as the JSON lines an upload would hold; the number of
     rows."""
     table = "set_aside" if set_aside else "rows"
@@ -100,18 +102,20 @@ def export(path: Path, out: IO[bytes], *, rule: str | None = None, set_aside: bo
         for found in db.execute(query, (rule, rule)):
             row = SpooledRow(*found)
             if row.is_intact:
-                out.write(line(row, meta.get("gateway", ""), meta.get("spool_id", "")))
+                out.write(layout.line(row, meta.get("gateway", ""), meta.get("spool_id", "")))
                 written += 1
     return written
 
 
-def replay(path: Path, gateway: str, target: Target, now_ms: int, sign_key: str = "") -> int:
+def replay(
+    path: Path, gateway: str, target: Target, now_ms: int, sign_key: str = "", layout: Layout = RESULTS
+) -> int:
     """Move intact rows that were set aside back to the waiting ones and upload all now; the number of rows
     uploaded. `sign_key` signs the manifests.
 
     Raises TargetError when the target fails; the files uploaded until then are acknowledged.
     """
-    spool = Spool(path, gateway)
+    spool = Spool(path, gateway, layout=layout)
     try:
         spool.restore_set_aside()
         uploader = Uploader(spool, target, UploadSettings(sign_key=sign_key))

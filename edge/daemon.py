@@ -25,6 +25,7 @@ from edge.config import Config
 from edge.config.broker import mqtt_options
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.caches import action_file, sweep
+from edge.delivery.cloud_path import CloudPath
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
 from edge.delivery.letters import FOLDER
@@ -89,7 +90,8 @@ class Daemon:
         self.dead_letters = DeadLetters(
             directory / FOLDER, limits.dead_letter_bytes_max, limits.dead_letter_files_max
         )
-        self.spool = self._open_spool()
+        self.cloud = CloudPath(config, self.clock)
+        self.spool = self.cloud.spools.results
         self.outbox = Outbox(self.dead_letters, limits.delivery_rows_max)
         self.intake: Intake[Arrival] = Intake(limits.intake_bytes_max)
         self.engine = Engine(Catalog())
@@ -108,7 +110,6 @@ class Daemon:
         self.manager: Manager
         self.commits: Commits
         self.recovery: Recovery
-        self.uploads = self._upload_worker()
         self.http: StatusServer | None = None
         self.flight = Why(self)
         self.is_recovering = True
@@ -129,8 +130,7 @@ class Daemon:
             self.mqtt.on_session = lambda session: self.intake.put(Arrival(MQTT_SOURCE, [], [], session), 0)
             self.gateway.backlog.sheds = MQTT_SOURCE
             self.gateway.add_source(MQTT_SOURCE, self.mqtt)
-        if self.uploads is not None:
-            self.uploads[1].start()
+        self.cloud.start()
         self._watch = DirectoryWatch(self.rule_files.directory, self._reload, seen)
         memory.release_startup()
         elapsed_ms = self.clock.monotonic_ms() - self.started_ms
@@ -168,10 +168,9 @@ class Daemon:
         if self.http is not None:
             self.http.close()
         self.intake.close()
-        if self.uploads is not None:
-            self.uploads[1].close(max(0.1, (began_ms + total_ms - self.clock.monotonic_ms()) / 1000))
+        self.cloud.close(began_ms + total_ms)
         self.commits.close()
-        self.spool.close()
+        self.cloud.spools.close()
         self._close_dead_letters()
         log.info("gateway.stopped", extra={"ms": self.clock.monotonic_ms() - began_ms, "stored": stored})
         return stored
@@ -196,34 +195,6 @@ class Daemon:
         )
 
     # --- parts ----------------------------------------------------------------------------------------------
-
-    def _open_spool(self) -> Any:
-        from cloud_sync.spool import Spool, SpoolSettings
-
-        policies = {"block": "block", "dropOldest": "drop_oldest", "dropNewest": "drop_newest"}
-        settings = SpoolSettings(
-            group_wait_ms=self.config.journal.spool_interval_ms,
-            bytes_max=self.config.limits.spool_bytes_max,
-            on_full=policies[self.config.cloud.on_full],  # type: ignore[arg-type]
-        )
-        return Spool(self.config.data.dir / "spool.db", self.config.gateway.id, settings)
-
-    def _upload_worker(self) -> tuple[Any, Any] | None:
-        """Uploader and the thread that runs it, if a target is configured."""
-        if self.config.cloud.target is None:
-            return None
-        from cloud_sync.targets import open_target
-        from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
-
-        cloud = self.config.cloud
-        settings = UploadSettings(
-            cloud.rows_max,
-            wait_ms=cloud.interval_ms,
-            heartbeat_ms=cloud.heartbeat_ms,
-            sign_key=cloud.sign_key.reveal() if cloud.sign_key else "",
-        )
-        uploader = Uploader(self.spool, open_target(self.config.cloud.target), settings)
-        return uploader, UploadWorker(uploader, self.clock)
 
     def _management(self, report: Report) -> Any:
         """Management over HTTP, where it is switched on."""
@@ -277,8 +248,9 @@ class Daemon:
             connections=self.config.sink_connections,
             cache_dir=self.config.data.dir / "cache",
         )
+        spools = self.cloud.spools
         lines = Lines(self.intake.poller, self.clock, environment.random)
-        builder = ActionBuilder(environment, self.spool, self.clock, self.dead_letters, self.outbox, lines)
+        builder = ActionBuilder(environment, spools, self.clock, self.dead_letters, self.outbox, lines)
         self.manager = Manager(
             self.gateway,
             builder,
@@ -291,7 +263,7 @@ class Daemon:
         )
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
         self._serve()
-        effects = Effects(self.spool, self.clock, self.dead_letters, self.recovery.state)
+        effects = Effects(spools, self.clock, self.dead_letters, self.recovery.state)
         self.commits = open_journal(
             self.recovery, self.config.data.dir, self.clock, self.config.journal, effects, spool=self.spool
         )

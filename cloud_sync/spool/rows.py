@@ -38,18 +38,19 @@ class Rows:
         change.bytes += sum(waiting.record.size_bytes for waiting in group)
 
     def delete(self, change: Change, table: str, condition: str, values: tuple[object, ...]) -> int:
-        """Delete rows; the number deleted."""
-        measure = f"SELECT count(*), coalesce(sum({ROW_BYTES}), 0) FROM {table} WHERE {condition}"
+        """Delete rows of a table, which the condition calls `t`; the number deleted."""
+        measure = f"SELECT count(*), coalesce(sum({ROW_BYTES}), 0) FROM {table} AS t WHERE {condition}"
         rows, size = self._store.db.execute(measure, values).fetchone()
-        self._store.db.execute(f"DELETE FROM {table} WHERE {condition}", values)
+        self._store.db.execute(f"DELETE FROM {table} AS t WHERE {condition}", values)
         change.rows -= rows
         change.bytes -= size
         return int(rows)
 
     def delete_expired(self, change: Change, before_ms: int) -> None:
-        """Delete rows that were stored before an instant."""
+        """Delete rows that were stored before an instant, but none of a planned file."""
         for table in ("rows", "set_aside"):
-            change.counted["expired"] += self.delete(change, table, "created_ms < ?", (before_ms,))
+            condition = f"created_ms < ? AND {NOT_PLANNED}"
+            change.counted["expired"] += self.delete(change, table, condition, (before_ms,))
 
     def delete_oldest(self, change: Change, excess: int) -> None:
         """Make room for `excess` bytes: delete first rows set aside, then the oldest rows, but none of a

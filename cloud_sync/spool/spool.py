@@ -43,7 +43,7 @@ class Spool:
         self.path = path
         self.gateway = gateway
         self.settings = settings or SpoolSettings()
-        self._store = Store(path, gateway, self.settings.reserve_bytes)
+        self._store = Store(path, gateway, self.settings)
         self._rows = Rows(self._store)
         self.layout = layout
         self._state = State(self._store)

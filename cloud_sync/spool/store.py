@@ -23,7 +23,7 @@ from cloud_sync.errors import SpoolCorrupt, SpoolError, SpoolFull
 from cloud_sync.files import Reserve
 from cloud_sync.spool.database import WriterLock, connect, transaction, translated
 from cloud_sync.spool.high_water import HighWater, Mark, mark_path
-from cloud_sync.spool.types import ROW_BYTES, Lost
+from cloud_sync.spool.types import ROW_BYTES, Lost, SpoolSettings
 
 LOG = logging.getLogger("penstock.spool")
 
@@ -71,7 +71,7 @@ class Change:
 class Store:
     """The connection that writes. All methods are thread-safe; `lock` makes several calls one step."""
 
-    def __init__(self, path: Path, gateway: str, reserve_bytes: int) -> None:
+    def __init__(self, path: Path, gateway: str, settings: SpoolSettings) -> None:
         """Open or create. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another
         gateway's."""
         self.path = path
@@ -81,7 +81,8 @@ class Store:
         """Rows that were committed once and are gone; set when the spool is opened."""
         self._counted: Counter[str] = Counter()  # not yet in the database
         self._counted_lock = threading.Lock()
-        self._reserve = Reserve(path.with_name(path.name + ".reserve"), reserve_bytes)
+        self._reserve = Reserve(path.with_name(path.name + ".reserve"), settings.reserve_bytes)
+        self._first_seq = settings.first_seq
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._writer: WriterLock | None = WriterLock(path)
         with contextlib.ExitStack() as undo:
@@ -112,6 +113,8 @@ class Store:
                 stored = dict(self.db.execute("SELECT name, value FROM counters").fetchall())
                 self.counters = Counter({name: int(value) for name, value in stored.items()})
                 self.next_seq = 1 + max(map(self.number, HIGHEST_SEQ))
+                if self.next_seq == 1:
+                    self.next_seq = self._first_seq
                 if self.next_seq > SEQ_MAX:
                     raise ValueError(f"sequence number {self.next_seq}")
                 mark = self._high_water.read()

@@ -40,7 +40,7 @@ class SpoolSettings:
     new ones; both count what they drop. `age_max_ms`: rows older than this are deleted and counted; None
     keeps them for ever. `group_rows`, `group_wait_ms`: a commit is due when that number of rows wait, or the
     first has waited that time. `reserve_bytes`: size of a file that is deleted when the disk is full, so that
-    acknowledged rows can be deleted.
+    acknowledged rows can be deleted. `first_seq`: the sequence number of the first row of a new spool.
     """
 
     bytes_max: int = 512_000_000
@@ -49,6 +49,7 @@ class SpoolSettings:
     group_rows: int = 500
     group_wait_ms: int = 10
     reserve_bytes: int = 4_000_000
+    first_seq: int = 1
 
 
 class Origin(NamedTuple):

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
     )
     upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
-    spool_arguments.add_data(upload)
+    spool_arguments.add_spool(upload)
     spool_arguments.add_gateway(upload)
     upload.add_argument("target", metavar="TARGET", help="directory or object store URL")
     upload.add_argument(
@@ -215,7 +215,8 @@ def upload_once(arguments: argparse.Namespace) -> int:
     try:
         key = arguments.sign_key.read_text(encoding="utf-8").strip() if arguments.sign_key else ""
         target = open_target(arguments.target)
-        rows = tools.replay(path, spool_arguments.gateway_id(arguments), target, SystemClock().now_ms(), key)
+        gateway, layout = spool_arguments.gateway_id(arguments), spool_arguments.layout(arguments)
+        rows = tools.replay(path, gateway, target, SystemClock().now_ms(), key, layout)
     except (BadTarget, OSError) as error:
         raise UsageError(str(error)) from None
     except (SpoolError, TargetError) as error:

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("replay", "put rows that were set aside back in line, and upload everything"),
     ):
         verb = verbs.add_parser(name, help=text, description=text)
-        spool_arguments.add_data(verb)
+        spool_arguments.add_spool(verb)
         if name == "export":
             verb.add_argument("--rule", metavar="ID", help="rows of this rule only")
             verb.add_argument(
@@ -81,7 +81,8 @@ def _verify(path: Path, arguments: argparse.Namespace) -> int:
 def _export(path: Path, arguments: argparse.Namespace) -> int:
     from cloud_sync import tools
 
-    tools.export(path, sys.stdout.buffer, rule=arguments.rule, set_aside=arguments.set_aside)
+    layout = spool_arguments.layout(arguments)
+    tools.export(path, sys.stdout.buffer, rule=arguments.rule, set_aside=arguments.set_aside, layout=layout)
     sys.stdout.flush()
     return 0
 
@@ -103,6 +104,7 @@ def _replay(path: Path, arguments: argparse.Namespace) -> int:
     from edge.clock import SystemClock
 
     target = open_target(arguments.target)
-    rows = tools.replay(path, spool_arguments.gateway_id(arguments), target, SystemClock().now_ms())
+    gateway, layout = spool_arguments.gateway_id(arguments), spool_arguments.layout(arguments)
+    rows = tools.replay(path, gateway, target, SystemClock().now_ms(), layout=layout)
     print(f"{rows} rows uploaded")
     return 0

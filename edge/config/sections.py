@@ -234,6 +234,8 @@ class LimitsConfig(Section):
     """The oldest dead letter file beyond this number is deleted, and counted."""
     spool_bytes_max: int = Field(default=512_000_000, ge=100_000)
     """The size of the spool on disk. At the bound `cloud.onFull` decides."""
+    archive_bytes_max: int = Field(default=512_000_000, ge=100_000)
+    """The size of the spool of archived events on disk. At the bound `cloud.onFull` decides."""
     function_ms_max: int = Field(default=1_000, ge=1)
     """The time of one call of a function in Python. A longer one is ended; after three the
     function is switched off."""
@@ -284,6 +286,8 @@ class CloudConfig(Section):
     sign_key: Secret | None = None
     """Signs the announcements in the bucket, so that no other can upload in this gateway's name: a text of 16
     characters or more, which `penstock cloud aggregate --keys` needs too."""
+    age_max_ms: int | None = Field(default=None, ge=1_000)
+    """Rows that have waited longer than this are deleted and counted as expired. null: none are."""
     on_full: Literal["block", "dropOldest", "dropNewest"] = "block"
     """Effect of a full spool: stop acknowledging (nothing is lost, the broker queues), or drop and count."""
 

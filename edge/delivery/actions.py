@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from cloud_sync.archive import ArchiveSettings, archived
 from cloud_sync.declaration import CloudSettings
+from cloud_sync.sink import partial
 from cloud_sync.spool import Spool
 from edge.clock import Clock
-from edge.delivery.cloud_action import CLOUD, CloudAction
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import INLINE, MEMORY, InlineAction
 from edge.delivery.mqtt_action import MQTT, MqttAction
 from edge.delivery.mqtt_lines import Lines, shares
 from edge.delivery.outbox import Action, Outbox, Taker
+from edge.delivery.spool_action import ARCHIVE, CLOUD, Form, SpoolAction
+from edge.delivery.spools import Spools
 from rules.compile import CompiledRule
 from rules.model import Action as RuleAction
 from rules.model import register_action
@@ -21,7 +24,7 @@ from sinks import Environment, SinkContext, SinkSettings, build_action, cache_ma
 from sinks.base import Fatal
 from sinks.builtin.mqtt import MqttSettings
 
-REPLAYED = (CLOUD, MEMORY)
+REPLAYED = (CLOUD, ARCHIVE, MEMORY)
 """Sinks whose effects a replay computes again."""
 
 
@@ -44,7 +47,7 @@ class ActionBuilder:
     def __init__(
         self,
         environment: Environment,
-        spool: Spool,
+        spools: Spools,
         clock: Clock,
         dead_letters: DeadLetters,
         outbox: Outbox,
@@ -54,7 +57,7 @@ class ActionBuilder:
         has a thread of its own."""
         self._lines = lines
         self._environment = environment
-        self._spool = spool
+        self._spools = spools
         self._clock = clock
         self._dead_letters = dead_letters
         self._outbox = outbox
@@ -100,17 +103,22 @@ class ActionBuilder:
         settings = action.settings
         if isinstance(settings, SinkSettings) and settings.enable_cache:
             return cache_mark(self._environment, key, action.sink)
-        return self._spool.mark(key)
+        return self._spool_of(settings).mark(key)
+
+    def _spool_of(self, settings: object) -> Spool:
+        return self._spools.archive() if isinstance(settings, ArchiveSettings) else self._spools.results
 
     def _delivery(self, rule_id: str, sink: str, settings: SinkSettings, role: str, position: int) -> Taker:
         key = f"{rule_id}/{role}/{position}"
-        if sink == CLOUD:
-            assert isinstance(settings, CloudSettings)
+        form = _form(rule_id, settings)
+        if form is not None:
             on_done, takes_errors = self._outbox.on_done_in_loop, role == "error"
-            return CloudAction(
+            return SpoolAction(
+                sink,
                 settings,
+                form,
                 rule_id,
-                self._spool,
+                self._spool_of(settings),
                 self._clock,
                 self._dead_letters,
                 on_done,
@@ -141,3 +149,14 @@ class ActionBuilder:
             return None
         on_done = self._outbox.on_done_in_loop
         return MqttAction(settings, context.rule_id, lines, line, self._clock, self._dead_letters, on_done)
+
+
+def _form(rule_id: str, settings: SinkSettings) -> Form | None:
+    """How rows become records of a spool; None for sinks that need none."""
+    match settings:
+        case CloudSettings():
+            return lambda row, at_ms: partial(row, settings, rule_id, at_ms)
+        case ArchiveSettings():
+            return lambda row, at_ms: archived(row, settings.stream, at_ms)
+        case _:
+            return None

@@ -58,10 +58,10 @@ class Effects(Protocol):
     def due_in_ms(self) -> int | None:
         """The time until spooled rows are to be committed; None when there are none."""
 
-    def rows(self, *, force: bool) -> int:
-        """The number of spooled rows to be committed now; `force`: even if they are not due."""
+    def rows(self, *, force: bool) -> Sequence[int]:
+        """The number of rows of each spool to be committed now; empty for none. `force`: even if they are not due."""
 
-    def after(self, rows: int) -> None:
+    def after(self, rows: Sequence[int]) -> None:
         """Commit so many rows; the journal has their inputs. Raises OSError."""
 
     def state(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class Commits:
             return False
         return self._then()
 
-    def _stored(self, rows: int, force: bool) -> bool:
+    def _stored(self, rows: Sequence[int], force: bool) -> bool:
         """Acknowledge the recorded messages, which are durable now, and commit the rows behind them."""
         self.acknowledgements.succeed()
         return (

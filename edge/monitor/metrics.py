@@ -103,6 +103,17 @@ METRICS: dict[str, tuple[str, str]] = {
         "counter",
         "Rows that were stored and are gone, by the high-water mark.",
     ),
+    "penstock_archive_rows": ("gauge", "Archived events that are not uploaded yet."),
+    "penstock_archive_bytes": ("gauge", "Bytes of the spool of archived events on disk."),
+    "penstock_archive_lost_rows_total": (
+        "counter",
+        "Archived events that were stored and are gone, by the high-water mark.",
+    ),
+    "penstock_archive_uploads_total": (
+        "counter",
+        "Files of archived events that the cloud has acknowledged.",
+    ),
+    "penstock_archive_upload_failures_total": ("counter", "Uploads of archived events that failed."),
     "penstock_uploads_total": ("counter", "Files the cloud has acknowledged."),
     "penstock_upload_failures_total": ("counter", "Uploads that failed and will be repeated."),
 }

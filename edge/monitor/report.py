@@ -21,6 +21,7 @@ from edge.monitor.partitions import bytes_each
 from sql.rows import as_dict
 
 if TYPE_CHECKING:
+    from cloud_sync.spool import Spool
     from edge.daemon import Daemon
 
 COUNTERS = {
@@ -138,7 +139,8 @@ class Report:
             "journal": self._journal(),
             "listeners": len(daemon.gateway.taps.listeners),
             "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
-            "spool": self._spool(),
+            "spool": self._spool(daemon.spool),
+            "archive": [self._spool(spool) for spool in daemon.cloud.spools.opened[1:]],
         }
 
     def _lessons(self) -> dict[str, dict[str, str]]:
@@ -243,11 +245,16 @@ class Report:
             for name in manager.files
         ]
 
-    def _spool(self) -> dict[str, Any]:
-        stats = self._daemon.spool.stats()
-        found = {"rows": stats.rows, "bytes": stats.bytes, "set_aside": stats.set_aside, **stats.counters}
-        if self._daemon.uploads is not None:
-            uploads = self._daemon.uploads[0].stats
+    def _spool(self, spool: Spool) -> dict[str, Any]:
+        stats = spool.stats()
+        found: dict[str, Any] = {
+            "rows": stats.rows,
+            "bytes": stats.bytes,
+            "set_aside": stats.set_aside,
+            **stats.counters,
+        }
+        if (uploader := self._daemon.cloud.uploader(spool)) is not None:
+            uploads = uploader.stats
             found |= {"files": uploads.files, "retries": uploads.retries, "last_error": uploads.last_error}
         return found
 
@@ -356,14 +363,16 @@ class Report:
         yield from self._lookup_samples()
 
     def _spool_samples(self) -> Iterator[Sample]:
-        stats = self._daemon.spool.stats()
-        yield sample("penstock_spool_rows", stats.rows)
-        yield sample("penstock_spool_bytes", stats.bytes)
-        yield sample("penstock_spool_lost_rows_total", stats.counters["lost"])
-        if self._daemon.uploads is not None:
-            uploads = self._daemon.uploads[0].stats
-            yield sample("penstock_uploads_total", uploads.files)
-            yield sample("penstock_upload_failures_total", uploads.retries)
+        cloud = self._daemon.cloud
+        for name, spool in zip(("spool", "archive"), cloud.spools.opened, strict=False):
+            stats = spool.stats()
+            yield sample(f"penstock_{name}_rows", stats.rows)
+            yield sample(f"penstock_{name}_bytes", stats.bytes)
+            yield sample(f"penstock_{name}_lost_rows_total", stats.counters["lost"])
+            if (uploader := cloud.uploader(spool)) is not None:
+                prefix = "penstock_" if name == "spool" else f"penstock_{name}_"
+                yield sample(f"{prefix}uploads_total", uploader.stats.files)
+                yield sample(f"{prefix}upload_failures_total", uploader.stats.retries)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

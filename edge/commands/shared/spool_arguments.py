@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
+from edge.delivery.spools import ARCHIVE_FILE, RESULTS_FILE
+
+if TYPE_CHECKING:
+    from cloud_sync.records import Layout
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the place of the spool."""
+    """Add the argument for the data directory."""
     text = "the gateway's data directory (default %(default)s)"
     parser.add_argument("--data", type=Path, default=Path("penstock-data"), metavar="DIR", help=text)
+
+
+def add_spool(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for the place of the spool."""
+    add_data(parser)
+    parser.add_argument("--archive", action="store_true", help="the spool of archived events")
 
 
 def add_gateway(parser: argparse.ArgumentParser) -> None:
@@ -23,10 +34,17 @@ def add_gateway(parser: argparse.ArgumentParser) -> None:
 
 def spool_path(arguments: argparse.Namespace) -> Path:
     """The spool's file. Raises UsageError when there is none."""
-    path: Path = arguments.data / "spool.db"
+    path: Path = arguments.data / (ARCHIVE_FILE if arguments.archive else RESULTS_FILE)
     if not path.exists():
         raise UsageError(f"there is no spool at {path}; name the gateway's data directory with --data")
     return path
+
+
+def layout(arguments: argparse.Namespace) -> Layout:
+    """The place and form of the spool's rows in the bucket."""
+    from cloud_sync.records import ARCHIVE, RESULTS
+
+    return ARCHIVE if arguments.archive else RESULTS
 
 
 def gateway_id(arguments: argparse.Namespace) -> str:

@@ -322,3 +322,28 @@ def test_a_defect_does_not_end_the_uploads(spool: Spool, caplog: pytest.LogCaptu
     worker.wake()
     until(lambda: spool.stats().rows == 0)
     assert worker.close(10) and arrived(target) == [1]
+
+
+def test_every_row_that_was_not_uploaded_is_counted_in_the_heartbeat(tmp_path: Path) -> None:
+    """Loss is countable: rows that were stored are uploaded, waiting, set aside, or counted as gone."""
+    target = MemoryTarget()
+    row_bytes = record(1, size=200).size_bytes
+    bounds = SpoolSettings(bytes_max=6 * row_bytes, on_full="drop_oldest", age_max_ms=10_000)
+    with closing(Spool(tmp_path / "spool.db", "gw1", bounds)) as spool:
+        uploader = Uploader(spool, target, UploadSettings(rows_max=2, heartbeat_ms=1))
+        spool.append([record(number, size=200) for number in range(1, 9)], NOW_MS)  # 1 and 2 are dropped
+        spool.commit(NOW_MS)
+        flip_body(tmp_path / "spool.db", 4)  # set aside when it is read
+        assert uploader.step(NOW_MS, force=True) == 0  # 3 and 5
+        rows = spool.outgoing.take("hot", DATE, 2, 10**6)
+        spool.outgoing.plan(form_file(rows, "gw1", spool.spool_id)[0])  # 6 and 7 are being uploaded
+        spool.append([record(9, size=200)], NOW_MS + 20_000)  # 8 and what was set aside expire
+        spool.commit(NOW_MS + 20_000)
+        uploader.step(NOW_MS + 20_000, force=True)
+        told = json.loads(target.files[f"v2-heartbeats/gw=gw1/{spool.spool_id}.json"])
+    assert arrived(target) == [3, 5, 6, 7]
+    counted = {
+        name: told[name] for name in ("stored", "uploaded", "waiting", "set_aside", "dropped", "expired")
+    }
+    assert counted == {"stored": 9, "uploaded": 4, "waiting": 1, "set_aside": 0, "dropped": 2, "expired": 2}
+    assert told["highest_seq"] == told["stored"] and told["lost"] == 0

@@ -4,7 +4,7 @@ before it is durable."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,12 @@ class Spooled:
     def due_in_ms(self) -> int | None:
         return 0 if self.waiting else None
 
-    def rows(self, *, force: bool) -> int:
-        return self.waiting
+    def rows(self, *, force: bool) -> Sequence[int]:
+        return [self.waiting] if self.waiting else []
 
-    def after(self, rows: int) -> None:
-        self.committed.append(rows)
-        self.waiting -= rows
+    def after(self, rows: Sequence[int]) -> None:
+        self.committed += rows
+        self.waiting -= sum(rows)
 
     def state(self) -> dict[str, Any]:
         return {"rules": {}}

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from cloud_sync.records import ARCHIVE
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock, SystemClock
 from edge.config import JournalConfig
@@ -16,6 +17,7 @@ from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
 from edge.delivery.outbox import Outbox
+from edge.delivery.spools import Spools
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
@@ -108,7 +110,10 @@ class World:
         environment = Environment(
             self.clock, random.Random(1), self.folder, self.letters, bus, self.outbox.on_done
         )
-        builder = ActionBuilder(environment, self.spool, self.clock, self.letters, self.outbox)
+        self.spools = Spools(
+            self.spool, lambda: Spool(self.folder / "archive.db", "gw", self.spool_settings, ARCHIVE)
+        )
+        builder = ActionBuilder(environment, self.spools, self.clock, self.letters, self.outbox)
         self.push = PushServers(("127.0.0.1", 0), None, 1_000)
         sources = StreamSources(
             SourceEnvironment(
@@ -131,7 +136,7 @@ class World:
         )
         self.files = RuleFiles(self.rules, "UTC", Secrets())
         self.recovery = Recovery(self.gateway, self.manager, self.files, self.letters)
-        effects = Effects(self.spool, self.clock, self.letters, self.recovery.state)
+        effects = Effects(self.spools, self.clock, self.letters, self.recovery.state)
         self.commits = open_journal(
             self.recovery, self.folder, self.clock, self.config, effects, spool=self.spool
         )
@@ -166,5 +171,5 @@ class World:
     def close(self) -> None:
         self.gateway.stop_sources(1_000)
         self.commits.close()
-        self.spool.close()
+        self.spools.close()
         self.letters.close()

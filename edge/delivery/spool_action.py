@@ -1,4 +1,4 @@
-"""The cloud action inside the gateway loop: rows enter the spool with their numbers.
+"""The actions `cloud` and `archive` inside the gateway loop: rows enter a spool with their numbers.
 
 Appending to the spool only touches memory, so it is done here, in the loop. After a crash the replay makes
 rows again with the same numbers, and the spool ignores those that it has: none is lost, none is doubled.
@@ -9,32 +9,37 @@ A full spool refuses: the result stays in the outbox, and intake stops at its bo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from cloud_sync.declaration import CloudSettings
 from cloud_sync.errors import SpoolFull
 from cloud_sync.records import Record
-from cloud_sync.sink import partial
 from cloud_sync.spool import Origin, Spool
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.rejections import Rejections
-from sinks import Outcome, Stats
+from sinks import Outcome, SinkSettings, Stats
+from sinks.base import Row
 from sinks.render import Renderer
 from sql import Emission
 
 log = logging.getLogger("penstock.cloud")
 
 CLOUD = "cloud"
+ARCHIVE = "archive"
+
+Form = Callable[[Row, int], Record]
+"""Makes the record of a row of the emission at an instant. Raises ValueError."""
 
 
-class CloudAction:
+class SpoolAction:
     """Has the shape of a `Delivery`, without queue and thread. Used by the gateway loop only."""
 
     def __init__(
         self,
-        settings: Mapping[str, Any] | CloudSettings,
+        name: str,
+        settings: SinkSettings,
+        form: Form,
         rule_id: str,
         spool: Spool,
         clock: Clock,
@@ -47,15 +52,15 @@ class CloudAction:
         """`key` names the action in the spool, for all its life. `takes_errors`: errors are its rows; for any
         other action they are not, because an error (`sendError`) has none of the columns and would count as
         an empty row."""
-        self.name = CLOUD
+        self.name = name
+        self._form = form
         self._key = key
         self._takes_errors = takes_errors
         self.rule_id = rule_id
-        self._settings = CloudSettings.model_validate(settings)
-        self._renderer = Renderer(self._settings, rule_id)
+        self._renderer = Renderer(settings, rule_id)
         self._spool = spool
         self._clock = clock
-        self._rejections = Rejections(rule_id, CLOUD, dead_letters)
+        self._rejections = Rejections(rule_id, name, dead_letters)
         self._on_done = on_done
         self._sent = self._refused = 0
         self._full_error = ""
@@ -112,7 +117,7 @@ class CloudAction:
         for message in rendered.messages:
             for row in message.rows:
                 try:
-                    records.append(partial(row, self._settings, self.rule_id, message.at_ms))
+                    records.append(self._form(row, message.at_ms))
                 except ValueError as error:
                     rejected.append((row, str(error)))
         return records, rejected

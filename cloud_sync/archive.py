@@ -1,0 +1,114 @@
+"""The `archive` action: raw events go to the bucket in the order of their arrival, with the time of it.
+
+`penstock cloud backfill` runs rules over them again, late events included. An archiving rule takes whole events of
+one stream, so that what is archived is what the stream's other rules read:
+
+    sql: SELECT * FROM plant
+    actions: [archive: {}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import ClassVar, Self
+
+from pydantic import Field, PrivateAttr
+
+from cloud_sync.declaration import CloudSettings
+from cloud_sync.records import Record
+from rules.model import ActionProblem
+from sinks.base import Fatal, Message, Row, SinkContext, register_sink
+from sinks.json_text import json_text
+from sinks.settings import SinkSettings
+from sql import Plan
+from sql.plan.logical import SourcePlan
+
+ARCHIVE_RULE = "archive"
+"""The rule under which the spool of archived events files all of them: one order, whatever rule sent them."""
+
+WHOLE_EVENTS = "write SELECT * FROM stream, with WHERE at most, as a rule of its own"
+
+
+class ArchiveSettings(SinkSettings):
+    """Upload raw events in the order of their arrival, for `penstock cloud backfill`."""
+
+    encodes: ClassVar[bool] = False
+    unsupported: ClassVar[frozenset[str]] = CloudSettings.unsupported | {
+        "fields",
+        "excludeFields",
+        "dataField",
+        "dataTemplate",
+    }
+
+    send_single: bool = Field(True, description="each event is a record of its own")
+    send_nil_field: bool = Field(True, description="an event keeps the columns that are null")
+
+    _stream: str = PrivateAttr("")
+
+    @property
+    def stream(self) -> str:
+        """The stream whose events are archived; empty before `bind`."""
+        return self._stream
+
+    def of_stream(self, name: str) -> Self:
+        """A copy of these settings for events of a stream."""
+        copy = self.model_copy()
+        copy._stream = name
+        return copy
+
+
+def bind(settings: ArchiveSettings, plan: Plan) -> tuple[ArchiveSettings, list[ActionProblem]]:
+    """The settings with the stream of the query, and the reasons why its rows are not raw events as they came."""
+    problems = [ActionProblem(reason, hint=hint) for reason, hint in _reasons(plan)]
+    return settings if problems else settings.of_stream(plan.sources[0].stream), problems
+
+
+def _reasons(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Why the rows of a query are not the events of a stream in the order of their arrival, with the remedy."""
+    if plan.mode != "delta" or len(plan.sources) != 1 or not _is_stream(plan.sources[0]):
+        yield "the rows of the query are not the events of one stream", WHOLE_EVENTS
+    elif [(item.name, item.excluded) for item in plan.items] != [(None, ())]:
+        yield "the query changes the events", WHOLE_EVENTS
+    if plan.timestamp is not None:
+        yield (
+            "in event time events are put in order and late ones are left out",
+            "set isEventTime: false for this rule; the others keep their time",
+        )
+
+
+def _is_stream(source: SourcePlan) -> bool:
+    """True if the rows of a source are the events of a stream, each once."""
+    is_plain = source.pattern is None and source.recognize is None and source.relation is None
+    return is_plain and not source.windows and source.lot is None and source.retained_rows is None
+
+
+def archived(row: Row, stream: str, at_ms: int) -> Record:
+    """The record of an event that arrived at `at_ms`. Raises ValueError where no stream is known."""
+    if not stream:
+        raise ValueError("archive takes the events of a query; write it under 'actions'")
+    date = datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
+    event = {name: value for name, value in row.items() if name != "$meta"}
+    body = json_text({"at": at_ms, "stream": stream, "event": event})
+    return Record(ARCHIVE_RULE, date, body.encode())
+
+
+class ArchiveSink:
+    """Archives need the gateway's spool; a process without one (a dry run) cannot use them."""
+
+    def __init__(self, settings: ArchiveSettings, context: SinkContext) -> None:
+        """Nothing is opened yet."""
+
+    def open(self) -> None:
+        """Raise Fatal: the daemon archives in its loop."""
+        raise Fatal("this process has no spool; run the rule in the daemon")
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Raise Fatal, as `open` does."""
+        raise Fatal("this process has no spool; run the rule in the daemon")
+
+    def close(self) -> None:
+        """There is nothing to release."""
+
+
+register_sink("archive", ArchiveSettings, ArchiveSink, bind)

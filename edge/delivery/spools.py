@@ -1,0 +1,35 @@
+"""The spools of a gateway: that of results, and that of archived events, which is opened when a rule archives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cloud_sync.spool import Spool
+
+RESULTS_FILE = "spool.db"
+ARCHIVE_FILE = "archive.db"
+
+
+class Spools:
+    """Used by the gateway loop only."""
+
+    def __init__(self, results: Spool, open_archive: Callable[[], Spool]) -> None:
+        self.results = results
+        self._open_archive = open_archive
+        self._archive: Spool | None = None
+
+    @property
+    def opened(self) -> tuple[Spool, ...]:
+        """The spools that are open; one that is opened later comes last."""
+        return (self.results,) if self._archive is None else (self.results, self._archive)
+
+    def archive(self) -> Spool:
+        """The spool of archived events; it is opened by the first call. Raises SpoolError."""
+        if self._archive is None:
+            self._archive = self._open_archive()
+        return self._archive
+
+    def close(self) -> None:
+        """Release their files."""
+        for spool in self.opened:
+            spool.close()
