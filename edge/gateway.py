@@ -265,8 +265,8 @@ class Gateway:
         self.session = session
 
     def take(self, messages: Sequence[Message], now_ms: int) -> None:
-        """Let recorded messages take effect; where rules share tables, those of several streams in order."""
-        for run in self.streams.runs(messages) if self.engine.catalog.relations else (messages,):
+        """Let recorded messages take effect."""
+        for run in self.streams.runs(messages):
             decoded = self.streams.decode(run)
             for refused in decoded.bad:
                 self._reject(refused.message, now_ms, refused.streams)

@@ -9,13 +9,14 @@ can.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from edge.deploy.stream_types import MEMORY, stream_type
 from rules.compile import Compiled, CompiledRule
 from rules.problems import FileProblem
 from sinks.memory_bus import topic_matches
+from sql.catalog.streams import Catalog
 from sql.errors import Problem
 
 HINT = "write to another stream, or filter so that the circle ends"
@@ -34,7 +35,7 @@ def circle_problems(compiled: Compiled) -> list[FileProblem]:
     stream gets a note from its plan instead."""
     steps: dict[str, list[_Step]] = {}
     for rule in compiled.rules.values():
-        for target in targets(rule, compiled):
+        for target in targets(rule, compiled.catalog):
             for source in rule.plan.streams:
                 steps.setdefault(source, []).append(_Step(source, rule, target))
     found: dict[frozenset[str], FileProblem] = {}
@@ -46,15 +47,25 @@ def circle_problems(compiled: Compiled) -> list[FileProblem]:
     return list(found.values())
 
 
-def targets(rule: CompiledRule, compiled: Compiled) -> Iterator[str]:
+def targets(rule: CompiledRule, catalog: Catalog) -> Iterator[str]:
     """The streams that the results of a rule enter."""
     if rule.plan.insert_into is not None:
         yield rule.plan.insert_into
     topics = [str(getattr(action.settings, "topic", "")) for action in rule.actions if action.sink == MEMORY]
-    for name, stream in compiled.catalog.streams.items() if topics else ():
+    for name, stream in catalog.streams.items() if topics else ():
         pattern = str(stream.options.get("DATASOURCE", ""))
         if stream_type(stream) == MEMORY and any(topic_matches(pattern, topic) for topic in topics):
             yield name
+
+
+def moves(rules: Iterable[CompiledRule], catalog: Catalog) -> list[tuple[str, str]]:
+    """Pairs of streams: rows of a rule that reads the first enter the second."""
+    return [
+        (stream, target)
+        for rule in rules
+        for target in targets(rule, catalog)
+        for stream in rule.plan.streams
+    ]
 
 
 def _shortest_circle(start: str, steps: dict[str, list[_Step]]) -> list[_Step]:

@@ -16,6 +16,7 @@ from typing import Any
 from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action
 from edge.deploy.broker import Broker
+from edge.deploy.circles import moves
 from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
@@ -34,6 +35,7 @@ from rules.loader import file_name
 from rules.problems import FileProblem
 from sinks import MemoryBus
 from sql.binder.rule import relations_of
+from sql.engine.interplay import groups
 from sql.errors import CorruptState
 from sql.plan.signature import differences
 from sql.record import replace
@@ -376,15 +378,13 @@ class Manager:
         catalog = self._gateway.engine.catalog
         configured = None if self.sources is None else self.sources.configured
         found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, configured)
-        received, unrouted = self._gateway.streams.received, self._gateway.streams.unrouted
-        self._gateway.streams = StreamTable(found.decoded)
+        rules = [item.rule for item in self.running.values()]
+        streams = StreamTable(found.decoded, groups(plans, moves(rules, catalog)))
+        streams.go_on_from(self._gateway.streams)
+        self._gateway.streams, self._gateway.backlog.lane_of = streams, streams.lane_of
         self._gateway.engine.dispatch.validators.trusted = found.checked
         self._gateway.message_keys.follow(found.keys)
         self._gateway.set_latency(found.latencies_ms)
-        self._gateway.streams.unrouted = unrouted
-        self._gateway.streams.received |= {
-            name: received[name] for name in received if name in self._gateway.streams.received
-        }
         filters = to_subscribe(found.filters)
         self._gateway.redeliveries.forget_retained(set(filters) - self._filters if self._filters else set())
         self._filters = frozenset(filters)

@@ -6,7 +6,8 @@ threads. It is small enough that none of them waits long, however much has come 
 
 Messages that fit into one slice keep their order. Where more waits, each topic has a lane, and a slice takes
 the same number of bytes from each: a flood on one topic, or a few payloads of a megabyte, hold up its own lane
-and no other. The order within a topic is kept then, that of different topics is not.
+and no other. The order within a topic is kept then, that of different topics is not. Topics whose order
+matters share a lane.
 
 Slices become smaller where rules take long for them, and larger again where they do not: so the time of a
 slice is bounded too, whatever an event costs.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from edge.intake.sources.base import BadMessage, Message, qos_of
@@ -59,6 +60,8 @@ class Backlog:
         sender drops what is not read, uncounted, and what comes on other topics would wait behind it."""
         self.dropped = 0
         """Messages of QoS 0 that were dropped."""
+        self.lane_of: Callable[[str], str] = str
+        """The name of a topic's lane."""
         self._parts = 1
         """Into how many parts a slice of the usual size is cut."""
         self._arrivals: deque[Arrival] = deque()
@@ -94,7 +97,7 @@ class Backlog:
         }
         while self.bytes > bytes_max * 3 // 4 and sizes:
             key = max(sizes, key=lambda key: sizes[key])
-            worst = worst or key[1]
+            worst = worst or self._lanes[key][0][0]
             sizes[key] = self._drop_quarter(key, sizes[key])
             if not sizes[key]:
                 del sizes[key]
@@ -137,7 +140,7 @@ class Backlog:
         for message in arrival.messages:
             if message[0] != topic:  # mostly many of one topic stand together
                 topic = message[0]
-                append = lanes.setdefault((arrival.source, topic), deque()).append
+                append = lanes.setdefault((arrival.source, self.lane_of(topic)), deque()).append
             append(message)
 
     def _from_lanes(self) -> Arrival | None:

@@ -8,6 +8,7 @@ as a whole; it is used by the gateway loop only. A message whose stream needs me
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -70,7 +71,10 @@ class StreamTable:
     """Routes and decodes. Raises `BadTopicFilter` and `CodecError` when made from
     specs that make no sense."""
 
-    def __init__(self, specs: Sequence[StreamSpec]) -> None:
+    def __init__(self, specs: Sequence[StreamSpec], groups: Mapping[str, str] | None = None) -> None:
+        """`groups`: a name that those streams have in common whose events must keep their order."""
+        named = Counter((groups or {}).get(spec.name) for spec in specs)
+        self._groups = {name: group for name, group in (groups or {}).items() if named[group] > 1}
         self._router = TopicRouter()
         self._decoders: dict[str, Decoder] = {}
         self.readers = {spec.name: spec.reader for spec in specs if spec.reader is not None}
@@ -88,6 +92,11 @@ class StreamTable:
         self.unrouted = 0
         self._is_told = False
 
+    def go_on_from(self, former: StreamTable) -> None:
+        """Go on with the counts of the table before this one."""
+        self.unrouted = former.unrouted
+        self.received |= {name: count for name, count in former.received.items() if name in self.received}
+
     def _note_unrouted(self, topic: str) -> None:
         """A subscription that has just been given up, or one that the broker kept of an earlier run, still
         delivers."""
@@ -100,11 +109,25 @@ class StreamTable:
         """The streams that read a topic."""
         return self._router.match(topic)
 
-    def runs(self, messages: Sequence[Message]) -> Iterator[list[Message]]:
-        """The messages cut where other streams begin: for rules that see what messages
-        of several streams did."""
-        for _, run in groupby(messages, key=lambda message: tuple(self._router.match(message[0]))):
-            yield list(run)
+    def groups_of(self, topic: str) -> list[tuple[str, str]]:
+        """The streams of a topic whose events must keep their order with those of others, and their groups."""
+        return [(name, self._groups[name]) for name in self._router.match(topic) if name in self._groups]
+
+    def lane_of(self, topic: str) -> str:
+        """The topic; for those whose events must keep their order with those of others, one name for all."""
+        return "" if self._groups and self.groups_of(topic) else topic
+
+    def runs(self, messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+        """The messages cut where another stream begins whose order with the one before matters; one by one where
+        they enter two such streams each."""
+        if not self._groups or len(messages) == 1:
+            yield messages
+            return
+        for streams, run in groupby(messages, key=lambda message: self.groups_of(message[0])):
+            if len({group for _, group in streams}) < len(streams):
+                yield from ([message] for message in run)
+            else:
+                yield list(run)
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """All rows of a batch; a message that several streams read is decoded for each, for

@@ -47,6 +47,38 @@ def writes(plan: Plan) -> set[str]:
     return found
 
 
+def groups(plans: Iterable[Plan], moves: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+    """By stream and relation, a name that those have in common whose events must keep their order: statements
+    join them, or effects lead from one to the other. `moves`: pairs of streams of which rows move from the
+    first to the second, beside those of `insert into`.
+
+    >>> groups([], [("a", "b"), ("c", "d"), ("b", "e")])
+    {'a': 'e', 'b': 'e', 'c': 'd', 'd': 'd', 'e': 'e'}
+    """
+    plans = list(plans)
+    assigned = any(_assigns(plan) for plan in plans)
+    leaders: dict[str, str] = {}
+
+    def leader(name: str) -> str:
+        while (above := leaders.setdefault(name, name)) != name:
+            name = above
+        return name
+
+    for names in [*moves, *(_touched(plan, assigned) for plan in plans)]:
+        for name in names:
+            leaders[leader(names[0])] = leader(name)
+    return {name: leader(name) for name in leaders}
+
+
+def _touched(plan: Plan, assigned: bool) -> tuple[str, ...]:
+    """What a statement reads or changes. `assigned`: there are statements that assign variables."""
+    beside = [] if plan.insert is None else [plan.insert.stream]
+    beside += ["variables"] if assigned else []
+    context = plan.context
+    beside += [] if context is None else [f"context {context.name}", *context.reads]
+    return *plan.streams, *sorted(plan.relations), *sorted(writes(plan)), *beside
+
+
 def _assigns(plan: Plan) -> bool:
     """True if a statement assigns variables, or splits a stream."""
     if isinstance(plan.acts, SetPlan | SplitPlan):

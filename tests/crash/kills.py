@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.crash.counted import EDITED, LAST, RULES, has_last, problems, rows_of
+from tests.crash.counted import EDITED, LAST, PLACES, PLACES_FILE, RULES, has_last, problems, rows_of
 from tests.crash.dying import MOMENTS, OPERATIONS
 from tests.crash.plant import Plant, until
 from tests.integration.daemon.support import Process
@@ -76,6 +76,9 @@ class Campaign:
         self._nursery = Nursery("tests.crash.dying")
         self._gateway = Process(folder, self._broker.url, arguments, environment, self._nursery.fork)
         self._gateway.write_rule("a.yaml", RULES)
+        places = self._gateway.data / "input" / PLACES_FILE
+        places.parent.mkdir(parents=True)
+        places.write_text(PLACES)
 
     def run(self) -> Outcome:
         """Kill for so many seconds, then count. Raises TimeoutError where something does not come."""
@@ -83,6 +86,7 @@ class Campaign:
         try:
             self._start()
             self._until(self._is_ready, "readiness")
+            self._until(self._has_places, "the rows of the file")
             plant = Plant(self._broker.port, self._setting.seed, rate=self._setting.rate)
             plant.start()
             end = time.monotonic() + self._setting.seconds
@@ -149,6 +153,9 @@ class Campaign:
 
     def _is_ready(self) -> bool:
         return self._gateway.get("/readyz")[0] == 200
+
+    def _has_places(self) -> bool:
+        return bool(self._gateway.status()["tables"]["places"]["rows"])
 
     def _move_uplink(self) -> None:
         """Take the upload's target away, or bring it back."""

@@ -26,7 +26,9 @@ def with_feeders(compiled: Compiled, rule: CompiledRule) -> list[CompiledRule]:
     wanted, streams = {rule.id}, set(rule.plan.streams)
     while True:
         near = {
-            other.id for other in compiled.rules.values() if streams.intersection(targets(other, compiled))
+            other.id
+            for other in compiled.rules.values()
+            if streams.intersection(targets(other, compiled.catalog))
         }
         if near <= wanted:
             return [other for name, other in compiled.rules.items() if name in wanted]

@@ -159,6 +159,57 @@ def test_a_file_read_again_at_the_start_does_not_hide_repetitions_of_the_broker(
     assert totals(world) == [7.0]
 
 
+ORDERED = {
+    "pattern": (
+        ["select a.n as n, b.n as p from pattern [every a=a -> b=b where timer:within(1 hour)]"],
+        [(1, 1), (2, 2)],
+    ),
+    "join": (
+        ["select a.n as n, b.n as p from a#length(1) as a, b#length(1) as b"],
+        [(1, 1), (2, 1), (2, 2), (2, 3), (3, 3), (4, 3)],
+    ),
+    "insert into": (
+        [
+            "insert into c select n from b",
+            "select a.n as n, c.n as p from a#length(1) as a, c#length(1) as c",
+        ],
+        [(1, 1), (2, 1), (2, 2), (2, 3), (3, 3), (4, 3)],
+    ),
+    "variable": (["on b set v = n", "select n, v as p from a"], [(1, 0), (2, 1), (3, 3), (4, 3)]),
+    "table": (
+        ["insert into t select n from b", "select n, (select max(n) from t) as p from a where n > 1"],
+        [(2, 1), (3, 3), (4, 3)],
+    ),
+    "one topic": (
+        ["insert into t select n from again", "select n, (select max(n) from t) as p from a where n > 1"],
+        [(2, 1), (3, 2), (4, 3)],
+    ),
+}
+"""Statements over two streams whose rows depend on the order in which events of both come."""
+
+
+@pytest.mark.parametrize("kind", ORDERED)
+def test_the_order_of_events_of_several_topics_is_kept_within_a_batch(folder: Path, kind: str) -> None:
+    statements, expected = ORDERED[kind]
+    streams = [f'CREATE STREAM {name} (n BIGINT) WITH (DATASOURCE="t/{name}")' for name in "abx"]
+    streams.append('CREATE STREAM again (n BIGINT) WITH (DATASOURCE="t/a")')
+    actions = [{"cloud": {"window": 60_000, "keys": ["n", "p"]}}]
+    rules: list[dict[str, Any]] = [
+        {"id": f"r{at}", "sql": sql, "actions": actions if " p" in sql else [{"nop": {}}]}
+        for at, sql in enumerate(statements)
+    ]
+    rules.append({"id": "x", "sql": "select n from x", "actions": [{"nop": {}}]})
+    beside: dict[str, Any] = {"variables": {"v": 0}}
+    if kind in ("table", "one topic"):
+        beside["tables"] = {"t": "create table t (n bigint primary key)"}
+    world = world_of(folder, json.dumps({"streams": streams, **beside, "rules": rules}))
+    order = [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("b", 3), ("x", 0), ("a", 3), ("a", 4)]
+    world.source.on_batch([(f"t/{name}", b'{"n": %d}' % n, None, 0) for name, n in order])
+    world.gateway.turn()
+    world.gateway.commit(force=True)
+    assert [(row["keys"]["n"], row["keys"]["p"]) for row in world.spooled()] == expected
+
+
 def test_what_was_not_committed_is_as_if_it_had_not_happened(folder: Path) -> None:
     world = world_of(folder, THREES)
     world.gateway.commits = None

@@ -53,6 +53,20 @@ def test_a_flood_on_one_topic_does_not_hold_up_another() -> None:
     assert any("calm" in found for found in topics[:2])
 
 
+def test_topics_whose_order_matters_share_a_lane() -> None:
+    backlog = Backlog()
+    backlog.lane_of = lambda topic: "" if topic in ("row", "reading") else topic
+    both = [
+        found
+        for pair in zip(messages("row", 3_000), messages("reading", 3_000), strict=True)
+        for found in pair
+    ]
+    backlog.put([Arrival("mqtt", [*both, *messages("calm", 1)], [])])
+    slices = [list(arrival.messages) for arrival in drained(backlog)]
+    assert [message for found in slices for message in found if message[0] != "calm"] == both
+    assert any(message[0] == "calm" for message in [*slices[0], *slices[1]])
+
+
 def test_large_payloads_hold_up_their_own_topic() -> None:
     """Ten payloads of a megabyte came first; before the other topic's message one of them is processed."""
     backlog = Backlog()
