@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sql.aggregates.state import decode, encode
 from sql.catalog.loop import StepLoop
+from sql.catalog.own import Own
 from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
 from sql.record import Record, field, replace
 from sql.syntax import ColumnDefinition, ColumnType, CreateExpression, CreateStream, CreateVariable, Option
@@ -115,6 +116,8 @@ class Catalog:
         self.contexts: dict[str, ContextPlan] = {}
         self.relations: MutableMapping[str, Any] = {}
         """Named windows and tables with their rows (`sql.algebra.table`)."""
+        self.own = Own()
+        """The variables and relations that texts read from the partition at work."""
         self.expressions: dict[str, CreateExpression] = {}
         """The declared expressions, by name."""
         self.asked: dict[str, Any] = {}
@@ -181,11 +184,19 @@ class Catalog:
         elif known.columns is not None and columns is not None and not known.options:
             self.add(replace(known, columns={**columns, **known.columns}))
 
+    def shared_by_partitions(self, variables: dict[str, Variable], relations: dict[str, Any]) -> Catalog:
+        """The catalog for a text that serves all partitions of a context. Each partition has these variables
+        and relations for itself; those given stand for them where their declaration alone matters."""
+        found = self.within(variables, relations)
+        found.own = Own(list(variables), list(relations))
+        return found
+
     def within(
         self, own: dict[str, Variable], relations: dict[str, Any] | None = None, loop: StepLoop | None = None
     ) -> Catalog:
         """This catalog with further variables and relations, which hide those of the same name."""
         found = Catalog()
+        found.own = self.own
         found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
         found.context_variables, found.asked = self.context_variables, self.asked
         found.expressions = self.expressions

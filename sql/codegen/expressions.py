@@ -37,7 +37,7 @@ class Reader(Protocol):
 
     def read(self, source: int, column: str | None) -> Code: ...
     def slot(self, slot: Slot) -> Code: ...
-    def relation(self, name: str) -> Any: ...
+    def relation(self, name: str) -> str: ...
 
 
 _COMPARE = {"<": ("<", ">="), "<=": ("<=", ">"), ">": (">", "<="), ">=": (">=", "<")}
@@ -203,13 +203,13 @@ class ExpressionWriter:
         """A lookup of the table's row by key."""
         table = self.reader.relation(node.table)
         if node.keys is None:
-            return Code(f"{self.names.bind(table, f't_{node.table}')}.keys()", nullable=False)
+            return Code(f"{table}.keys()", nullable=False)
         key_text = self.names.bind(key_of, "key_of")
         keys = [f"{key_text}({self.text(key)})" for key in node.keys]
         key = keys[0] if len(keys) == 1 else f"({', '.join(keys)}{',' if keys else ''})"
         if node.column is None:
-            return Code(f"{self.names.bind(table.row_at, f'row_{node.table}')}({key})")
-        return Code(f"{self.names.bind(table.value_at, f'at_{node.table}')}({key}, {node.column!r})")
+            return Code(f"{table}.row_at({key})")
+        return Code(f"{table}.value_at({key}, {node.column!r})")
 
     def _quantified(self, node: Op) -> Code:
         """`x op any|all (select …)`: the operand, the list of the subquery's values; extra: (op,

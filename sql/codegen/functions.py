@@ -19,7 +19,8 @@ from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
 from sql.codegen.hits import HitCounters
 from sql.codegen.names import Names
-from sql.codegen.source import Generated, SourceWriter, identifier
+from sql.codegen.own import relation_text, variable_text
+from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.registry import Context
@@ -60,9 +61,9 @@ class EngineReader:
         name = self.names.temporary()
         return Code(f"(None if ({name} := {row}) is None else {self._column(name, column)})")
 
-    def relation(self, name: str) -> Any:
-        """The named window or table of this name."""
-        return self.catalog.relations[name]
+    def relation(self, name: str) -> str:
+        """The text of the named window or table of this name."""
+        return relation_text(self.names, self.catalog, name)
 
     def _column(self, row: str, column: str) -> str:
         return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"
@@ -80,8 +81,7 @@ class EngineReader:
         if slot.kind == "window":
             return Code(f"w[{('start', 'end', 'trigger').index(slot.key)}]", False, True, NUMBER)
         if slot.kind in ("variable", "arrived"):
-            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{identifier(slot.key)}")
-            return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")
+            return Code(variable_text(self.names, self.catalog, slot))
         if slot.kind == "context":
             # In the definition of a context the partition is an argument of the call.
             partition = "a" if self.partition is None else self.names.bind(self.partition, "partition")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
 
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code
 from sql.codegen.names import Names
+from sql.codegen.own import relation_text, variable_text
 from sql.codegen.source import SourceWriter, identifier
 from sql.plan.bound import Slot
 from sql.rows import Shape, attribute_name
@@ -69,16 +69,15 @@ class RowReader:
             self.locals[source, column] = name
         return Code(name, True, True)
 
-    def relation(self, name: str) -> Any:
-        """The named window or table of this name."""
-        return self.catalog.relations[name]
+    def relation(self, name: str) -> str:
+        """The text of the named window or table of this name."""
+        return relation_text(self.names, self.catalog, name)
 
     def slot(self, slot: Slot) -> Code:
         if slot.kind == "subquery":
             return Code(f"subqueries[{slot.key}](x)")
         if slot.kind in ("variable", "arrived"):
-            variable = self.names.bind(self.catalog.variables[slot.key], f"v_{identifier(slot.key)}")
-            return Code(f"{variable}.{'value' if slot.kind == 'variable' else 'arrived'}")
+            return Code(variable_text(self.names, self.catalog, slot))
         if slot.kind == "context":
             depth, index = ("-1", None) if slot.key == "id" else slot.key
             return Code(f"partition[{depth}]" if index is None else f"partition[{depth}][{index}]")

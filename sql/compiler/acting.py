@@ -1,6 +1,6 @@
 """The text of a trigger: what an event does to a relation, collected before any of it is done.
 
-    work(r0, now)   does it, and gives the rows that came and those that were there before
+    work(rows, write, forward, r0, now)   does it, and gives the rows that came and those that were there before
 
 In the text `r0` is the event, `r1` the row of the relation as the actions before have left it, `r2` as it was.
 """
@@ -8,7 +8,7 @@ In the text `r0` is the event, `r1` the row of the relation as the actions befor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from sql.algebra.event import Event
@@ -41,21 +41,27 @@ class ActingText:
     """Writes the function of one trigger."""
 
     def __init__(self, plan: TriggerPlan, relation: Any, functions: FunctionSet) -> None:
+        """`relation`: one of those that the function is made for."""
         self.plan = plan
-        self.relation = relation
         self.functions = functions
         self.source = SourceWriter()
         self.needs_event = reads_subquery(_expressions(plan))
         self.nullable: tuple[int, ...] = ()
         """The sources that have no row where the text stands."""
+        parts = tuple(conjuncts(plan.where))
+        self.search = Search(parts, 1, {0}, relation)
+        self.work = self._compiled(parts)
 
-    def compiled(self, forward: Forward) -> Work:
-        """The function."""
-        source, parts = self.source, tuple(conjuncts(self.plan.where))
-        search = Search(parts, 1, {0}, self.relation)
+    def over(self, relation: Any, forward: Forward) -> Work:
+        """The function for one relation."""
+        return partial(self.work, in_order(self.search, relation), relation.write, forward)
+
+    def _compiled(self, parts: Sequence[Bound]) -> Callable[..., Change]:
+        """The function, which takes the relation as arguments."""
+        source, search = self.source, self.search
         matched = [branch for branch in self.plan.branches if branch.matched]
         others = [branch for branch in self.plan.branches if not branch.matched]
-        with source.block("def work(r0, now):"):
+        with source.block("def work(rows, write, forward, r0, now):"):
             for name in self._collected:
                 source.line(f"{name} = []")
             if others:
@@ -68,8 +74,7 @@ class ActingText:
                     self.nullable = (1, 2)
                     self._write_branches(others)
             self._write_done()
-        names = {"rows": in_order(search, self.relation), "write": self.relation.write, "forward": forward}
-        work: Work = self.functions.generate(source, Event=Event, **names)["work"]
+        work: Callable[..., Change] = self.functions.generate(source, Event=Event)["work"]
         return work
 
     @cached_property

@@ -1,7 +1,7 @@
 """The text of a correlated subquery whose rows are those that its condition finds: the
 answer for an event `y`.
 
-def answer(y):
+def answer(rows, y):
     r1 = …                         the row of the statement around it
     for y0 in rows(key, ()):
         r0 = y0.row
@@ -10,7 +10,8 @@ def answer(y):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from sql.algebra.table.search import Search, loop_over, reads_subquery
@@ -51,22 +52,26 @@ class AnswerText:
     """Writes the function of one subquery."""
 
     def __init__(self, part: SubqueryPlan, store: Any, functions: FunctionSet, shape: Shape) -> None:
+        """`store`: one of those that the function is made for."""
         self.part = part
         self.plan = part.plan
-        self.store = store
         self.functions = functions
         self.shape = shape
+        outer, parts = range(1, 1 + len(part.outer)), tuple(conjuncts(part.plan.where))
+        self.search = Search(parts, 0, outer, store)
+        self.answer = self._compiled(parts, outer)
 
-    def compiled(self) -> Answer:
-        """The function."""
-        plan, source = self.plan, SourceWriter()
-        outer = range(1, 1 + len(self.part.outer))
-        parts = tuple(conjuncts(plan.where))
-        search = Search(parts, 0, outer, self.store)
+    def over(self, store: Any) -> Answer:
+        """The function for one store."""
+        return partial(self.answer, self.search.opened(store))
+
+    def _compiled(self, parts: Sequence[Bound], outer: range) -> Callable[..., Any]:
+        """The function, which takes the store's search as an argument."""
+        plan, source, search = self.plan, SourceWriter(), self.search
         assert not reads_subquery(parts)
         rows = {place: f"r{place}" for place in (0, *outer)}
         loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer)
-        with source.block("def answer(y):"):
+        with source.block("def answer(rows, y):"):
             source.line("e = y.row")
             with source.block("if e.__class__ is not tuple:"):
                 source.line("e = (e,)")
@@ -82,8 +87,8 @@ class AnswerText:
                 inner.skip_unless(plan.having)
                 self._write_found(inner)
             source.line("return False" if self.part.kind == "exists" else self._result)
-        names = {"rows": search.opened(self.store), "warnings": self.functions.writer.warnings}
-        answer: Answer = self.functions.generate(source, **names)["answer"]
+        found = self.functions.generate(source, warnings=self.functions.writer.warnings)
+        answer: Callable[..., Any] = found["answer"]
         return answer
 
     @property

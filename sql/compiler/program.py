@@ -17,14 +17,15 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
 from sql.compiler.joins.passing import passes_rows
-from sql.compiler.statement import Answer, StatementText, drives
+from sql.compiler.shared import SharedCode
+from sql.compiler.statement import StatementText, drives
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
 from sql.plan.logical import Plan, SourcePlan
 from sql.rows import Shape
 
 
-class Program:
+class Program(SharedCode):
     """A compiled statement or stream query."""
 
     def __init__(
@@ -45,23 +46,10 @@ class Program:
         them. `pulls`: named windows are only searched, and do not feed the statement. `is_asked`: only the
         value of the content is read. `in_cells`: one instance serves all partitions of a context, whose
         state is in cells."""
+        super().__init__(catalog, plan.options, now_ms, rule_id, partition, len(plan.subqueries))
         self.plan = plan
-        self.catalog = catalog
         self.shape = shape
         self.pulls = pulls
-        self.partition = list(partition)
-        """The properties of the context partition whose instance is at work; an instance
-        sets them as it begins."""
-        self.context = Context(
-            now_ms=now_ms,
-            zone=plan.options.zone_info(),
-            rule_id=rule_id,
-            start_ms=now_ms,
-            partition=self.partition,
-        )
-        self.warnings = Warnings()
-        self.answers: list[Answer] = [_no_answer] * len(plan.subqueries)
-        """The values of the subqueries of the instance at work; an instance sets them as it begins."""
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
         self.functions = self._functions()
@@ -130,18 +118,27 @@ class Program:
         }
 
 
+def looking_code(
+    name: str,
+    plan: Plan,
+    catalog: Catalog,
+    now_ms: int,
+    shape: Shape = "dict",
+    partition: Sequence[Any] | None = None,
+    *,
+    is_asked: bool = False,
+) -> Program:
+    """The program of a statement that only reads named windows."""
+    return Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked)
+
+
 def departure_of(plan: Plan, catalog: Catalog) -> Removal:
     """The order in which events leave the window of a statement."""
     if plan.joins or not plan.sources or plan.sources[0].relation is not None:
         return Removal.ANY
     context = Context(now_ms=0, zone=plan.options.zone_info(), rule_id="", start_ms=0)
-    answers = [_no_answer] * len(plan.subqueries)
-    builder = WindowBuilder(plan.sources[0], plan.options, catalog, context, Warnings(), "dict", answers)
+    builder = WindowBuilder(plan.sources[0], plan.options, catalog, context, Warnings(), "dict")
     return builder.build(0, _no_event, lambda: 0).departure
-
-
-def _no_answer(event: Any) -> Any:
-    raise AssertionError("a subquery has no answer before there is an instance")
 
 
 def _no_event(row: Any, time_ms: int) -> Any:

@@ -11,7 +11,7 @@ and serves all instances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,7 @@ from sql.compiler.joins.driven import DrivenText, driver_of
 from sql.compiler.joins.passing import PassingText
 from sql.compiler.locals import LOCALS
 from sql.compiler.push import PushText
+from sql.compiler.shared import Answer
 from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update
 from sql.functions.registry import Context
@@ -47,9 +48,6 @@ from sql.plan.bound import Slot, TableRead
 from sql.plan.logical import Plan, SourcePlan
 from sql.rows import Shape
 from sql.types import key_of
-
-Answer = Callable[[Event], Any]
-"""The value of a subquery for an event."""
 
 
 class StatementText:

@@ -14,12 +14,12 @@ from sql.emission import Emission
 from sql.engine.asking.query import Asking
 from sql.engine.asking.table import AskedStatement
 from sql.engine.event_time.query import EventTime
-from sql.engine.relations.declared import TableStatement, VariableStatement, WindowStatement
-from sql.engine.relations.on_set import SetStatement
-from sql.engine.relations.select import select_statement
-from sql.engine.relations.triggers import ActingStatement, SplitStatement
+from sql.engine.relations.declared import TableCode, VariableCode, WindowCode
+from sql.engine.relations.on_set import SetCode
+from sql.engine.relations.select import select_code
+from sql.engine.relations.triggers import ActingCode, SplitCode
 from sql.engine.running.lots import StreamQuery
-from sql.engine.running.once import Once
+from sql.engine.running.once import OnceCode
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.running.statement import RunningStatement
@@ -74,9 +74,11 @@ def start(
 ) -> Running:
     """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
     if plan.acts is not None:
-        return ACTING[type(plan.acts)](name, plan, catalog, now_ms, None)
+        if isinstance(plan.acts, AskedDeclaration):
+            return AskedStatement(name, plan, catalog)
+        return code_of(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
     if not plan.sources:
-        return Once(name, plan, catalog, now_ms)
+        return OnceCode(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
     query: Rowwise | RunningStatement | SampledQuery
     if plan.mode == "sample":
         query = SampledQuery(
@@ -109,41 +111,56 @@ def instance_of(
     now_ms: int,
     make_row: Callable[[dict[str, Any]], Any] | None = None,
     partition: Sequence[Any] | None = None,
+    catalog: Catalog | None = None,
 ) -> RunningStatement:
     """A running instance of a compiled plan."""
     plan = program.plan
     kind = StreamQuery if plan.mode == "lots" else TimedStatement if takes_times(plan) else RunningStatement
-    return kind(name, program, now_ms, make_row, partition)
+    return kind(name, program, now_ms, make_row, partition, catalog)
 
 
-def running(
-    name: str,
-    plan: Plan,
-    catalog: Catalog,
-    now_ms: int,
-    *,
-    partition: Sequence[Any],
-    program: Program | None = None,
-) -> Running:
-    """A statement in a context partition; `program` where another instance has been compiled before."""
+class Code(Protocol):
+    """What all instances of a statement share: it is compiled once."""
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> Running: ...
+
+
+class QueryCode:
+    """The program of a statement or a stream query in a context."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> RunningStatement:
+        """The statement of one partition."""
+        return instance_of(name, self.program, now_ms, partition=partition, catalog=catalog)
+
+
+def code_of(
+    name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+) -> Code:
+    """The code of a statement that is no query, or of any in a context; `partition` is that of the first
+    instance."""
     if plan.acts is not None:
         return ACTING[type(plan.acts)](name, plan, catalog, now_ms, partition)
     if not plan.sources:
-        return Once(name, plan, catalog, now_ms, partition)
-    program = program or program_of(name, plan, catalog, now_ms, partition=partition)
-    return instance_of(name, program, now_ms, partition=partition)
+        return OnceCode(name, plan, catalog, now_ms, partition)
+    return QueryCode(program_of(name, plan, catalog, now_ms, partition=partition))
 
 
-Make = Callable[[str, Plan, Catalog, int, "Sequence[Any] | None"], Running]
+Make = Callable[[str, Plan, Catalog, int, "Sequence[Any] | None"], Code]
 
 ACTING: dict[type, Make] = {
-    TriggerPlan: ActingStatement,
-    SplitPlan: SplitStatement,
-    ChoicePlan: select_statement,
-    SetPlan: SetStatement,
-    WindowDeclaration: WindowStatement,
-    TableDeclaration: lambda name, plan, catalog, now_ms, partition: TableStatement(name, plan),
-    AskedDeclaration: lambda name, plan, catalog, now_ms, partition: AskedStatement(name, plan, catalog),
-    VariableDeclaration: lambda name, plan, catalog, now_ms, partition: VariableStatement(name, plan),
+    TriggerPlan: ActingCode,
+    SplitPlan: SplitCode,
+    ChoicePlan: select_code,
+    SetPlan: SetCode,
+    WindowDeclaration: WindowCode,
+    TableDeclaration: TableCode,
+    VariableDeclaration: VariableCode,
 }
-"""The class that runs a statement that is no query, by its action."""
+"""The code of a statement that is no query, by its action."""

@@ -16,7 +16,7 @@ from sql.engine.running.once import Once
 from sql.engine.running.rowwise import Rowwise
 from sql.engine.running.sampled import SampledQuery
 from sql.engine.running.statement import RunningStatement
-from sql.engine.start import running, start
+from sql.engine.start import code_of, start
 from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of
 from sql.plan.logical import Plan
@@ -38,7 +38,8 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     if context is None:
         found = start(name, plan, within, 0, shape=shape)
     else:
-        found = running(name, plan, within, 0, partition=partition_of(plan, context))
+        row = partition_of(plan, context)
+        found = code_of(name, plan, within, 0, row).instance(name, within, 0, row)
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
         return query.source

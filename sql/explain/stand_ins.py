@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.engine.relations.declared import TableStatement, WindowStatement
+from sql.engine.relations.declared import TableCode, WindowCode
 from sql.plan.bound import Bound, Op, Slot
 from sql.plan.contexts import ContextPlan
 from sql.plan.logical import Plan
@@ -48,19 +48,24 @@ def _filled(held: Any, path: list[str], value: Any) -> Any:
 
 
 def catalog_of(catalog: Catalog, plan: Plan) -> Catalog:
-    """The catalog with empty relations in place of its own, and the variables of the plan's context."""
+    """The catalog with empty relations in place of its own, and the variables of the plan's context, which
+    each partition has for itself."""
     context = plan.context
     row = None if context is None else partition_of(plan, context)
-    found = catalog.within({} if context is None else catalog.context_variables.get(context.name, {}))
+    own = {} if context is None else catalog.context_variables.get(context.name, {})
+    found = catalog.within(own)
     options = RuleOptions() if context is None else context.options
     relations: dict[str, Any] = {}
     for name, known in catalog.relations.items():
         declares = Plan("", "delta", (), (), options, acts=known.declaration)
         if isinstance(known.declaration, TableDeclaration):
-            relations[name] = TableStatement(name, declares).relation
+            relations[name] = TableCode(name, declares, found, 0).instance(name, found, 0).relation
         else:
-            relations[name] = WindowStatement(name, declares, found, 0, row).relation
-    return found.within({}, relations)
+            relations[name] = WindowCode(name, declares, found, 0, row).instance(name, found, 0, row).relation
+    if context is None:
+        return found.within({}, relations)
+    mine = {name: item for name, item in relations.items() if catalog.streams[name].context == context.name}
+    return found.within({}, relations).shared_by_partitions(own, mine)
 
 
 def has_own(catalog: Catalog, context: ContextPlan) -> bool:

@@ -38,7 +38,7 @@ class SourceJoin:
             if source.retained_rows is not None
         }
         self.relations = {
-            index: functions.reader.relation(source.stream)
+            index: functions.catalog.relations[source.stream]
             for index, source in enumerate(plan.sources)
             if source.relation is not None
         }

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from sql.algebra.event import Event
@@ -159,6 +160,33 @@ def _whole(own: Own, known: Collection[int]) -> str:
     return f"(*y.row[:{place}], e[{place}], *y.row[{place + 1}:])"
 
 
+class Finder:
+    """Finds rows of stores of one kind: the function is made once, for a first `store`."""
+
+    def __init__(
+        self,
+        condition: Bound | None,
+        own: Own,
+        known: Collection[int],
+        store: Any,
+        functions: FunctionSet,
+        *,
+        shape: Shape = "dict",
+        nullable: Collection[int] = (),
+    ) -> None:
+        """`own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources
+        that may have no row."""
+        parts = tuple(conjuncts(condition))
+        self.search = Search(parts, own, known, store)
+        source = SourceWriter()
+        _write_find(source, self.search, parts, own, known, functions, shape, nullable)
+        self.find = functions.generate(source, Event=Event)["find"]
+
+    def over(self, store: Any) -> Find:
+        """The function for one store."""
+        return partial(self.find, self.search.opened(store))
+
+
 def finder(
     condition: Bound | None,
     own: Own,
@@ -169,21 +197,27 @@ def finder(
     shape: Shape = "dict",
     nullable: Collection[int] = (),
 ) -> Find:
-    """The function that finds the rows of `store` that meet a condition, beside rows of `known` sources.
+    """The function that finds the rows of `store` that meet a condition, beside rows of `known` sources."""
+    return Finder(condition, own, known, store, functions, shape=shape, nullable=nullable).over(store)
 
-    `own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources that
-    may have no row.
-    """
-    parts = tuple(conjuncts(condition))
-    search = Search(parts, own, known, store)
+
+def _write_find(
+    source: SourceWriter,
+    search: Search,
+    parts: Sequence[Bound],
+    own: Own,
+    known: Collection[int],
+    functions: FunctionSet,
+    shape: Shape,
+    nullable: Collection[int],
+) -> None:
     rest = [part for part in parts if not any(part is settled for settled in search.settled)]
     places = [own] if isinstance(own, int) else sorted(own)
-    source = SourceWriter()
     loop = loop_over(
         functions, source, {place: f"r{place}" for place in (*places, *known)}, shape=shape, nullable=nullable
     )
     needs_event = reads_subquery(parts)
-    with source.block("def find(e, now):"):
+    with source.block("def find(rows, e, now):"):
         read = frozenset().union(*map(sources_read, parts))
         for place in sorted(read.intersection(known)):
             source.line(f"r{place} = e[{place}]")
@@ -198,5 +232,3 @@ def finder(
             loop.inner().test(rest)
             source.line("found.append(y)")
         source.line("return found")
-    find: Find = functions.generate(source, Event=Event, rows=search.opened(store))["find"]
-    return find

@@ -32,9 +32,19 @@ class NamedWindow:
 
     kind = "window"
 
-    def __init__(self, declaration: WindowDeclaration, operator: Operator, *, batches: bool) -> None:
-        """`batches`: a batch gathers, so that what is in the window and what was posted are two things."""
+    def __init__(
+        self,
+        declaration: WindowDeclaration,
+        operator: Operator,
+        *,
+        batches: bool,
+        begin: Callable[[int], None] | None = None,
+    ) -> None:
+        """`batches`: a batch gathers, so that what is in the window and what was posted are two things.
+        `begin` is called with the instant before the data windows work, where several named windows share
+        their functions."""
         self.declaration = declaration
+        self.begin = begin
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
         self.operator = operator
@@ -121,6 +131,8 @@ class NamedWindow:
 
     def _apply(self, delta: Delta, now_ms: int) -> Delta:
         """Let the data windows take a change in."""
+        if self.begin is not None:
+            self.begin(now_ms)
         if delta.removed:
             posts = self.operator.push(Delta((), delta.removed), now_ms)
             self._note(posts)
@@ -134,6 +146,8 @@ class NamedWindow:
 
     def advance(self, now_ms: int) -> Delta:
         """Time has come to `now_ms`: rows expire, batches are released."""
+        if self.begin is not None:
+            self.begin(now_ms)
         posts: list[Delta] = []
         while (deadline := self.operator.next_deadline()) is not None and deadline <= now_ms:
             found = self.operator.advance(now_ms)

@@ -20,6 +20,7 @@ from sql.plan.relations import TableDeclaration, VariableDeclaration, WindowDecl
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
+    from sql.engine.start import Code
 
 
 class ContextMember(Hosted):
@@ -35,7 +36,7 @@ class ContextMember(Hosted):
                                     selector=plan.selector, posts=plan.posts, reads=plan.reads,
                                     priority=plan.priority, acts=plan.acts))  # fmt: skip
         self.inner = plan
-        self.program: Any = None
+        self.code: Code | None = None
         """The compiled statement, made with the first instance."""
         self.cells: CellStatement | None = None
         """The statement that runs in all partitions, made with the first, if their state fits in cells."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from sql.algebra.context.partition import Partition
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody
 from sql.engine.context.member import ContextMember
-from sql.engine.context.own_catalog import catalog_of, loop_of
+from sql.engine.context.own_catalog import catalog_of, loop_of, shared_catalog
+from sql.engine.start import code_of
 from sql.plan.relations import WindowDeclaration
 
 
@@ -20,25 +18,18 @@ def new_body(member: ContextMember, partition: Partition, now_ms: int) -> Body:
     if cells is not None:
         return Cell(member, partition, {} if cells.whole is None else cells.new_group(()))
     if not member.fits_cells:
-        catalog = _catalog_for(member, partition)
-        return InstanceBody(member, partition, make_instance(member, catalog, now_ms, partition.row), catalog)
+        catalog, row = _catalog_for(member, partition), partition.row
+        if member.code is None:
+            shared = shared_catalog(member, partition, now_ms)
+            member.code = code_of(member.name, member.inner, shared, now_ms, row)
+        return InstanceBody(
+            member, partition, member.code.instance(member.name, catalog, now_ms, row), catalog
+        )
     program = Program(
         member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, in_cells=True
     )
     member.cells = CellStatement(member.name, program, now_ms, partition.row)
     return new_body(member, partition, now_ms)
-
-
-def make_instance(member: ContextMember, catalog: Catalog, now_ms: int, row: Sequence[Any]) -> Any:
-    """An instance of a statement in a partition with these properties."""
-    from sql.engine.start import program_of, running
-
-    plan, program = member.inner, member.program
-    if program is None and plan.sources and plan.acts is None:
-        program = program_of(member.name, plan, catalog, now_ms, partition=row)
-        if catalog is member.host.catalog:  # else the text names variables of this partition alone
-            member.program = program
-    return running(member.name, plan, catalog, now_ms, partition=row, program=program)
 
 
 def _catalog_for(member: ContextMember, partition: Partition) -> Catalog:

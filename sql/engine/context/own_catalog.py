@@ -3,28 +3,56 @@ partition."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta
 from sql.catalog.loop import StepLoop
-from sql.catalog.streams import Catalog
+from sql.catalog.streams import Catalog, Variable
 from sql.engine.relations.declared import TableStatement, VariableStatement, WindowStatement
 from sql.engine.steps import Steps
+
+if TYPE_CHECKING:
+    from sql.engine.context.bodies import Body
+    from sql.engine.context.member import ContextMember
+
+
+def shared_catalog(member: ContextMember, partition: Partition, now_ms: int) -> Catalog:
+    """The catalog for the text of a statement, which serves all partitions. What the statements created before
+    declare, each partition has for itself; in the text stand-ins without rows take its place."""
+    host = member.host
+    before = [other for other in host.members.values() if other.declares and other.order < member.order]
+    if not before:
+        return host.catalog
+    codes = [(other.name, other.code) for other in before if other.code is not None]
+    made = [code.instance(name, host.catalog, now_ms, partition.row) for name, code in codes]
+    variables, relations = _declared(made)
+    for name, relation in relations.items():
+        host.catalog.relations[name].indexed(relation)
+    return host.catalog.shared_by_partitions(variables, relations)
+
+
+def _declared(instances: Iterable[Any]) -> tuple[dict[str, Variable], dict[str, Any]]:
+    """The variables and the relations among the things that statements run as."""
+    variables, relations = {}, {}
+    for item in instances:
+        if isinstance(item, VariableStatement):
+            variables[item.variable.name] = item.variable
+        elif isinstance(item, WindowStatement | TableStatement):
+            relations[item.relation.name] = item.relation
+    return variables, relations
 
 
 def catalog_of(catalog: Catalog, partition: Partition, within: Container[str]) -> Catalog:
     """The catalog of a partition; that of all where it has nothing of its own. `within`: the context's
     statements."""
-    instances = [body.instance for body in partition.bodies]
-    variables = {
-        item.variable.name: item.variable for item in instances if isinstance(item, VariableStatement)
-    }
-    declared = [item.relation for item in instances if isinstance(item, WindowStatement | TableStatement)]
-    if not variables and not declared:
+    if partition.bodies and not partition.bodies[-1].member.declares:
+        last: Body = partition.bodies[-1]
+        return last.catalog
+    variables, relations = _declared(body.instance for body in partition.bodies if body.member.declares)
+    if not variables and not relations:
         return catalog
-    relations = {relation.name: relation for relation in declared}
     return catalog.within(variables, relations, loop_of(catalog, relations, partition, within))
 
 

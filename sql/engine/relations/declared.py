@@ -17,11 +17,10 @@ from sql.algebra.table.window import NamedWindow
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
-from sql.codegen.support import Warnings
+from sql.compiler.shared import SharedCode
 from sql.emission import Emission
 from sql.engine.relations.statements import Partition, PostingStatement
 from sql.errors import CorruptState
-from sql.functions.registry import Context
 from sql.plan.bound import AggregateCall
 from sql.plan.logical import Plan
 from sql.plan.relations import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
@@ -30,26 +29,50 @@ from sql.rows import as_dict
 VERSION = 1
 
 
-class WindowStatement(PostingStatement):
-    """`create window`: the timers of the named window, and the post of its insert and remove stream."""
+class WindowCode(SharedCode):
+    """The functions of the data windows of a named window."""
 
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
     ) -> None:
-        super().__init__(name, plan)
-        declaration, options = plan.acts, plan.options
-        assert isinstance(declaration, WindowDeclaration)
-        context = Context(
-            now_ms=now_ms, zone=options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition
+        super().__init__(catalog, plan.options, now_ms, name, partition or ())
+        self.plan = plan
+        assert isinstance(plan.acts, WindowDeclaration)
+        self.declaration = plan.acts
+        self.batches = any(_is_batch(plan.name) for plan in self.declaration.source.windows)
+        self.builder = WindowBuilder(
+            self.declaration.source, plan.options, catalog, self.context, self.warnings, "dict"
         )
-        builder = WindowBuilder(declaration.source, options, catalog, context, Warnings(), "dict")
-        batches = any(_is_batch(plan.name) for plan in declaration.source.windows)
-        operator = builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
-        self.window = NamedWindow(declaration, operator, batches=batches)
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> WindowStatement:
+        """The statement, in a context that of one partition."""
+        return WindowStatement(name, self, catalog, now_ms, partition)
+
+
+class WindowStatement(PostingStatement):
+    """`create window`: the timers of the named window, and the post of its insert and remove stream."""
+
+    def __init__(
+        self, name: str, code: WindowCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code.plan)
+        self.code = code
+        self.partition = partition
+        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.begin(now_ms)
+        operator = code.builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
+        begin = None if partition is None else self.begin
+        self.window = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.window.publish = catalog.loop.publish
         self.now_ms = now_ms
         self.late: list[Event] = []
         """Rows that a changed variable has put out; consumers get them at the next advance of time."""
+
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what the functions of its windows read is this instance's."""
+        self.code.begin(now_ms, self.partition, self.own, ())
 
     @property
     def relation(self) -> NamedWindow:
@@ -74,6 +97,7 @@ class WindowStatement(PostingStatement):
         return self.now_ms if self.late else self.window.next_deadline()
 
     def variable_changed(self, name: str) -> None:
+        self.begin(self.now_ms)
         self.late += [
             event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed
         ]
@@ -125,16 +149,32 @@ def _is_batch(name: str) -> bool:
     return spec is not None and spec.role == "batch"
 
 
+class TableCode:
+    """What all tables of one declaration share."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        self.plan = plan
+        assert isinstance(plan.acts, TableDeclaration)
+        self.declaration = plan.acts
+        aggregates = self.declaration.aggregates
+        self.makers = {column: _maker(aggregate) for column, aggregate in aggregates.items()}
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> TableStatement:
+        """The statement, in a context that of one partition."""
+        return TableStatement(name, self)
+
+
 class TableStatement(PostingStatement):
     """`create table`: it posts nothing. One with a source keeps the newest row of each key
     that comes from there."""
 
-    def __init__(self, name: str, plan: Plan) -> None:
-        super().__init__(name, plan)
-        declaration = plan.acts
-        assert isinstance(declaration, TableDeclaration)
-        makers = {column: _maker(aggregate) for column, aggregate in declaration.aggregates.items()}
-        self.table = Table(declaration, makers)
+    def __init__(self, name: str, code: TableCode) -> None:
+        super().__init__(name, code.plan)
+        self.table = Table(code.declaration, code.makers)
 
     @property
     def relation(self) -> Table:
@@ -197,13 +237,29 @@ class TableStatement(PostingStatement):
         table.bounded.restore(snapshot["bounded"], table.rows.values())
 
 
+class VariableCode:
+    """What all variables of one declaration share."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        self.plan = plan
+        assert isinstance(plan.acts, VariableDeclaration)
+        self.declaration = plan.acts
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> VariableStatement:
+        """The statement of one partition."""
+        return VariableStatement(name, self)
+
+
 class VariableStatement(PostingStatement):
     """`context C create variable`: the variable of one partition, which starts with its first value."""
 
-    def __init__(self, name: str, plan: Plan) -> None:
-        super().__init__(name, plan)
-        declared = plan.acts
-        assert isinstance(declared, VariableDeclaration)
+    def __init__(self, name: str, code: VariableCode) -> None:
+        super().__init__(name, code.plan)
+        declared = code.declaration
         self.variable = Variable(declared.name, declared.type, declared.value, declared.constant)
 
     def snapshot(self) -> dict[str, Any]:

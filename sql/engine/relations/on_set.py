@@ -8,15 +8,15 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog, Variable
 from sql.emission import Emission
-from sql.engine.relations.statements import Partition, Triggered
+from sql.engine.relations.statements import Partition, TriggerCode, Triggered
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.relations import SetPlan
 from sql.rows import as_dict
 
 
-class SetStatement(Triggered):
-    """Assigns variables, in order: each assignment sees those before it."""
+class SetCode(TriggerCode):
+    """The functions of the values that are assigned."""
 
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
@@ -28,6 +28,20 @@ class SetStatement(Triggered):
             (name, self.functions.value(value), None if index is None else self.functions.value(index))
             for name, value, index in acts.assignments
         ]
+
+    def instance(self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None) -> SetStatement:
+        """The statement, in a context that of one partition."""
+        return SetStatement(name, self, catalog, now_ms, partition)
+
+
+class SetStatement(Triggered):
+    """Assigns variables, in order: each assignment sees those before it."""
+
+    def __init__(
+        self, name: str, code: SetCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.setters = code.setters
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out = []

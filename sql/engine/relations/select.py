@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.table.search import finder
+from sql.algebra.table.search import Finder
 from sql.catalog.streams import Catalog
 from sql.compiler.joins.driven import makes_rows
+from sql.compiler.program import Program, looking_code
 from sql.compiler.statement import drives
 from sql.emission import Emission
-from sql.engine.relations.statements import Partition, PostingStatement, Triggered
+from sql.engine.relations.statements import Partition, PostingStatement, TriggerCode, Triggered
 from sql.engine.running.evaluation import Evaluation
-from sql.engine.running.statement import looking
+from sql.engine.running.statement import RunningStatement
 from sql.plan.logical import Plan
 from sql.plan.relations import ChoicePlan
 from sql.record import replace
@@ -21,27 +22,38 @@ from sql.record import replace
 Row = dict[str, Any]
 
 
-def select_statement(
+def select_code(
     name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-) -> PostingStatement:
-    """The runner of an on … select: the loop of a join where each event gives rows of its
+) -> LoopedSelectCode | SelectCode:
+    """The functions of an on … select: the loop of a join where each event gives rows of its
     own and takes none away."""
     acts, asked = plan.acts, replace(plan, acts=None)
     assert isinstance(acts, ChoicePlan)
     if not acts.delete and drives(asked) and makes_rows(asked):
-        return LoopedSelect(name, plan, asked, catalog, now_ms, partition)
-    return SelectStatement(name, plan, catalog, now_ms, partition)
+        return LoopedSelectCode(plan, looking_code(name, asked, catalog, now_ms, partition=partition))
+    return SelectCode(name, plan, catalog, now_ms, partition)
+
+
+class LoopedSelectCode:
+    """The program of the join that the events of an on … select drive."""
+
+    def __init__(self, plan: Plan, program: Program) -> None:
+        self.plan = plan
+        self.program = program
+
+    def instance(self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None) -> LoopedSelect:
+        """The statement, in a context that of one partition."""
+        return LoopedSelect(name, self, catalog, now_ms, partition)
 
 
 class LoopedSelect(PostingStatement):
     """An on … select whose events go through the compiled loop of a join."""
 
     def __init__(
-        self, name: str, plan: Plan, asked: Plan, catalog: Catalog, now_ms: int, partition: Partition
+        self, name: str, code: LoopedSelectCode, catalog: Catalog, now_ms: int, partition: Partition
     ) -> None:
-        """`asked`: the plan as a join."""
-        super().__init__(name, plan)
-        self.query = looking(name, asked, catalog, now_ms, partition=partition)
+        super().__init__(name, code.plan)
+        self.query = RunningStatement(name, code.program, now_ms, partition=partition, catalog=catalog)
         self.query.counts = self.counts
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
@@ -54,8 +66,8 @@ class LoopedSelect(PostingStatement):
         self.counts |= snapshot["counts"]
 
 
-class SelectStatement(Triggered):
-    """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
+class SelectCode(TriggerCode):
+    """The functions of an on … select that evaluates the rows it finds together."""
 
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
@@ -63,27 +75,47 @@ class SelectStatement(Triggered):
         acts = plan.acts
         assert isinstance(acts, ChoicePlan)
         super().__init__(name, plan, catalog, plan.sources[0], (), now_ms, partition)
-        where, bare = plan.where, replace(plan, where=None, acts=None)
-        self.query = looking(name, bare, catalog, now_ms, partition=partition)
+        self.delete = acts.delete
+        self.bare = replace(plan, where=None, acts=None)
+        self.program = looking_code(name, self.bare, catalog, now_ms, partition=partition)
+        self.passes, self.functions = self.program.filters[0], self.program.functions
+        first = RunningStatement(name, self.program, now_ms, partition=partition)
+        rows = first.windows[1].rows  # type: ignore[attr-defined]
+        self.finder = Finder(plan.where, 1, {0}, rows, self.functions)
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> SelectStatement:
+        """The statement, in a context that of one partition."""
+        return SelectStatement(name, self, catalog, now_ms, partition)
+
+
+class SelectStatement(Triggered):
+    """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
+
+    def __init__(
+        self, name: str, code: SelectCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.query = RunningStatement(name, code.program, now_ms, partition=partition, catalog=catalog)
         self.query.counts = self.counts
         self.evaluation = Evaluation(
-            bare, self.query.program.text, self.query.output.row_limit, self.query.fail
+            code.bare, code.program.text, self.query.output.row_limit, self.query.fail
         )
         self.subqueries = self.query.sources.subqueries or self.subqueries
-        functions = self.query.program.functions
-        self.passes = self.query.program.filters[0]
-        self.functions = functions
-        self.delete = acts.delete
-        self.relation = catalog.relations[plan.sources[1].stream]
-        filtered = self.query.windows[1].rows  # type: ignore[attr-defined]
-        self.find = finder(where, 1, {0}, filtered, functions)
+        self.delete = code.delete
+        self.relation = catalog.relations[code.plan.sources[1].stream]
+        self.find = code.finder.over(self.query.windows[1].rows)  # type: ignore[attr-defined]
+
+    def begin(self, now_ms: int) -> None:
+        super().begin(now_ms)
+        self.query.begin(now_ms)
 
     def taken(self) -> list[Emission]:
         return [*super().taken(), *self.query.take()]
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.query.now_ms = now_ms
-        self.query.begin(now_ms)
         out: list[Emission] = []
         shown: list[Row] = []
         for row in rows:

@@ -9,13 +9,12 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.shared import SharedCode
 from sql.emission import Emission
 from sql.engine.relations.hosted import Hosted
 from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.matches import Matches
 from sql.engine.running.statement import looking
-from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import as_dict
 
@@ -55,9 +54,8 @@ Partition = Sequence[Any] | None
 """The properties of a context partition; None outside of contexts."""
 
 
-class Triggered(PostingStatement):
-    """A statement that acts on each event of its trigger: of a stream, a row that enters a
-    named window, or a match."""
+class TriggerCode(SharedCode):
+    """The functions of a trigger: its filter, and those of what it does."""
 
     def __init__(
         self,
@@ -69,13 +67,44 @@ class Triggered(PostingStatement):
         now_ms: int,
         partition: Partition = None,
     ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to."""
-        super().__init__(name, plan)
-        self.catalog = catalog
-        self.context = Context(
-            now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition
+        super().__init__(catalog, plan.options, now_ms, name, partition or (), len(subqueries))
+        self.plan = plan
+        self.source = source
+        self.subqueries = subqueries
+        self.passes: Callable[..., Any] | None = None
+        """The filter of the trigger."""
+        if source.filter is not None:
+            self.passes = self.functions_over(joined=False).true(source.filter)
+        self.functions = self.functions_over(joined=True)
+
+    def functions_over(self, *, joined: bool) -> FunctionSet:
+        """A writer of functions over rows, or over the rows of several sources."""
+        return FunctionSet(
+            self.catalog,
+            self.context,
+            self.warnings,
+            joined=joined,
+            text=self.plan.text,
+            subqueries=self.answers,
         )
-        self.warnings = Warnings()
+
+
+class Triggered(PostingStatement):
+    """A statement that acts on each event of its trigger: of a stream, a row that enters a
+    named window, or a match."""
+
+    def __init__(
+        self, name: str, code: TriggerCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
+        with what that partition has for itself."""
+        plan = code.plan
+        super().__init__(name, plan)
+        self.code = code
+        self.catalog = catalog
+        self.partition = partition
+        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.context, self.functions, self.passes = code.context, code.functions, code.passes
 
         def run(part: Plan, is_asked: bool) -> Any:
             return looking(name, part, catalog, now_ms, partition=partition, is_asked=is_asked)
@@ -83,39 +112,29 @@ class Triggered(PostingStatement):
         self.told: list[Emission] = []
         """The errors of subqueries."""
         self.subqueries = Subqueries(
-            subqueries, catalog, self.context, self.warnings, now_ms, "dict", run, self._tell
+            code.subqueries, catalog, self.context, code.warnings, now_ms, "dict", run, self._tell
         )
-        self.source = source
-        self.passes: Callable[..., Any] | None = None
-        if source.filter is not None:
-            alone = FunctionSet(
-                catalog, self.context, self.warnings, text=plan.text, subqueries=self.subqueries.answers
-            )
-            self.passes = alone.true(source.filter)
-        self.functions = FunctionSet(
-            catalog,
-            self.context,
-            self.warnings,
-            joined=True,
-            text=plan.text,
-            subqueries=self.subqueries.answers,
-        )
+        self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None
-        if source.pattern is not None:
+        if self.source.pattern is not None:
             self.matches = Matches(
-                source,
+                self.source,
                 plan.options,
                 catalog,
                 self.context,
-                self.warnings,
+                code.warnings,
                 "dict",
                 now_ms,
                 is_heard=partition is not None,
             )
 
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what its functions read is this instance's."""
+        self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
+
     def arriving(self, stream: str, row: Any, now_ms: int) -> None:
-        self.context.now_ms = now_ms
+        self.begin(now_ms)
         self.subqueries.push(stream, row, now_ms)
         self.looked = stream == self.source.stream and self._passes(row, now_ms)
 
@@ -133,7 +152,7 @@ class Triggered(PostingStatement):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out: list[Emission] = []
-        self.context.now_ms = now_ms
+        self.begin(now_ms)
         if (
             self.passes is None
             and self.matches is None
@@ -179,7 +198,7 @@ class Triggered(PostingStatement):
         delta = changes.get(self.source.stream)
         if delta is None:
             return []
-        self.context.now_ms = now_ms
+        self.begin(now_ms)
         self.counts["events_in"] += len(delta.inserted)
         try:
             rows = [event.row for event in delta.inserted if self._passes(event.row, now_ms)]
@@ -205,7 +224,7 @@ class Triggered(PostingStatement):
         return out
 
     def advance(self, now_ms: int) -> list[Emission]:
-        self.context.now_ms = now_ms
+        self.begin(now_ms)
         self.subqueries.advance(now_ms)
         matches = self.matches
         out = [] if matches is None else self._acted(matches, matches.advance(now_ms), now_ms)

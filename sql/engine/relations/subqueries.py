@@ -88,7 +88,7 @@ class Correlated:
             self.rows = Pulled(as_seen(source, catalog, context.rule_id), passes)
         width = range(1, 1 + len(part.outer))
         self.answer = (
-            AnswerText(part, self.rows, functions, shape).compiled() if answers_by_row(part) else None
+            AnswerText(part, self.rows, functions, shape).over(self.rows) if answers_by_row(part) else None
         )
         """The value itself, where every row that is found is a row of the subquery."""
         if self.answer is not None:

@@ -10,7 +10,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.acting import ActingText, Forward, Work
 from sql.emission import Emission
-from sql.engine.relations.statements import Partition, Triggered
+from sql.engine.relations.statements import Partition, TriggerCode, Triggered
 from sql.plan.logical import Plan
 from sql.plan.relations import ActionPlan, SplitPlan, TriggerPlan
 
@@ -32,11 +32,12 @@ class Insert:
 
 def actor(plan: TriggerPlan, catalog: Catalog, functions: FunctionSet, forward: Forward) -> Work:
     """The function that applies an event's action to a relation; rows for other streams go to `forward`."""
-    return ActingText(plan, catalog.relations[plan.relation], functions).compiled(forward)
+    relation = catalog.relations[plan.relation]
+    return ActingText(plan, relation, functions).over(relation, forward)
 
 
-class ActingStatement(Triggered):
-    """on … delete, update and merge: they act at once."""
+class ActingCode(TriggerCode):
+    """The function of a trigger that changes a relation."""
 
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
@@ -44,7 +45,24 @@ class ActingStatement(Triggered):
         acts = plan.acts
         assert isinstance(acts, TriggerPlan) and acts.trigger is not None
         super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
-        self.work = actor(acts, catalog, self.functions, self._forward)
+        self.relation = acts.relation
+        self.text = ActingText(acts, catalog.relations[acts.relation], self.functions)
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> ActingStatement:
+        """The statement, in a context that of one partition."""
+        return ActingStatement(name, self, catalog, now_ms, partition)
+
+
+class ActingStatement(Triggered):
+    """on … delete, update and merge: they act at once."""
+
+    def __init__(
+        self, name: str, code: ActingCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.work = code.text.over(catalog.relations[code.relation], self._forward)
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         inserted: list[Row] = []
@@ -77,8 +95,8 @@ class ActingStatement(Triggered):
         self.catalog.loop.forward(stream, [row], self.name)
 
 
-class SplitStatement(Triggered):
-    """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
+class SplitCode(TriggerCode):
+    """The functions of a trigger that inserts rows into streams."""
 
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
@@ -88,6 +106,22 @@ class SplitStatement(Triggered):
         super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
         self.every = acts.all
         self.branches = [Insert(branch, self.functions) for branch in acts.branches]
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> SplitStatement:
+        """The statement, in a context that of one partition."""
+        return SplitStatement(name, self, catalog, now_ms, partition)
+
+
+class SplitStatement(Triggered):
+    """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
+
+    def __init__(
+        self, name: str, code: SplitCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.every, self.branches = code.every, code.branches
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         for row in rows:

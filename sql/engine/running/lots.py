@@ -31,8 +31,9 @@ class StreamQuery(RunningStatement):
         now_ms: int,
         make_row: Any = None,
         partition: Any = None,
+        catalog: Any = None,
     ) -> None:
-        super().__init__(name, program, now_ms, make_row, partition)
+        super().__init__(name, program, now_ms, make_row, partition, catalog)
         self.items: list[Event] = []
         """Items without window: in this activation only."""
 

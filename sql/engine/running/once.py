@@ -8,12 +8,35 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.shared import SharedCode
 from sql.emission import Emission
 from sql.engine.running.query import SNAPSHOT_VERSION, RunningQuery
 from sql.errors import CorruptState
-from sql.functions.registry import Context
 from sql.plan.logical import Plan
+
+
+class OnceCode(SharedCode):
+    """The functions of a statement without FROM."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> None:
+        super().__init__(catalog, plan.options, now_ms, name, partition or ())
+        self.plan = plan
+        self.functions = FunctionSet(catalog, self.context, self.warnings, text=plan.text)
+        self.row = self.functions.row(plan.items, [])
+        self.at_end = None if plan.output is None else plan.output.terminated
+        self.test = None
+        if self.at_end is not None and self.at_end.condition is not None:
+            self.test = self.functions.true(self.at_end.condition)
+        then_set = () if self.at_end is None else self.at_end.then_set
+        self.setters = [(name, self.functions.value(value)) for name, value in then_set]
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> Once:
+        """The statement, in a context that of one partition."""
+        return Once(name, self, catalog, now_ms, partition)
 
 
 class Once(RunningQuery):
@@ -22,19 +45,20 @@ class Once(RunningQuery):
     steps_itself = takes_lots = takes_times = False
 
     def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+        self,
+        name: str,
+        code: OnceCode,
+        catalog: Catalog,
+        now_ms: int,
+        partition: Sequence[Any] | None = None,
     ) -> None:
-        super().__init__(name, plan, now_ms)
+        super().__init__(name, code.plan, now_ms)
+        self.code = code
         self.catalog = catalog
-        self.context = Context(
-            now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms, partition=partition
-        )
-        self.functions = FunctionSet(catalog, self.context, Warnings(), text=plan.text)
-        self.row = self.functions.row(plan.items, [])
-        self.at_end = None if plan.output is None else plan.output.terminated
-        self.test = None
-        if self.at_end is not None and self.at_end.condition is not None:
-            self.test = self.functions.true(self.at_end.condition)
+        self.partition = partition
+        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.context, self.functions = code.context, code.functions
+        self.at_end = code.at_end
         self.due_ms: int | None = now_ms if self.at_end is None else None
 
     def advance(self, now_ms: int) -> list[Emission]:
@@ -51,11 +75,13 @@ class Once(RunningQuery):
 
     def terminate(self, now_ms: int) -> list[Emission]:
         """The partition ends: the row of `when terminated`."""
-        self.now_ms = self.context.now_ms = max(self.now_ms, now_ms)
-        if self.at_end is None or (self.test is not None and not self.test(Event(None, now_ms, 0))):
+        self.now_ms = max(self.now_ms, now_ms)
+        self._begin(self.now_ms)
+        test = self.code.test
+        if self.at_end is None or (test is not None and not test(Event(None, now_ms, 0))):
             return []
-        for name, value in self.at_end.then_set:
-            self.catalog.assign(name, self.functions.value(value)(None))
+        for name, value in self.code.setters:
+            self.catalog.assign(name, value(None))
         return self._emissions(now_ms)
 
     def _emissions(self, now_ms: int) -> list[Emission]:
@@ -64,8 +90,12 @@ class Once(RunningQuery):
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The row at this instant."""
-        self.context.now_ms = now_ms
-        return [self.row(Event(None, now_ms, 0))]
+        self._begin(now_ms)
+        return [self.code.row(Event(None, now_ms, 0))]
+
+    def _begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what its functions read is this instance's."""
+        self.code.begin(now_ms, self.partition, self.own, ())
 
     def held(self) -> Iterable[Event]:
         """It holds no events."""

@@ -20,7 +20,7 @@ from sql.algebra.operator import earliest
 from sql.algebra.partition import Reclaim
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
-from sql.compiler.program import Program
+from sql.compiler.program import Program, looking_code
 from sql.emission import Emission
 from sql.engine.relations.into import TableFold
 from sql.engine.running import state
@@ -51,13 +51,16 @@ class RunningStatement(RunningQuery):
         now_ms: int,
         make_row: MakeRow | None = None,
         partition: Sequence[Any] | None = None,
+        catalog: Catalog | None = None,
     ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to."""
+        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
+        with what that partition has for itself; else it is that of the program."""
         super().__init__(name, program.plan, now_ms)
         plan = program.plan
         self.program = program
         self.partition = partition
-        self.catalog = program.catalog
+        self.catalog = program.catalog if catalog is None else catalog
+        self.own = program.catalog.own.found(self.catalog.variables, self.catalog.relations)
         self.context = program.context
         self.shape = program.shape
         self.make_row = make_row or (lambda row: row)
@@ -66,6 +69,8 @@ class RunningStatement(RunningQuery):
         self.loops = {stream: self.code[name] for stream, name in program.text.loops.items()}
         self.analytic: AnalyticStage | None = None
         self.answers: Sequence[Any] = ()
+        self.is_one_of_many = partition is not None or bool(plan.subqueries)
+        """True if the program's functions read things that each instance has for itself."""
         self.begin(now_ms)
         self.sources = Sources(self)
         if self.sources.subqueries is not None:
@@ -108,11 +113,10 @@ class RunningStatement(RunningQuery):
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: time, partition and answers in its program are this instance's."""
-        self.context.now_ms = now_ms
-        if self.partition is not None:
-            self.program.partition[:] = self.partition
-        if self.answers:
-            self.program.answers[:] = self.answers
+        if self.is_one_of_many:
+            self.program.begin(now_ms, self.partition, self.own, self.answers)
+        else:
+            self.context.now_ms = now_ms
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -403,5 +407,5 @@ def looking(
     is_asked: bool = False,
 ) -> RunningStatement:
     """A statement that only reads named windows. `is_asked`: only its value is used, not its rows."""
-    program = Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked)
+    program = looking_code(name, plan, catalog, now_ms, shape, partition, is_asked=is_asked)
     return RunningStatement(name, program, now_ms, partition=partition)
