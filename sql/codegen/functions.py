@@ -152,6 +152,9 @@ class FunctionSet:
         self.lines: dict[tuple[str, int], Span] = {}
         self.generated: list[Generated] = []
         """The functions of several lines."""
+        self.made: dict[tuple[str, int], tuple[Any, EventFunction]] = {}
+        """The functions of values, conditions and keys with the trees that they are of: instances of a
+        statement share them."""
         self.expressions: list[tuple[str, Span]] = []
         """The expressions of the other functions, with their places in the SQL."""
 
@@ -173,14 +176,23 @@ class FunctionSet:
 
     def value(self, node: Bound) -> EventFunction:
         """The value of an expression."""
-        return self.define(self.writer.text(node), node.span)
+        return self._once("value", node, lambda: self.define(self.writer.text(node), node.span))
 
     def true(self, node: Bound) -> EventFunction:
         """True if an expression is TRUE."""
-        return self.define(self.writer.true(node), node.span)
+        return self._once("true", node, lambda: self.define(self.writer.true(node), node.span))
+
+    def _once(self, kind: str, tree: Any, make: Callable[[], EventFunction]) -> EventFunction:
+        found = self.made.get((kind, id(tree)))
+        if found is None:
+            found = self.made[kind, id(tree)] = tree, make()
+        return found[1]
 
     def key(self, nodes: tuple[Bound, ...]) -> EventFunction:
         """A hashable key of several expressions, equal exactly if SQL groups them together."""
+        return self._once("key", nodes, lambda: self._key(nodes))
+
+    def _key(self, nodes: tuple[Bound, ...]) -> EventFunction:
         if not nodes:
             return self.define("()", Span(0, 0))
         name = self.names.bind(key_of, "key_of")
@@ -232,10 +244,10 @@ class FunctionSet:
 
     def argument(self, definition: Aggregate, args: tuple[Bound, ...]) -> EventFunction:
         """The input of an aggregate: TRUE for `f(*)`, the value, or a tuple of several."""
-        if not args:
-            return self.define("True", Span(0, 0))
-        text = argument_text(self.writer, definition, args)
-        return self.define(text, args[0].span)
+        span = args[0].span if args else Span(0, 0)
+        return self._once(
+            definition.name, args, lambda: self.define(argument_text(self.writer, definition, args), span)
+        )
 
     def row(self, items: tuple[ItemPlan, ...], columns: list[dict[str, Type] | None]) -> EventFunction:
         """The output row: a dict of the visible items, in order."""

@@ -19,9 +19,10 @@ from sql.codegen.support import Warnings
 from sql.compiler.joins.passing import passes_rows
 from sql.compiler.shared import SharedCode
 from sql.compiler.statement import StatementText, drives
+from sql.compiler.subqueries import SubqueryCode, codes_of
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import Shape
 
 
@@ -50,6 +51,7 @@ class Program(SharedCode):
         self.plan = plan
         self.shape = shape
         self.pulls = pulls
+        self.subqueries = subqueries_of(plan.subqueries, self, shape)
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
         self.functions = self._functions()
@@ -130,6 +132,19 @@ def looking_code(
 ) -> Program:
     """The program of a statement that only reads named windows."""
     return Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked)
+
+
+def subqueries_of(
+    parts: Sequence[SubqueryPlan], around: SharedCode, shape: Shape = "dict"
+) -> list[SubqueryCode]:
+    """The code of the subqueries of a statement."""
+    context = around.context
+
+    def looking(plan: Plan, is_asked: bool) -> Program:
+        at = context.rule_id, plan, around.catalog, context.now_ms, shape, around.partition
+        return looking_code(*at, is_asked=is_asked)
+
+    return codes_of(parts, around, shape, looking)
 
 
 def departure_of(plan: Plan, catalog: Catalog) -> Removal:

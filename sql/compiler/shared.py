@@ -40,7 +40,7 @@ class SharedCode:
             partition=self.partition,
         )
         self.warnings = Warnings()
-        self.answers: list[Answer] = [_no_answer] * subqueries
+        self.answers: list[Answer] = [no_answer] * subqueries
         """The values of the subqueries of the instance at work."""
 
     def begin(
@@ -61,5 +61,6 @@ class SharedCode:
             self.answers[:] = answers
 
 
-def _no_answer(event: Any) -> Any:
+def no_answer(event: Any) -> Any:
+    """Stands for the value of a subquery before an instance works."""
     raise AssertionError("a subquery has no answer before there is an instance")

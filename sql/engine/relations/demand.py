@@ -16,16 +16,17 @@ from sql.algebra.event import Delta, Event
 from sql.binder.triggers import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.codegen.support import Warnings
+from sql.compiler.program import Program, looking_code, subqueries_of
+from sql.compiler.shared import SharedCode
+from sql.compiler.subqueries import finder_of
 from sql.emission import Emission
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.choice import Choice
 from sql.engine.relations.parameters import Parameters, with_parameters
 from sql.engine.relations.subqueries import Subqueries
 from sql.engine.relations.triggers import Insert, actor
-from sql.engine.running.statement import looking
+from sql.engine.running.statement import RunningStatement
 from sql.errors import DataError, Problem, SqlError, did_you_mean
-from sql.functions.registry import Context
 from sql.language import parse
 from sql.plan.options import RuleOptions
 from sql.plan.relations import TriggerPlan
@@ -103,8 +104,9 @@ def _select(
     if statement.source is None:
         raise _refused(text, statement, "a question reads a named window or a table", "add FROM")
     plan = bind_question(statement, catalog, options, text).plan
-    query = looking("question", plan, catalog, now_ms)
-    rows = Choice(plan, catalog, query, trigger=False).rows(None)
+    program = looking_code("question", plan, catalog, now_ms)
+    query = RunningStatement("question", program, now_ms)
+    rows = Choice(plan, query, finder_of(program)).rows()
     for error in query.take():
         raise DataError(error.error or "a row could not be evaluated")
     return rows
@@ -131,19 +133,16 @@ def _change(
 def _functions(
     plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
 ) -> FunctionSet:
-    context = Context(now_ms=now_ms, zone=options.zone_info(), rule_id="question", start_ms=now_ms)
-    warnings = Warnings()
-    subqueries = Subqueries(
-        plan.subqueries,
-        catalog,
-        context,
-        warnings,
-        now_ms,
-        "dict",
-        lambda part, is_asked: looking("question", part, catalog, now_ms, is_asked=is_asked),
-        _refuse,
+    code = SharedCode(catalog, options, now_ms, "question")
+
+    def run(program: Program) -> RunningStatement:
+        return RunningStatement("question", program, now_ms)
+
+    codes = subqueries_of(plan.subqueries, code)
+    subqueries = Subqueries(codes, code.warnings, catalog, "question", now_ms, run, _refuse)
+    return FunctionSet(
+        catalog, code.context, code.warnings, joined=True, text=text, subqueries=subqueries.answers
     )
-    return FunctionSet(catalog, context, warnings, joined=True, text=text, subqueries=subqueries.answers)
 
 
 def _refuse(row: Row, why: str) -> None:

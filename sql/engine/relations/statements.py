@@ -9,12 +9,13 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared import SharedCode
 from sql.emission import Emission
 from sql.engine.relations.hosted import Hosted
 from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.matches import Matches
-from sql.engine.running.statement import looking
+from sql.engine.running.statement import RunningStatement
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import as_dict
 
@@ -70,7 +71,7 @@ class TriggerCode(SharedCode):
         super().__init__(catalog, plan.options, now_ms, name, partition or (), len(subqueries))
         self.plan = plan
         self.source = source
-        self.subqueries = subqueries
+        self.subqueries = subqueries_of(subqueries, self)
         self.passes: Callable[..., Any] | None = None
         """The filter of the trigger."""
         if source.filter is not None:
@@ -106,14 +107,12 @@ class Triggered(PostingStatement):
         self.own = code.catalog.own.found(catalog.variables, catalog.relations)
         self.context, self.functions, self.passes = code.context, code.functions, code.passes
 
-        def run(part: Plan, is_asked: bool) -> Any:
-            return looking(name, part, catalog, now_ms, partition=partition, is_asked=is_asked)
+        def run(program: Program) -> RunningStatement:
+            return RunningStatement(name, program, now_ms, None, partition, catalog)
 
         self.told: list[Emission] = []
         """The errors of subqueries."""
-        self.subqueries = Subqueries(
-            code.subqueries, catalog, self.context, code.warnings, now_ms, "dict", run, self._tell
-        )
+        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self._tell)
         self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None

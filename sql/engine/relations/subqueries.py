@@ -11,35 +11,26 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sql.aggregates.base import Removal
-from sql.algebra.build import WindowBuilder
 from sql.algebra.event import Delta, Event
-from sql.algebra.join.store import Pulled, Rows, Seen
+from sql.algebra.join.store import Pulled, Rows
 from sql.algebra.operator import Pass, earliest
 from sql.algebra.output.order import row_limit
 from sql.algebra.state import EventStore
-from sql.algebra.table.search import finder
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
-from sql.compiler.answer import AnswerText, answers_by_row
-from sql.compiler.deferral import is_fleeting
-from sql.compiler.statement import StatementText
+from sql.compiler.program import Program
+from sql.compiler.shared import Answer
+from sql.compiler.subqueries import AloneCode, CorrelatedCode, SubqueryCode, as_seen
 from sql.emission import Emission
 from sql.engine.relations.choice import Choice
 from sql.engine.running.evaluation import Evaluation
-from sql.functions.registry import Context
-from sql.plan.bound import Read, TableRead
-from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
-from sql.rows import Shape
 
 if TYPE_CHECKING:
     from sql.engine.running.statement import RunningStatement
 
-Answer = Callable[[Event], Any]
-
-Run = Callable[[Plan, bool], "RunningStatement"]
-"""Starts a statement that only searches named windows; the flag: only its value is read."""
+Run = Callable[[Program], "RunningStatement"]
+"""Starts a statement that only searches named windows."""
 
 Take = Callable[[Any, int], None]
 """Takes an event that arrives, and the instant."""
@@ -52,51 +43,27 @@ class Correlated:
     """A subquery whose condition or values read the event around it."""
 
     def __init__(
-        self,
-        part: SubqueryPlan,
-        catalog: Catalog,
-        context: Context,
-        warnings: Warnings,
-        now_ms: int,
-        shape: Shape,
-        run: Run,
-        tell: Tell,
+        self, code: CorrelatedCode, catalog: Catalog, statement: str, now_ms: int, run: Run, tell: Tell
     ) -> None:
-        plan = self.plan = part.plan
+        plan = self.plan = code.part.plan
+        self.code = code
         self.tell = tell
         source = plan.sources[0]
         self.make_row: Callable[[Any], Any] = lambda row: row
         self.seq = 0
-        self.inner = Subqueries(plan.subqueries, catalog, context, warnings, now_ms, shape, run, tell)
-        functions = self.functions = FunctionSet(
-            catalog,
-            context,
-            warnings,
-            shape=shape,
-            joined=True,
-            text=plan.text,
-            subqueries=self.inner.answers,
-        )
-        builder = WindowBuilder(source, plan.options, catalog, context, warnings, shape, self.inner.answers)
-        passes = None if source.filter is None else builder.functions.true(source.filter)
-        self.passes = passes
-        self.rows: Rows | Pulled = Rows(shape)
+        self.inner = Subqueries(code.inner, code.warnings, catalog, statement, now_ms, run, tell)
+        self.rows: Rows | Pulled = Rows(code.shape)
         self.window: Any = Pass()
         if source.relation is None:
-            self.window = builder.build(now_ms, self._new_event, lambda: now_ms)
+            self.window = code.builder.build(now_ms, self._new_event, lambda: now_ms)
         else:
-            self.rows = Pulled(as_seen(source, catalog, context.rule_id), passes)
-        width = range(1, 1 + len(part.outer))
-        self.answer = (
-            AnswerText(part, self.rows, functions, shape).over(self.rows) if answers_by_row(part) else None
-        )
-        """The value itself, where every row that is found is a row of the subquery."""
-        if self.answer is not None:
-            return
-        self.find = finder(plan.where, 0, width, self.rows, functions, shape=shape, nullable=width)
-        text = StatementText(plan, catalog, shape, context, warnings, None, Removal.NEVER, {"aggregate": 0, "prev": 0},
-                             self.inner.answers, is_driven=False, is_joined=True)  # fmt: skip
-        self.evaluation = Evaluation(plan, text, row_limit(plan, functions), self._failed)
+            seen = as_seen(source, catalog.relations, partial(catalog.loop.unseen, statement))
+            self.rows = Pulled(seen, code.passes)
+        self.answer = None if code.answer is None else code.answer.over(self.rows)
+        if code.answer is None:
+            self.find = code.finder.over(self.rows)
+            limit = row_limit(plan, code.functions)
+            self.evaluation = Evaluation(plan, code.text, limit, self._failed)
 
     def _new_event(self, row: Any, time_ms: int) -> Event:
         self.seq += 1
@@ -106,6 +73,11 @@ class Correlated:
     def _failed(row: Any, error: BaseException) -> None:
         raise error
 
+    def _begin(self) -> None:
+        """Begin work of this instance: the answers that its functions read are this instance's."""
+        if self.inner.answers:
+            self.code.inner_answers[:] = self.inner.answers
+
     def takes(self, stream: str) -> Take | None:
         """The function that takes the events of a stream; None if it reads none."""
         return partial(self.push, stream) if stream in self.plan.reads else None
@@ -113,13 +85,14 @@ class Correlated:
     def push(self, stream: str, row: Any, now_ms: int) -> None:
         """An event of its stream arrives."""
         self.inner.push(stream, row, now_ms)
+        self._begin()
         if stream == self.plan.sources[0].stream and isinstance(self.rows, Rows):
             event = self._new_event(row, now_ms)
             try:
-                if self.passes is None or self.passes(event):
+                if self.code.passes is None or self.code.passes(event):
                     self._take(self.window.push(Delta((event,)), now_ms))
             except DATA_ERRORS as error:
-                self.tell(row, str(self.functions.failure(error)))
+                self.tell(row, str(self.code.functions.failure(error)))
 
     def _take(self, deltas: Iterable[Delta]) -> None:
         if not isinstance(self.rows, Rows):
@@ -146,6 +119,7 @@ class Correlated:
 
     def result(self, event: Event) -> list[dict[str, Any]]:
         """The rows of the subquery for an event of the statement around it."""
+        self._begin()
         outer = event.row if event.row.__class__ is tuple else (event.row,)
         found = self.find((None, *outer), event.time_ms)
         return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
@@ -168,38 +142,29 @@ class Correlated:
         self.inner.restore(inner)
 
 
-def as_seen(source: SourcePlan, catalog: Catalog, statement: str) -> Any:
-    """A relation as a subquery of a statement sees it."""
-    relation = catalog.relations[source.stream]
-    if source.relation != "window":
-        return relation
-    return Seen(relation, lambda name: catalog.loop.unseen(statement, name))
-
-
 class Alone:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
-    def __init__(self, part: SubqueryPlan, catalog: Catalog, statement: str, run: Run, tell: Tell) -> None:
-        self.plan = part.plan
+    def __init__(self, code: AloneCode, catalog: Catalog, statement: str, run: Run, tell: Tell) -> None:
+        self.plan = code.part.plan
         self.tell = tell
-        is_asked = part.kind == "scalar" and _shows_each(part.plan) and not _reads_columns(part.plan)
-        self.query = run(part.plan, is_asked)
+        self.query = run(code.program)
         self.value: Callable[[Any], Any] | None = None
-        if self.query.program.text.has_value:
+        if code.program.text.has_value:
             self.value = self.query.code["value"]
         """Gives the value itself, of the statement's aggregates as they are."""
-        for window, source in zip(self.query.windows, part.plan.sources, strict=True):
+        unseen = partial(catalog.loop.unseen, statement)
+        for window, source in zip(self.query.windows, self.plan.sources, strict=True):
             if source.relation is not None:
-                window.rows.relation = as_seen(source, catalog, statement)  # type: ignore[attr-defined]
-        self.relations = [catalog.relations[name] for name in sorted(part.plan.relations)]
+                seen = as_seen(source, catalog.relations, unseen)
+                window.rows.relation = seen  # type: ignore[attr-defined]
+        self.relations = [catalog.relations[name] for name in sorted(self.plan.relations)]
         self.stamp: Any = None
         self.known: list[dict[str, Any]] = []
-        self.choice: Choice | None = None
-        self.shows_each = _shows_each(part.plan)
+        self.shows_each = code.shows_each
         self.shown: list[dict[str, Any]] | None = None
         """The rows of the last emission, where each change gives all present rows."""
-        if any(source.relation for source in part.plan.sources):
-            self.choice = Choice(part.plan, catalog, self.query, trigger=False)
+        self.choice = Choice(self.plan, self.query, code.finder) if code.reads_relations else None
 
     def takes(self, stream: str) -> Take | None:
         """The function that takes the events of a stream; None if it keeps none."""
@@ -242,6 +207,13 @@ class Alone:
     def next_deadline(self) -> int | None:
         return self.query.next_deadline()
 
+    def valued(self, event: Event) -> Any:
+        """Its only value, of the statement's aggregates as they are."""
+        assert self.value is not None
+        if self.query.is_one_of_many:
+            self.query.begin(self.query.now_ms)
+        return self.value(self.query)
+
     def result(self, event: Event) -> list[dict[str, Any]]:
         """Its present rows."""
         if self.choice is None:
@@ -250,7 +222,8 @@ class Alone:
             return self.shown
         stamp = [relation.version for relation in self.relations]
         if stamp != self.stamp or self._may_differ():
-            self.known, self.stamp = self.choice.rows(None), stamp if self._is_current() else None
+            self.query.begin(self.query.now_ms)
+            self.known, self.stamp = self.choice.rows(), stamp if self._is_current() else None
             self._note(self.query.take())
         return self.known
 
@@ -270,66 +243,46 @@ class Alone:
         self.shown = None
 
 
-def _shows_each(plan: Plan) -> bool:
-    """True if each change of the content gives one row, which depends on nothing but the content."""
-    is_whole = (
-        plan.row_kind == "aggregate" and plan.having is None and plan.output is None and plan.limit is None
-    )
-    return is_whole and plan.selector == "istream" and not any(is_fleeting(item.value) for item in plan.items)
-
-
-def _reads_columns(plan: Plan) -> bool:
-    """True if the row of a statement shows more than aggregates."""
-    return any(isinstance(node, Read | TableRead) for item in plan.items for node in item.value.walk())
-
-
-def _keeps_rows(part: SubqueryPlan) -> bool:
-    """True if a subquery of its own answers with the rows its windows have posted, and not with
-    aggregates."""
-    return part.plan.row_kind != "aggregate" and not any(source.relation for source in part.plan.sources)
-
-
 class Subqueries:
     """All subqueries of a statement; `answers[i]` is the value of subquery i for an event."""
 
     def __init__(
         self,
-        parts: Sequence[SubqueryPlan],
-        catalog: Catalog,
-        context: Context,
+        codes: Sequence[SubqueryCode],
         warnings: Warnings,
+        catalog: Catalog,
+        statement: str,
         now_ms: int,
-        shape: Shape,
         run: Run,
         tell: Tell,
     ) -> None:
-        """`tell` is called for events that a subquery could not evaluate."""
+        """`catalog`, in a context with what the partition has for itself, and the name of the statement
+        around them. `tell` is called for events that a subquery could not evaluate."""
         self.warnings = warnings
         self.queries: list[Correlated | Alone] = [
-            Correlated(part, catalog, context, warnings, now_ms, shape, run, tell)
-            if part.correlated or _keeps_rows(part)
-            else Alone(part, catalog, context.rule_id, run, tell)
-            for part in parts
+            Correlated(code, catalog, statement, now_ms, run, tell)
+            if isinstance(code, CorrelatedCode)
+            else Alone(code, catalog, statement, run, tell)
+            for code in codes
         ]
         self.by_stream: dict[str, tuple[Take, ...]] = {}
         self.answers: list[Answer] = [
-            self._answer(part, query) for part, query in zip(parts, self.queries, strict=True)
+            self._answer(code.part.kind, query) for code, query in zip(codes, self.queries, strict=True)
         ]
 
-    def _answer(self, part: SubqueryPlan, query: Correlated | Alone) -> Answer:
+    def _answer(self, kind: str, query: Correlated | Alone) -> Answer:
         if isinstance(query, Correlated) and query.answer is not None:
             return query.answer
         if isinstance(query, Alone) and query.value is not None:
-            value, statement = query.value, query.query
-            return lambda event: value(statement)
+            return query.valued
         result = query.result
-        if part.kind == "exists":
+        if kind == "exists":
             return lambda event: bool(result(event))
-        if part.kind == "rows":
+        if kind == "rows":
             return result
-        if part.kind == "list":
+        if kind == "list":
             return lambda event: [next(iter(row.values())) for row in result(event)]
-        if part.kind == "row":
+        if kind == "row":
             return lambda event: self._only(result(event))
         return lambda event: self._value(result(event))
 

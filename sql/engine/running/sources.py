@@ -8,6 +8,7 @@ others that the step changes, then the join does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta, Event
@@ -19,7 +20,8 @@ from sql.algebra.state import EventStore
 from sql.algebra.table.feed import Feed, Looked
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.joins.passing import is_looked_into
-from sql.engine.relations.subqueries import Subqueries, as_seen
+from sql.compiler.subqueries import as_seen
+from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.matches import Matches
 from sql.engine.running.recognized import Recognized, failures_of
 from sql.plan.logical import SourcePlan
@@ -45,12 +47,11 @@ class Sources:
         self.subqueries: Subqueries | None = None
         if plan.subqueries:
             self.subqueries = Subqueries(
-                plan.subqueries,
-                statement.catalog,
-                statement.context,
+                program.subqueries,
                 program.warnings,
+                statement.catalog,
+                statement.name,
                 statement.start_ms,
-                statement.shape,
                 statement.looking,
                 statement.tell,
             )
@@ -97,7 +98,7 @@ class Sources:
         pulls = statement.program.pulls
         relation = statement.catalog.relations[source.stream]
         if pulls or is_looked_into(self.plan, source):
-            seen = relation if pulls else as_seen(source, statement.catalog, statement.name)
+            seen = relation if pulls else _seen(source, statement)
             return Looked(Pulled(seen, statement.program.filters[index]))
         return Feed(relation, lambda row, now_ms: self._arrival(index, row, now_ms))
 
@@ -354,6 +355,12 @@ def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change |
         for delta in posts.get(index, ()):
             for event in delta.inserted:
                 yield joined.change({index: Delta((event,))})
+
+
+def _seen(source: SourcePlan, statement: RunningStatement) -> Any:
+    """A relation that a statement looks into, without the changes that it has not taken yet."""
+    catalog = statement.catalog
+    return as_seen(source, catalog.relations, partial(catalog.loop.unseen, statement.name))
 
 
 def merged(deltas: Sequence[Delta]) -> Delta:

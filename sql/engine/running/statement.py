@@ -20,7 +20,7 @@ from sql.algebra.operator import earliest
 from sql.algebra.partition import Reclaim
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
-from sql.compiler.program import Program, looking_code
+from sql.compiler.program import Program
 from sql.emission import Emission
 from sql.engine.relations.into import TableFold
 from sql.engine.running import state
@@ -32,8 +32,6 @@ from sql.engine.running.recognized import is_alone, read_rows
 from sql.engine.running.requests import Requests
 from sql.engine.running.sources import Change, Sources
 from sql.errors import positioned
-from sql.plan.logical import Plan
-from sql.rows import Shape
 
 
 class RunningStatement(RunningQuery):
@@ -106,10 +104,9 @@ class RunningStatement(RunningQuery):
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self) if asks else Output(self)
 
-    def looking(self, plan: Plan, is_asked: bool) -> RunningStatement:
+    def looking(self, program: Program) -> RunningStatement:
         """A subquery as a statement of its own, which only looks into named windows."""
-        at = self.start_ms, self.shape, self.partition
-        return looking(self.name, plan, self.catalog, *at, is_asked=is_asked)
+        return RunningStatement(self.name, program, self.start_ms, None, self.partition, self.catalog)
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: time, partition and answers in its program are this instance's."""
@@ -394,18 +391,3 @@ class RunningStatement(RunningQuery):
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back into an instance just made; CorruptState where it does not fit."""
         state.restore(self, snapshot)
-
-
-def looking(
-    name: str,
-    plan: Plan,
-    catalog: Catalog,
-    now_ms: int,
-    shape: Shape = "dict",
-    partition: Sequence[Any] | None = None,
-    *,
-    is_asked: bool = False,
-) -> RunningStatement:
-    """A statement that only reads named windows. `is_asked`: only its value is used, not its rows."""
-    program = looking_code(name, plan, catalog, now_ms, shape, partition, is_asked=is_asked)
-    return RunningStatement(name, program, now_ms, partition=partition)

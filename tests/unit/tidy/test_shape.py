@@ -31,7 +31,6 @@ LONG_FILES = {
     "sql/binder/calls.py": 461,
     "sql/binder/contexts.py": 451,
     "sql/binder/expressions.py": 433,
-    "sql/engine/running/statement.py": 408,
     "sql/functions/arrays.py": 404,
     "sql/language/expressions.py": 412,
     "tests/reference/windows.py": 442,
