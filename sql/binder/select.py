@@ -224,12 +224,12 @@ class SelectBinder:
         check_statement(self.problems, context, set(plan.reads), self.select.span, self.catalog)
         if self.select.source is None:
             check_without_source(self.problems, self.select, plan)
-        if plan.mode == "sample":
+        if plan.mode == "sample" and plan.joins:
             self.problems.error(
                 "B822",
-                "a statement in a context has no window in GROUP BY, and no join that is sampled",
+                "a statement in a context has no join under a window in GROUP BY",
                 self.select.span if plan.window is None or plan.window is EACH_EVENT else plan.window.span,
-                "write OUTPUT LAST EVERY 10 SEC, or a window in FROM: m#time_batch(10 sec)",
+                "join windows in FROM, and write OUTPUT LAST EVERY 10 SEC",
             )
         # Partitions keep and compare whole events, so all streams are read whole.
         return replace(plan, reads=dict.fromkeys((*plan.reads, *context.reads)))

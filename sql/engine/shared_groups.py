@@ -9,7 +9,7 @@ from typing import Any
 
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
-from sql.algebra.sample.core import Core
+from sql.algebra.sample.core import Core, CoreCode
 from sql.algebra.state import EventStore
 from sql.engine.running.member import TOLD, Closing, Failure, News
 from sql.engine.running.sampled import SampledQuery
@@ -77,7 +77,7 @@ class SharedGroups:
             first.make_row,
             is_timed=first.is_timed,
         )
-        return Core(made, first.text_functions(), self, self.now_ms, see=None, join=None)
+        return Core(CoreCode(made, first.text_functions()), self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:
         self.has_news = True

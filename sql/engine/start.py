@@ -21,7 +21,7 @@ from sql.engine.relations.triggers import ActingCode, SplitCode
 from sql.engine.running.lots import StreamQuery
 from sql.engine.running.once import OnceCode
 from sql.engine.running.rowwise import Rowwise
-from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.sampled import SampledCode, SampledQuery
 from sql.engine.running.statement import RunningStatement
 from sql.engine.running.timed import TimedStatement
 from sql.plan.logical import Plan
@@ -81,9 +81,10 @@ def start(
         return OnceCode(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
     query: Rowwise | RunningStatement | SampledQuery
     if plan.mode == "sample":
-        query = SampledQuery(
+        code = SampledCode(
             name, plan, catalog, now_ms, shape=shape, make_row=make_row, by_instants=by_instants
         )
+        query = code.instance(name, catalog, now_ms)
     elif is_rowwise(plan):
         query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
     else:
@@ -149,6 +150,8 @@ def code_of(
         return ACTING[type(plan.acts)](name, plan, catalog, now_ms, partition)
     if not plan.sources:
         return OnceCode(name, plan, catalog, now_ms, partition)
+    if plan.mode == "sample":
+        return SampledCode(name, plan, catalog, now_ms, partition)
     return QueryCode(program_of(name, plan, catalog, now_ms, partition=partition))
 
 

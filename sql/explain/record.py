@@ -21,7 +21,7 @@ from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
 from sql.emission import Emission
 from sql.engine.event_time.query import EventTime
-from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.sampled import SampledCode, SampledQuery
 from sql.engine.running.statement import RunningStatement
 from sql.engine.start import instance_of
 from sql.explain import words
@@ -84,7 +84,7 @@ def _query(
         )
     assert plan.window is not None
     tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
-    return SampledQuery("explain", plan, catalog, start_ms, tap=tap)
+    return SampledCode("explain", plan, catalog, start_ms, tap=tap).instance("explain", catalog, start_ms)
 
 
 class _Recorder:

@@ -14,6 +14,7 @@ What is shown or fails goes to the owner: a rule, or what several rules share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from math import inf
 from typing import Any, Protocol
 
@@ -51,53 +52,59 @@ class Owner(Protocol):
         """Called when all that was due up to an instant has been shown."""
 
 
+class CoreCode:
+    """The generated functions of a plan's window and content."""
+
+    def __init__(self, composition: SampleParts, functions: FunctionSet) -> None:
+        self.composition = composition
+        self.functions = functions
+        writer, names = SourceWriter(), functions.names
+        names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf}
+        write_core(writer, composition, functions)
+        self.made = Generated(writer, names.bound)
+        composition.window.generated(self.made.functions)
+        composition.content.generated(self.made.functions)
+        if composition.shown is not None:
+            composition.shown.generated(self.made.functions)
+        self.entrances = [self.made[f"enter_{index}"] for index in range(len(composition.filters))]
+
+
 class Core:
-    """Window, content and instances of a plan, and the generated functions."""
+    """The instances of a plan's window. Cores with the same code differ in these alone."""
 
     def __init__(
         self,
-        composition: SampleParts,
-        functions: FunctionSet,
+        code: CoreCode,
         owner: Owner,
         now_ms: int,
         *,
         see: Callable[[Any], list[Any]] | None,
         join: SourceJoin | None,
+        is_one_of_many: bool = False,
     ) -> None:
-        self.composition = composition
+        composition = self.composition = code.composition
         self.plan = composition.plan
         self.window = composition.window
-        self.content = composition.content
-        self.folded = (composition.shown or composition.content).folded
+        self.content = copy(composition.content) if is_one_of_many else composition.content
+        """What waits to be folded is counted for each core by itself."""
+        self.folded = composition.shown.folded if composition.shown else self.content.folded
         """The content that takes the events into groups."""
         self.tap = composition.tap
-        self.functions = functions
-        self.context = functions.writer.context
+        self.functions = code.functions
+        self.context = code.functions.writer.context
         self.owner = owner
         self.analytic = see
         self.join = join
         self.number = 0
         """The number of the newest event that needs one."""
         self.is_stepping = False
-        self.code = self._generate()
-        self.entrances = [self.code[f"enter_{index}"] for index in range(len(composition.filters))]
+        self.code, self.entrances = code.made, code.entrances
         self.instances = Instances(
             self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by)
         )
         self.shown = self.code["Shown"](()) if composition.shown is not None else None
         """The instance that a sample takes the joined rows into."""
         self.begin(now_ms)
-
-    def _generate(self) -> Generated:
-        writer, names = SourceWriter(), self.functions.names
-        names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf}
-        write_core(writer, self.composition, self.functions)
-        made = Generated(writer, names.bound)
-        self.window.generated(made.functions)
-        self.content.generated(made.functions)
-        if self.composition.shown is not None:
-            self.composition.shown.generated(made.functions)
-        return made
 
     def begin(self, now_ms: int) -> None:
         """Begin with empty windows."""

@@ -13,7 +13,7 @@ from sql.algebra.output.spreads import Spreads
 from sql.algebra.sample.common_rows import Made
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
-from sql.algebra.sample.core import Core
+from sql.algebra.sample.core import Core, CoreCode
 from sql.algebra.sample.join import SourceJoin
 from sql.algebra.sample.sampled_rows import Bad, SampledRows
 from sql.algebra.sample.tap import Tap
@@ -22,14 +22,77 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated
-from sql.codegen.support import Warnings
+from sql.compiler.shared import SharedCode
 from sql.emission import Emission, Out
 from sql.engine.running.member import SharingMember
 from sql.engine.running.query import SNAPSHOT_VERSION, MakeRow, RunningQuery, plain
 from sql.errors import CorruptState, positioned
-from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape
+
+
+class SampledCode(SharedCode):
+    """The functions of a rule with a window in GROUP BY, made once for all its instances."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        catalog: Catalog,
+        now_ms: int,
+        partition: Sequence[Any] | None = None,
+        *,
+        shape: Shape = "dict",
+        make_row: MakeRow | None = None,
+        tap: Tap | None = None,
+        by_instants: bool = False,
+    ) -> None:
+        """`tap` observes the windows; `by_instants`: events come with an instant each,
+        in processing time too."""
+        super().__init__(catalog, plan.options, now_ms, name, partition or ())
+        self.plan = plan
+        self.shape = shape
+        self.make_row = make_row or (lambda row: row)
+        self.hits = HitCounters(plan.hits)
+        """The hits of the instance at work."""
+        self.is_timed = by_instants or plan.timestamp is not None
+        self.functions = self.text_functions()
+        self.row_limit = row_limit(plan, self.functions)
+        self.made = compose(
+            plan,
+            catalog,
+            shape,
+            self.hits,
+            self.context.zone,
+            self.make_row,
+            is_timed=self.is_timed,
+            tap=tap,
+        )
+        self.core = CoreCode(self.made, self.text_functions())
+        self.sampled_rows = SampledRows(
+            plan, catalog, shape, self.text_functions(), self.hits, self.made.entries
+        )
+
+    def text_functions(self) -> FunctionSet:
+        """The writer of expressions for a text of its own."""
+        found = FunctionSet(
+            self.catalog,
+            self.context,
+            self.warnings,
+            shape=self.shape,
+            joined=bool(self.plan.joins),
+            text=self.plan.text,
+            hits=self.hits,
+            literals=False,
+        )
+        found.names.bound["partition"] = self.partition
+        return found
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> SampledQuery:
+        """The running rule, in a context that of one partition."""
+        return SampledQuery(name, self, catalog, now_ms, partition)
 
 
 class SampledQuery(RunningQuery):
@@ -47,68 +110,58 @@ class SampledQuery(RunningQuery):
     def __init__(
         self,
         name: str,
-        plan: Plan,
+        code: SampledCode,
         catalog: Catalog,
         now_ms: int,
-        *,
-        shape: Shape = "dict",
-        make_row: MakeRow | None = None,
-        tap: Tap | None = None,
-        by_instants: bool = False,
+        partition: Sequence[Any] | None = None,
     ) -> None:
-        """`tap` observes the windows; `by_instants`: events come with an instant each,
-        in processing time too."""
+        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
+        with what that partition has for itself."""
+        plan = code.plan
         super().__init__(name, plan, now_ms)
-        self.catalog = catalog
-        self.shape = shape
-        self.make_row = make_row or (lambda row: row)
-        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
-        self.warnings = Warnings()
+        self.of_plan = code
+        self.partition = partition
+        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.hits = code.hits if partition is None else HitCounters(plan.hits)
+        self.begin(now_ms)
+        self.context, self.catalog, self.shape, self.make_row = (
+            code.context,
+            code.catalog,
+            code.shape,
+            code.make_row,
+        )
         self.budget = Budget(plan.options.max_window_events)
-        self.hits = HitCounters(plan.hits)
         self.spreads = Spreads(plan.spreads) if plan.spreads else None
-        self.functions = self.text_functions()
+        self.functions = code.functions
         self.analytic: AnalyticStage | None = None
         if plan.analytics:
             self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
-        self.is_timed = by_instants or plan.timestamp is not None
+        self.is_timed = code.is_timed
         self.takes_times = not plan.joins
         self.counts["windows_empty_skipped"] = 0
-        self.row_limit = row_limit(plan, self.functions)
         self.is_plain_output = not (
-            plan.order_by or plan.distinct or plan.spreads or self.row_limit != (None, 0)
+            plan.order_by or plan.distinct or plan.spreads or code.row_limit != (None, 0)
         )
         self.join = SourceJoin(plan, self.functions, self.pair_failed) if plan.joins else None
-        made = compose(
-            plan,
-            self.catalog,
-            self.shape,
-            self.hits,
-            self.context.zone,
-            self.make_row,
-            is_timed=self.is_timed,
-            tap=tap,
-        )
         see = None if self.analytic is None else self.analytic.see
-        self.core = Core(made, self.text_functions(), self, self.now_ms, see=see, join=self.join)
+        self.core = Core(
+            code.core, self, self.now_ms, see=see, join=self.join, is_one_of_many=partition is not None
+        )
         self.member = SharingMember(self)
         self.family = self.member.family
-        self.sampled_rows = SampledRows(
-            plan, self.catalog, self.shape, self.text_functions(), self.hits, made.entries
-        )
+        self.sampled_rows = code.sampled_rows
 
     def text_functions(self) -> FunctionSet:
         """The writer of expressions for a text of its own."""
-        return FunctionSet(
-            self.catalog,
-            self.context,
-            self.warnings,
-            shape=self.shape,
-            joined=bool(self.plan.joins),
-            text=self.plan.text,
-            hits=self.hits,
-            literals=False,
-        )
+        return self.of_plan.text_functions()
+
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what the functions read is this instance's."""
+        if self.partition is None:
+            return
+        self.of_plan.begin(now_ms, self.partition, self.own, ())
+        if self.plan.hits:
+            self.of_plan.hits.restore(self.hits.snapshot())
 
     @property
     def source(self) -> str:
@@ -129,6 +182,7 @@ class SampledQuery(RunningQuery):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.leave()
+        self.begin(now_ms)
         self.now_ms = self.context.now_ms = now_ms
         places = [index for index, source in enumerate(self.plan.sources) if source.stream == stream]
         for part in (rows,) if len(places) == 1 else [(row,) for row in rows]:
@@ -150,6 +204,7 @@ class SampledQuery(RunningQuery):
         """Events of the only source with their time stamps; what is due before each is done before it."""
         if self.member.shared is not None:
             self.leave()
+        self.begin(times[0])
         self.counts["events_in"] += len(rows)
         self.now_ms = max(self.now_ms, times[0])
         self.core.enter(rows, times)
@@ -158,6 +213,7 @@ class SampledQuery(RunningQuery):
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.now_ms = max(self.now_ms, now_ms)
+        self.begin(now_ms)
         if self.analytic is not None:
             self.analytic.keep()
         self.member.core.step(now_ms)
@@ -172,14 +228,21 @@ class SampledQuery(RunningQuery):
 
     def flush(self, now_ms: int) -> list[Emission]:
         self.leave()
+        self.begin(now_ms)
         self.core.flush()
         return self.take()
+
+    def terminate(self, now_ms: int) -> list[Emission]:
+        """The context partition of the instance ends: its open windows go with it."""
+        return []
 
     def leave(self) -> None:
         self.member.leave()
 
     def take(self) -> list[Emission]:
         """The emissions since the last call, errors last."""
+        if self.hits is not self.of_plan.hits:
+            self.hits.restore(self.of_plan.hits.snapshot())
         if not self.out and not self.errors:
             return []
         out = self.out + self.errors if self.errors else self.out.copy()
@@ -209,7 +272,7 @@ class SampledQuery(RunningQuery):
             rows = self.sampled_rows.rows(sample, *bounds, bad)
         if not self.is_plain_output:
             outs = rows if self.plan.order_by else [Out(row) for row in rows]
-            rows = in_order(outs, self.plan, self.row_limit, self.spreads)
+            rows = in_order(outs, self.plan, self.of_plan.row_limit, self.spreads)
         if rows:
             self.counts["rows_out"] += len(rows)
             self.out.append(Emission(self.name, trigger_ms, "rows", rows, (), None))
@@ -273,7 +336,7 @@ class SampledQuery(RunningQuery):
         """The counters."""
         return {
             **self.counts,
-            "division_by_zero": self.warnings.division_by_zero,
+            "division_by_zero": self.of_plan.warnings.division_by_zero,
             "retained": self.retained(),
         }
 
