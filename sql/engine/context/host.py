@@ -273,8 +273,8 @@ class ContextHost(Hosted):
             if body_due is not None and body_due <= now_ms and (life_due is None or body_due <= life_due):
                 body = self.timers.pop()
                 # Windows that go through instants by themselves do not go beyond the end of the partition.
-                steps = body.instance.steps_itself and life_due is not None
-                self._emit(body, body.instance.advance(min(now_ms, life_due) if steps else now_ms))
+                until_ms = life_due if body.instance.steps_itself and life_due is not None else now_ms
+                self._emit(body, body.instance.advance(min(now_ms, until_ms)))
                 self.schedule(body)
             elif life_due is not None and life_due <= now_ms:
                 try:
