@@ -11,7 +11,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
+from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
+from sql.binder.contexts import bind_context
+from sql.syntax import CreateContext
 from tests.conformance.catalog import define
 
 Step = dict[str, Any]
@@ -47,8 +49,12 @@ def stream(draw: st.DrawFn, *, longest: int = 14) -> list[Step]:
 class Run:
     """One query on an engine of its own, with what it has emitted."""
 
-    def __init__(self, query: str, *, event_time: bool = False, late_tolerance_ms: int = 0) -> None:
+    def __init__(
+        self, query: str, *, context: str = "", event_time: bool = False, late_tolerance_ms: int = 0
+    ) -> None:
+        """`context`: the declaration of the context C, which the query then names."""
         self.query = query
+        self.context = context
         self.options = RuleOptions(event_time=event_time, late_tolerance_ms=late_tolerance_ms)
         self.ddl = EVENT_TIME_DDL if event_time else SCHEMA
         self.now = 0
@@ -57,6 +63,10 @@ class Run:
 
     def _start(self, state: Any = None) -> tuple[Engine, Plan]:
         catalog = define(Catalog(), self.ddl)
+        if self.context:
+            (declared,) = parse(self.context)
+            assert isinstance(declared, CreateContext)
+            catalog.contexts["C"] = bind_context(declared, catalog, self.options, self.context)
         plan = plan_rule(self.query, catalog, self.options)
         engine = Engine(catalog)
         engine.deploy("rule", plan, self.now, state)

@@ -38,7 +38,10 @@ REFUSED = [
     ("select * from pattern [every a=E -> b=E(n = context.n)]", "B818"),
     ("create context C initiated by E as s terminated by S(id = context.s.id)", "B818"),
     (SPAN + "context C select count(*) as c", "B818"),
-    (BY_KEY + "context C SELECT count(*) AS c FROM E JOIN S ON E.k = S.id GROUP BY TUMBLINGWINDOW(ss, 10)", "B822"),
+    (
+        BY_KEY + "context C SELECT count(*) AS c FROM E JOIN S ON E.k = S.id GROUP BY TUMBLINGWINDOW(ss, 10)",
+        "B822",
+    ),
     (SPAN + "context C select context.id as i output every 2 sec", "B818"),
     ("create context C start S end T(id = x.id)", "B201"),
     ("create context C partition by nosuch from E", "B201"),
