@@ -77,7 +77,7 @@ class SharedGroups:
             first.make_row,
             is_timed=first.is_timed,
         )
-        return Core(CoreCode(made, first.text_functions()), self, self.now_ms, see=None, join=None)
+        return Core(CoreCode(made, first.of_plan.text_functions()), self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:
         self.has_news = True

@@ -141,7 +141,7 @@ class SharingMember:
     def _code_for_each(self, plan: Plan) -> Generated:
         """The loop over the events of rules alike."""
         query = self.query
-        functions, writer = query.text_functions(), SourceWriter()
+        functions, writer = query.of_plan.text_functions(), SourceWriter()
         zone, is_timed = query.context.zone, query.is_timed
         made = compose(plan, query.catalog, query.shape, query.hits, zone, query.make_row, is_timed=is_timed)
         write_each(writer, made, functions)

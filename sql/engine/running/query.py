@@ -83,6 +83,11 @@ class RunningQuery:
         """The bounded source has ended."""
         return []
 
+    def terminate(self, now_ms: int) -> list[Emission]:
+        """The context partition of the instance ends: the output of `when terminated`. Windows that are open
+        go with it."""
+        return []
+
     def leave(self) -> None:
         """Work alone from now on, with a copy of what was done together with other rules."""
 

@@ -151,10 +151,6 @@ class SampledQuery(RunningQuery):
         self.family = self.member.family
         self.sampled_rows = code.sampled_rows
 
-    def text_functions(self) -> FunctionSet:
-        """The writer of expressions for a text of its own."""
-        return self.of_plan.text_functions()
-
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what the functions read is this instance's."""
         if self.partition is None:
@@ -231,10 +227,6 @@ class SampledQuery(RunningQuery):
         self.begin(now_ms)
         self.core.flush()
         return self.take()
-
-    def terminate(self, now_ms: int) -> list[Emission]:
-        """The context partition of the instance ends: its open windows go with it."""
-        return []
 
     def leave(self) -> None:
         self.member.leave()
