@@ -29,27 +29,27 @@ class Emission(msgspec.Struct, gc=False):
     error: str | None = None
 
 
-def joined(emissions: list[Emission], names: Collection[str]) -> list[Emission]:
-    """The emissions with the rows of each rule of `names` at one instant in one, at
-    the place of its first."""
+def joined(emissions: list[Emission], names: Collection[str] | None = None) -> list[Emission]:
+    """The emissions with the rows of each rule (of `names`, if given) at one instant in one, at the place of
+    its first."""
     out: list[Emission] = []
     first: dict[tuple[str, int], int] = {}
+    sides: dict[int, tuple[list[Row], list[Row]]] = {}
     for item in emissions:
-        if item.kind != "rows" or item.rule not in names:
+        if item.kind != "rows" or (names is not None and item.rule not in names):
             out.append(item)
             continue
         place = first.setdefault((item.rule, item.at_ms), len(out))
         if place == len(out):
             out.append(item)
-        else:
+            continue
+        if place not in sides:
             known = out[place]
-            out[place] = Emission(
-                item.rule,
-                item.at_ms,
-                "rows",
-                [*known.inserted, *item.inserted],
-                [*known.removed, *item.removed],
-            )
+            sides[place] = [*known.inserted], [*known.removed]
+            out[place] = Emission(item.rule, item.at_ms, "rows", *sides[place])
+        inserted, removed = sides[place]
+        inserted += item.inserted
+        removed += item.removed
     return out
 
 

@@ -22,7 +22,7 @@ from sql.catalog.loop import StepLoop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.statement import waits_for_filters
-from sql.emission import Emission
+from sql.emission import Emission, joined
 from sql.plan.logical import Plan
 
 MOVED_MAX = 100_000
@@ -171,7 +171,7 @@ class Steps(StepLoop):
             self.round, self.pending = self.pending, {}
             for consumer in sorted(self.round, key=self._turn):
                 self._give(consumer, self.round.pop(consumer), posted, now_ms)
-        out += together(posted)
+        out += joined(posted)
 
     def _turn(self, consumer: Consumer) -> tuple[tuple[int, int], int]:
         """When a consumer has its turn: by priority and deployment, then by partition."""
@@ -242,26 +242,3 @@ def posted(plan: Plan, emission: Emission) -> list[Emission]:
 def reads_on_arrival(plan: Plan) -> bool:
     """True if filters of a statement read relations, or rows of subqueries."""
     return any(waits_for_filters(source) for source in plan.sources)
-
-
-def together(emissions: list[Emission]) -> list[Emission]:
-    """The posts of one dispatch: those of one statement and instant as one, where its first stands."""
-    out: list[Emission] = []
-    places: dict[tuple[str, int], int] = {}
-    for emission in emissions:
-        if emission.kind != "rows":
-            out.append(emission)
-            continue
-        place = places.setdefault((emission.rule, emission.at_ms), len(out))
-        if place == len(out):
-            out.append(emission)
-        else:
-            first = out[place]
-            out[place] = Emission(
-                first.rule,
-                first.at_ms,
-                "rows",
-                [*first.inserted, *emission.inserted],
-                [*first.removed, *emission.removed],
-            )
-    return out
