@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import math
+from collections.abc import Callable
+
 from cloud_sync.declaration import Average, CloudSettings, How, Sketched, Spread
+from cloud_sync.moments import squares
 from cloud_sync.schemas import HASHED, Column, Key, Schema
-from cloud_sync.sketches import SKETCHES
+from cloud_sync.sketches import SKETCHES, BadSketch, check
+from sinks.base import Row
 from sql import Plan
 from sql.types import Type
+
+INT64 = range(-(2**63), 2**63)
+"""Whole numbers beyond these do not fit the cloud's columns."""
 
 
 def column_of(name: str, merge: How, settings: CloudSettings) -> Column:
@@ -20,6 +30,27 @@ def column_of(name: str, merge: How, settings: CloudSettings) -> Column:
     if isinstance(merge, Average):
         return Column(name, "avg", settings.type_of(name))
     return Column(name, merge, "sketch" if merge in SKETCHES else settings.type_of(name))
+
+
+def value_maker(name: str, merge: How, settings: CloudSettings) -> Callable[[Row], dict[str, object]]:
+    """The function that makes a value column of a record from a row. It raises ValueError with the column and the
+    reason if the row does not fit."""
+    column = column_of(name, merge, settings)
+    kind = column.type
+    head: dict[str, object] = {"as": name, "merge": column.merge, "type": kind}
+    match merge:
+        case Sketched():
+            follows = head | {"of": column.of} | ({} if column.part is None else {"part": column.part})
+            return lambda row: follows
+        case Spread():
+            return lambda row: {**head, **_moments(row, name, merge)}
+        case Average():
+            total, count = merge.sum, merge.count
+            return lambda row: {**head, kind: _number(row, total, kind), "count": _number(row, count, "int")}
+        case _ if kind == "sketch":
+            return lambda row: {**head, "sketch": _sketch(row, name, column.merge)}
+        case _:
+            return lambda row: {**head, kind: _number(row, name, kind)}
 
 
 def schema_of(settings: CloudSettings, plan: Plan) -> Schema:
@@ -41,3 +72,53 @@ def schema_of(settings: CloudSettings, plan: Plan) -> Schema:
         values=tuple(column_of(name, merge, settings) for name, merge in (settings.merge or {}).items()),
         secret=tuple(settings.secret),
     )
+
+
+def _moments(row: Row, column: str, merge: Spread) -> dict[str, object]:
+    """Sum, count and sum of squares of a deviation; all NULL over no values."""
+    count, total = _number(row, merge.count, "int"), _number(row, merge.sum, "float")
+    if not count or total is None:
+        return {"float": None, "count": 0, "squares": None}
+    result = _number(row, column, "float")
+    found = squares(merge.kind, result, int(count), float(total)) if count > 0 else None
+    if found is None:
+        raise ValueError(
+            f"value column {column!r} holds {result} over {count} values, from which no squares follow"
+        )
+    return {"float": total, "count": count, "squares": found}
+
+
+def _sketch(row: Row, column: str, kind: str) -> str | None:
+    """A sketch as base64 text; None if it has no values."""
+    value = row.get(column)
+    if value is None:
+        return None
+    try:
+        content = base64.b64decode(value, validate=True) if isinstance(value, str) else value
+        if not isinstance(content, bytes):
+            raise BadSketch(f"it is {type(value).__name__}")
+        check(kind, content)
+    except (BadSketch, binascii.Error) as error:
+        raise ValueError(f"value column {column!r} must hold a {kind} sketch: {error}") from None
+    return base64.b64encode(content).decode()
+
+
+def _number(row: Row, column: str, kind: str) -> int | float | None:
+    """A number of the declared type, so that the cloud's column has one type."""
+    value = row.get(column)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"value column {column!r} must hold a number, not {type(value).__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"value column {column!r} holds {value}, which cannot be merged")
+    if kind == "float":
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"value column {column!r} holds a number beyond the range of a float") from None
+    if value != int(value) or int(value) not in INT64:
+        raise ValueError(
+            f"value column {column!r} holds {value}, declared int; write types: {{{column}: float}} if it is not"
+        )
+    return int(value)

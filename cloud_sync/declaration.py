@@ -6,8 +6,8 @@ Everything but the windows follows from the query (`cloud_sync.binding`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
@@ -16,7 +16,6 @@ from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from cloud_sync.schemas import Check, Schema, SchemaFile, schema_file
 from rules.base import Model
 from rules.expect.model import Expect
-from rules.expect.rows import broken
 from rules.secrets import Secret
 from sinks.settings import CACHE, SinkSettings
 
@@ -167,14 +166,15 @@ class CloudSettings(SinkSettings):
         copy._checks = tuple(checks)
         return copy
 
-    def broken_by(self, row: Mapping[str, Any]) -> list[int]:
-        """The positions of the checks that a row breaks. Columns that the action leaves out are not checked."""
-        return [at for at in broken(self._checks, row) if self._sends(self._checks[at].column)]
+    @property
+    def checks(self) -> tuple[tuple[int, Expect], ...]:
+        """The checks of columns that the action sends, each with its position among all checks of the rule."""
+        return tuple((at, check) for at, check in enumerate(self._checks) if self._sends(check.column))
 
     def _sends(self, column: str | None) -> bool:
         is_replaced = self.data_template is not None or self.data_field is not None
         is_chosen = self.fields is None or column in self.fields
-        return is_chosen and not is_replaced and column not in self.exclude_fields
+        return column is not None and is_chosen and not is_replaced and column not in self.exclude_fields
 
     def of_rule(self, sql: str) -> Self:
         """A copy of these settings for a rule with this text."""

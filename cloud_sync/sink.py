@@ -8,25 +8,21 @@ record is described in docs/cloud.md.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import hmac
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from cloud_sync.binding import bind
-from cloud_sync.columns import column_of
-from cloud_sync.declaration import Average, CloudSettings, How, Sketched, Spread
+from cloud_sync.columns import INT64, value_maker
+from cloud_sync.declaration import CloudSettings
 from cloud_sync.errors import SpoolError, SpoolFull
-from cloud_sync.moments import squares
 from cloud_sync.records import Record
-from cloud_sync.sketches import SKETCHES, BadSketch, check
 from cloud_sync.spool import Spool
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
 from sql.errors import DataError
@@ -36,9 +32,6 @@ SPOOL_SERVICE = "spool"
 
 DAY_MS = 86_400_000
 
-INT64 = range(-(2**63), 2**63)
-"""Whole numbers beyond these do not fit the cloud's columns."""
-
 
 class CloudSink:
     """A sink that appends rows to the spool. They become durable with the gateway's next commit, together
@@ -46,7 +39,7 @@ class CloudSink:
     it."""
 
     def __init__(self, settings: CloudSettings, context: SinkContext) -> None:
-        self._settings = settings
+        self._form = Form(settings, context.rule_id)
         self._context = context
         self._spool: Spool | None = None
 
@@ -64,9 +57,7 @@ class CloudSink:
         now_ms = self._context.environment.clock.now_ms()
         for done, message in enumerate(messages):
             try:
-                records = [
-                    partial(row, self._settings, self._context.rule_id, message.at_ms) for row in message.rows
-                ]
+                records = [self._form.record(row, message.at_ms) for row in message.rows]
                 self._spool.append(records, now_ms)
             except SpoolFull as full:
                 raise Retry(str(full), done=done) from full
@@ -80,43 +71,87 @@ class CloudSink:
         self._spool = None
 
 
+class Form:
+    """Makes the records of an action's rows. What follows from the settings is worked out once."""
+
+    def __init__(self, settings: CloudSettings, rule: str) -> None:
+        self._settings = settings
+        self._rule = rule
+        self._bounds = settings.window_start, settings.window_end
+        self._zone = ZoneInfo(settings.zone)
+        self._keys = tuple(settings.keys or ())
+        self._hashed = frozenset(settings.hashed)
+        self._values = [value_maker(name, merge, settings) for name, merge in (settings.merge or {}).items()]
+        self._checks = settings.checks
+        self._told = {"rule_hash": settings.rule_hash} if settings.rule_hash else {}
+        self._schema = settings.schema_file
+        self._window = -1, _Windows([], "", 0)
+
+    def record(self, row: Row, at_ms: int) -> Record:
+        """The record of one row. `at_ms` is both bounds of a row without window columns (an alert).
+
+        Raises ValueError with the column and the reason if the row does not fit the settings.
+        """
+        start_ms = _instant(row, self._bounds[0], at_ms)
+        end_ms = _instant(row, self._bounds[1], start_ms)
+        windows = self._windows(start_ms)
+        if not start_ms <= end_ms <= start_ms + windows.length_ms:
+            raise ValueError(
+                f"window [{start_ms}, {end_ms}) does not fit the fleet window of {windows.levels[0][0]}; "
+                "make 'window' of the cloud action a multiple of the rule's window"
+            )
+        body: dict[str, Any] = {
+            "windows": windows.levels,
+            "window_start": start_ms,
+            "window_end": end_ms,
+            "keys": {name: self._key(row, name) for name in self._keys},
+            "values": [make(row) for make in self._values],
+            **self._told,
+        }
+        if self._settings.restates:
+            body["revision"] = at_ms
+        if self._checks and (
+            found := [at for at, check in self._checks if check.is_broken_by(row.get(check.name))]
+        ):
+            body["broken"] = found
+        return Record(self._rule, windows.date, msgspec.json.encode(body), self._schema)
+
+    def _windows(self, start_ms: int) -> _Windows:
+        """The fleet windows that hold an instant; those of the last row, if it began then too."""
+        if self._window[0] != start_ms:
+            self._window = start_ms, _windows_around(self._settings, self._zone, start_ms)
+        return self._window[1]
+
+    def _key(self, row: Row, column: str) -> Any:
+        """A key's value as it is uploaded: hashed if the settings say so. NULL stays NULL."""
+        value = _key(row, column)
+        if column not in self._hashed or value is None:
+            return value
+        secret = self._settings.hash_key
+        key = secret.reveal() if secret else ""  # the settings require one
+        return hmac.new(key.encode(), msgspec.json.encode(value), hashlib.sha256).hexdigest()[:32]
+
+
 def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
-    """The record of one row. `at_ms` is both bounds of a row without window columns (an alert).
-
-    Raises ValueError with the column and the reason if the row does not fit the settings.
-    """
-    start_ms = _instant(row, settings.window_start, at_ms)
-    end_ms = _instant(row, settings.window_end, start_ms)
-    windows = _fleet_windows(settings, start_ms)
-    _, fleet_start_ms, fleet_end_ms = windows[0]
-    if not start_ms <= end_ms <= start_ms + (fleet_end_ms - fleet_start_ms):
-        raise ValueError(
-            f"window [{start_ms}, {end_ms}) does not fit the fleet window of {settings.window[0].label}; "
-            "make 'window' of the cloud action a multiple of the rule's window"
-        )
-    body: dict[str, Any] = {
-        "windows": windows,
-        "window_start": start_ms,
-        "window_end": end_ms,
-        "keys": {name: _sent_key(row, name, settings) for name in settings.keys or ()},
-        "values": [_value(row, name, merge, settings) for name, merge in (settings.merge or {}).items()],
-    }
-    if settings.rule_hash:
-        body["rule_hash"] = settings.rule_hash
-    if settings.restates:
-        body["revision"] = at_ms
-    if broken := settings.broken_by(row):
-        body["broken"] = broken
-    return Record(rule, _utc_date(fleet_start_ms), msgspec.json.encode(body), settings.schema_file)
+    """The record of a single row; `Form` makes those of many."""
+    return Form(settings, rule).record(row, at_ms)
 
 
-def _fleet_windows(settings: CloudSettings, start_ms: int) -> list[tuple[str, int, int]]:
-    """The fleet window of each level, from fine to coarse, that holds an instant: label, start, end."""
-    zone = ZoneInfo(settings.zone)
+class _Windows(NamedTuple):
+    """The fleet window of each level, from fine to coarse: label, start, end; UTC date and length of the finest."""
+
+    levels: list[tuple[str, int, int]]
+    date: str
+    length_ms: int
+
+
+def _windows_around(settings: CloudSettings, zone: ZoneInfo, start_ms: int) -> _Windows:
     try:
-        return [(level.label, *level.around(start_ms, zone)) for level in settings.window]
+        levels = [(level.label, *level.around(start_ms, zone)) for level in settings.window]
     except (DataError, ValueError, OverflowError):
         raise ValueError(_no_instant(start_ms)) from None
+    _, finest_ms, end_ms = levels[0]
+    return _Windows(levels, _utc_date(finest_ms), end_ms - finest_ms)
 
 
 def _no_instant(instant_ms: int) -> str:
@@ -139,15 +174,6 @@ def _instant(row: Row, column: str, default_ms: int) -> int:
     return value
 
 
-def _sent_key(row: Row, column: str, settings: CloudSettings) -> Any:
-    """A key's value as it is uploaded: hashed if the settings say so. NULL stays NULL."""
-    value = _key(row, column)
-    if column not in settings.hashed or value is None:
-        return value
-    key = settings.hash_key.reveal() if settings.hash_key else ""  # the settings require one
-    return hmac.new(key.encode(), msgspec.json.encode(value), hashlib.sha256).hexdigest()[:32]
-
-
 def _key(row: Row, column: str) -> Any:
     """A key's value in one spelling: whole floats as integers, so that 1 and 1.0 are one
     group as they are in SQL."""
@@ -163,71 +189,6 @@ def _key(row: Row, column: str) -> Any:
     raise ValueError(
         f"key column {column!r} must hold text, a number or a boolean, not {type(value).__name__}"
     )
-
-
-def _value(row: Row, column: str, merge: How, settings: CloudSettings) -> dict[str, object]:
-    told = column_of(column, merge, settings)
-    kind = told.type
-    head: dict[str, object] = {"as": column, "merge": told.merge, "type": kind}
-    if isinstance(merge, Sketched):
-        return head | {"of": told.of} | ({} if told.part is None else {"part": told.part})
-    if merge in SKETCHES:
-        return head | {"sketch": _sketch(row, column, merge)}
-    if isinstance(merge, Spread):
-        return head | _moments(row, column, merge)
-    if isinstance(merge, Average):
-        return head | {kind: _number(row, merge.sum, kind), "count": _number(row, merge.count, "int")}
-    return head | {kind: _number(row, column, kind)}
-
-
-def _moments(row: Row, column: str, merge: Spread) -> dict[str, object]:
-    """Sum, count and sum of squares of a deviation; all NULL over no values."""
-    count, total = _number(row, merge.count, "int"), _number(row, merge.sum, "float")
-    if not count or total is None:
-        return {"float": None, "count": 0, "squares": None}
-    result = _number(row, column, "float")
-    found = squares(merge.kind, result, int(count), float(total)) if count > 0 else None
-    if found is None:
-        raise ValueError(
-            f"value column {column!r} holds {result} over {count} values, from which no squares follow"
-        )
-    return {"float": total, "count": count, "squares": found}
-
-
-def _sketch(row: Row, column: str, kind: str) -> str | None:
-    """A sketch as base64 text; None if it has no values."""
-    value = row.get(column)
-    if value is None:
-        return None
-    try:
-        content = base64.b64decode(value, validate=True) if isinstance(value, str) else value
-        if not isinstance(content, bytes):
-            raise BadSketch(f"it is {type(value).__name__}")
-        check(kind, content)
-    except (BadSketch, binascii.Error) as error:
-        raise ValueError(f"value column {column!r} must hold a {kind} sketch: {error}") from None
-    return base64.b64encode(content).decode()
-
-
-def _number(row: Row, column: str, kind: str) -> int | float | None:
-    """A number of the declared type, so that the cloud's column has one type."""
-    value = row.get(column)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"value column {column!r} must hold a number, not {type(value).__name__}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"value column {column!r} holds {value}, which cannot be merged")
-    if kind == "float":
-        try:
-            return float(value)
-        except OverflowError:
-            raise ValueError(f"value column {column!r} holds a number beyond the range of a float") from None
-    if value != int(value) or int(value) not in INT64:
-        raise ValueError(
-            f"value column {column!r} holds {value}, declared int; write types: {{{column}: float}} if it is not"
-        )
-    return int(value)
 
 
 register_sink("cloud", CloudSettings, CloudSink, bind)

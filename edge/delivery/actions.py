@@ -7,7 +7,7 @@ from typing import Protocol
 
 from cloud_sync.archive import ArchiveSettings, archived
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.sink import partial
+from cloud_sync.sink import Form as CloudForm
 from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
@@ -155,7 +155,7 @@ def _form(rule_id: str, settings: SinkSettings) -> Form | None:
     """How rows become records of a spool; None for sinks that need none."""
     match settings:
         case CloudSettings():
-            return lambda row, at_ms: partial(row, settings, rule_id, at_ms)
+            return CloudForm(settings, rule_id).record
         case ArchiveSettings():
             return lambda row, at_ms: archived(row, settings.stream, at_ms)
         case _:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 import cloud_sync.sink  # noqa: F401  registers the sink
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.sink import partial
+from cloud_sync.sink import Form, partial
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock
 from sinks import Environment, MemoryBus, build_action
@@ -66,6 +66,22 @@ def test_a_row_becomes_a_typed_partial_aggregate() -> None:
             {"as": "avg_temp", "merge": "avg", "type": "float", "float": 41.0, "count": 2},
         ],
     }
+
+
+def test_records_of_many_rows_are_those_of_each_alone() -> None:
+    """Rows of one window share what was worked out for it; those of the next day have another date."""
+    form = Form(settings(window=["1m", "1d"], zone="Asia/Kolkata", hashed=["dev"], hashKey="k" * 16), "hot")
+    starts = (0, 0, 86_400_000, 60_000, 0)
+    dates = []
+    for number, after_ms in enumerate(starts):
+        start_ms = NOW_MS + after_ms
+        row = ROW | {"dev": "ab"[number % 2], "window_start": start_ms, "window_end": start_ms + 10_000}
+        found = form.record(row, NOW_MS)
+        again = settings(window=["1m", "1d"], zone="Asia/Kolkata", hashed=["dev"], hashKey="k" * 16)
+        assert found == partial(row, again, "hot", NOW_MS)
+        assert json.loads(found.body)["windows"][0] == ["1m", start_ms, start_ms + 60_000]
+        dates.append(found.date)
+    assert dates == ["2025-11-21", "2025-11-21", "2025-11-22", "2025-11-21", "2025-11-21"]
 
 
 def test_a_deviation_travels_as_its_sum_count_and_sum_of_squares() -> None:
