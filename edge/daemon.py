@@ -122,6 +122,7 @@ class Daemon:
         """Recover, deploy the rules, connect, and serve. Does not wait for the broker."""
         signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
+        memory.calm_collector()
         self._restore()
         self.is_recovering = False
         if self.mqtt is not None:

@@ -106,7 +106,8 @@ class Outbox:
         self._actions: dict[str, list[Action]] = {}
         self._behind: list[tuple[str, Action]] = []
         """The actions with results that wait, each with its rule: mostly none, however many rules there are."""
-        self._errors_too: set[str] = set()
+        self._taking: dict[tuple[str, str], list[Action]] = {}
+        """The actions of a rule that take a kind of emission; left out where there are none."""
         self._receipts: deque[Token] = deque()
         self._told: dict[tuple[str, str, int, str], int] = {}
         self._held: set[str] = set()
@@ -136,11 +137,13 @@ class Outbox:
         `errors_too`: errors go to `actions` as well (`sendError`).
         """
         before = self._actions.pop(rule, [])
-        self._errors_too.discard(rule)
-        if errors_too:
-            self._errors_too.add(rule)
         if actions:
             self._actions[rule] = list(actions)
+        for kind, role in ROLES.items():
+            roles = {role, "actions"} if errors_too and kind == "error" else {role}
+            self._taking.pop((rule, kind), None)
+            if taking := [action for action in actions if action.role in roles]:
+                self._taking[rule, kind] = taking
         return [action for action in before if action not in actions]
 
     def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
@@ -157,10 +160,7 @@ class Outbox:
                     self.expectations.note(emission)
             elif emission.kind == "error":
                 log.warning("event.error", extra={"rule": emission.rule, "error": emission.error})
-            roles = {ROLES[emission.kind]}
-            if emission.kind == "error" and emission.rule in self._errors_too:
-                roles.add("actions")
-            wanted = [action for action in self._actions.get(emission.rule, ()) if action.role in roles]
+            wanted = self._taking.get((emission.rule, emission.kind), ())
             for action in wanted:
                 if emission.rule in self._held:
                     self._hold(emission.rule, action, first, last, emission)

@@ -26,6 +26,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from edge.intake.sources.base import ACKNOWLEDGED, DUPLICATE, RETAINED, Message, message_id
 from sinks.memory_bus import topic_matches
@@ -42,9 +43,14 @@ _ENTRY = struct.Struct(">HI")
 _MARKED = DUPLICATE | RETAINED
 
 
+@lru_cache(10_000)
+def _topic_sum(topic: str) -> int:
+    return zlib.crc32(topic.encode("utf-8", "surrogatepass"))
+
+
 def signature(message: Message) -> int:
     """Check sum of topic and payload."""
-    return zlib.crc32(message[1], zlib.crc32(message[0].encode("utf-8", "surrogatepass")))
+    return zlib.crc32(message[1], _topic_sum(message[0]))
 
 
 class Redeliveries:
@@ -75,12 +81,14 @@ class Redeliveries:
 
     def note(self, messages: Sequence[Message]) -> None:
         """These messages were processed."""
+        known, retained = self._known, self.retained
         for message in messages:
             if message[3] & ACKNOWLEDGED:  # tokens of other messages are no packet ids
-                self._known[message_id(message)] = signature(message)
-                if len(self._known) >= REMEMBERED_MIN:
-                    self._older, self._known = self._known, {}
-            if message[3] & RETAINED or message[0] in self.retained:
+                known[message_id(message)] = signature(message)
+                if len(known) >= REMEMBERED_MIN:
+                    self._older = known
+                    self._known = known = {}
+            if message[3] & RETAINED or message[0] in retained:
                 self._note_retained(message)
 
     def _note_retained(self, message: Message) -> None:
