@@ -48,20 +48,23 @@ class ActingText:
         self.needs_event = reads_subquery(_expressions(plan))
         self.nullable: tuple[int, ...] = ()
         """The sources that have no row where the text stands."""
+        self.finds_one = False
+        """True if at most one row matches where the text stands."""
         parts = tuple(conjuncts(plan.where))
         self.search = Search(parts, 1, {0}, relation)
         self.work = self._compiled(parts)
 
     def over(self, relation: Any, forward: Forward) -> Work:
         """The function for one relation."""
-        return partial(self.work, in_order(self.search, relation), relation.write, forward)
+        rewrite = relation.rewrite if relation.kind == "table" else None
+        return partial(self.work, in_order(self.search, relation), relation.write, rewrite, forward)
 
     def _compiled(self, parts: Sequence[Bound]) -> Callable[..., Change]:
         """The function, which takes the relation as arguments."""
         source, search = self.source, self.search
         matched = [branch for branch in self.plan.branches if branch.matched]
         others = [branch for branch in self.plan.branches if not branch.matched]
-        with source.block("def work(rows, write, forward, r0, now):"):
+        with source.block("def work(rows, write, rewrite, forward, r0, now):"):
             for name in self._collected:
                 source.line(f"{name} = []")
             if others:
@@ -114,6 +117,7 @@ class ActingText:
     def _write_matched(self, search: Search, rest: list[Bound], branches: list[BranchPlan]) -> None:
         source = self.source
         source.line("r1 = r2 = None")
+        self.finds_one = search.is_single
         with search.each(self._loop(), "rows", "y"):
             source.line("r1 = r2 = y.row")
             self._loop().test(rest)
@@ -173,10 +177,19 @@ class ActingText:
                 before, after = f"forwards.append(({action.into!r}, ", "))"
             write_items(self._loop(), action.items, [None, None, None], before, after)
         else:
-            source.line("r1 = dict(r1)")
+            source.line("r1 = r1.copy()")
             for column, value in action.assignments:
                 source.line(f"r1[{column!r}] = {self._loop().value(value)}", value.span)
-            source.line("updates.append((y, r1))" if is_sure else "is_updated = True")
+            if is_sure and self._keeps_key(action):
+                source.line("return rewrite(y, r1, now)")
+            else:
+                source.line("updates.append((y, r1))" if is_sure else "is_updated = True")
+
+    def _keeps_key(self, action: ActionPlan) -> bool:
+        """True if nothing else happens to the relation than that one row of a table changes under its key."""
+        if self.relation.kind != "table" or not self.finds_one:
+            return False
+        return not set(self.relation.declaration.keys).intersection(name for name, _ in action.assignments)
 
 
 def in_order(search: Search, relation: Any) -> Callable[..., Iterable[Event]]:

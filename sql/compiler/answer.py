@@ -70,14 +70,13 @@ class AnswerText:
         plan, source, search = self.plan, SourceWriter(), self.search
         assert not reads_subquery(parts)
         rows = {place: f"r{place}" for place in (0, *outer)}
+        read = frozenset().union(*map(sources_read, _expressions(plan)))
         loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer)
         with source.block("def answer(rows, y):"):
             source.line("e = y.row")
-            with source.block("if e.__class__ is not tuple:"):
-                source.line("e = (e,)")
-            for place in sorted(
-                frozenset().union(*map(sources_read, _expressions(plan))).intersection(outer)
-            ):
+            if len(outer) == 1:
+                source.line("r1 = e[0] if e.__class__ is tuple else e")
+            for place in sorted(read.intersection(outer)) if len(outer) > 1 else ():
                 source.line(f"r{place} = e[{place - 1}]")
             source.line("found = []" if self.part.kind == "list" else "found = None")
             with search.each(loop, "rows", "y0"):

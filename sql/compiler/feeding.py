@@ -42,6 +42,9 @@ class FeedingText:
         self.text = text
         self.plan = text.plan
         self.parts = text.fold.kept.accumulated
+        calls = [part.call for part in self.parts.values()]
+        self.needs_event = any(call.distinct or not call.definition.invertible for call in calls)
+        """True if some accumulator may keep the event that a value came with."""
 
     def write(self, source: SourceWriter) -> None:
         """The function `push`."""
@@ -50,9 +53,12 @@ class FeedingText:
             source.line("get = table.rows.get")
             source.line("is_kept = table.bounded.is_kept")
             source.line("table.version += 1")
+            if not self.needs_event:
+                source.line("x = None")
             with source.block("for e in rows:"):
                 source.line("seq += 1")
-                source.line("x = Event(e, now, seq)")
+                if self.needs_event:
+                    source.line("x = Event(e, now, seq)")
                 with source.block("try:"):
                     self._write_row(source)
                 with source.block("except DATA_ERRORS as error:"):

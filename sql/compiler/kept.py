@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sql.aggregates import rare
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.exact import check_number
-from sql.aggregates.inline import NUMBERS, QUEUES, UNIT_SHIFT, Inline, lines
+from sql.aggregates.inline import COUNT, NUMBERS, QUEUES, UNIT_SHIFT, Inline, lines
 from sql.aggregates.state import decode, encode
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.codegen.expressions import Code
@@ -203,6 +203,8 @@ class Accumulated:
         self.is_checked = is_checked(call)
         self.is_shared = call.group_by is not None
         """True if it has dimensions of its own: one accumulator serves the whole statement."""
+        self.counts_all = call.inline is COUNT and not call.args and not self.is_shared
+        """True for `count(*)`, whose number is counted in place."""
 
     @property
     def slots(self) -> list[GroupSlot]:
@@ -239,7 +241,10 @@ class Accumulated:
         if not self.is_checked:
             return
         span = self.call.args[0].span if self.call.args else self.call.span
-        with loop.source.block(f"if {self.local} is not SKIP:") if self.call.filter else _no_block():
+        unsure = [f"{self.local} is not SKIP"] if self.call.filter else []
+        if self.call.inline is not None and self.call.inline.is_scaled:  # a sum, which takes every float
+            unsure.append(f"{self.local}.__class__ is not float")
+        with loop.source.block(f"if {' and '.join(unsure)}:") if unsure else _no_block():
             loop.line(f"{self.owner(owner)}.check({self.local})", span)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
@@ -247,11 +252,16 @@ class Accumulated:
         if self.call.definition.ever and not enters:
             return
         local, event, verb = prefix + self.local, ("x" if enters else "y"), ("add" if enters else "remove")
+        if self.counts_all:
+            loop.line(f"{self.owner(owner)}.count {'+' if enters else '-'}= 1")
+            return
         with loop.source.block(f"if {local} is not SKIP:") if self.call.filter else _no_block():
             loop.line(f"{self.owner(owner)}.{verb}({local}, {event})")
 
     def result(self, owner: str, event: str) -> str:
         """The text of the aggregate, read at an event where it has dimensions of its own."""
+        if self.counts_all:
+            return f"{self.owner(owner)}.count"
         return f"{self.owner(owner)}{f'.at({event})' if self.is_shared else ''}.result()"
 
 

@@ -139,6 +139,17 @@ class Table:
         self.version += 1
         return Delta([self._add(self.key_of_row(row), row, now_ms) for row in rows], list(leaving))
 
+    def rewrite(self, event: TableRow, row: Row, now_ms: int) -> Change:
+        """A row gets other values under its key. Raises DataError where a unique index refuses them."""
+        if self.indexes.all:
+            return self.write([(event, row)], (), (), now_ms)
+        before = event.row
+        event.row = row
+        if self.bounded.is_kept:
+            self.touched(event, now_ms)
+        self.version += 1
+        return [row], [before]
+
     def write(
         self,
         updates: Sequence[tuple[Event, Row]],
@@ -188,15 +199,6 @@ class Table:
         added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
         self.version += 1
         return [event.row for event in (*updated, *added)], before
-
-    def upsert(self, row: Mapping[str, Any], now_ms: int) -> None:
-        """A row comes, in the place of the one with its key. Raises DataError where a bound or an index
-        refuses it."""
-        there = self.rows.get(self.key_of_row(row))
-        if there is None:
-            self.insert(row, now_ms)
-        else:
-            self.write([(there, self.shaped(row))], (), (), now_ms)
 
     def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
