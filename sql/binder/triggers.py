@@ -65,6 +65,7 @@ class TriggerBinder:
         self.select = SelectBinder(select, own, options, text, self.problems, is_trigger=True)
         self.select.binder.epl = True
         self.source = self.select.sources.plan(0, self.trigger) if trigger is not None else None
+        self._check_trigger()
         scope = self.select.scope
         if relation is not None:
             columns = self.stream.columns
@@ -75,6 +76,13 @@ class TriggerBinder:
             ]
             scope.reads += [set(), set()]
             scope.own = 2
+
+    def _check_trigger(self) -> None:
+        """Report a table in the trigger's place: it has rows, and no events."""
+        for stream in self.select.sources.streams:
+            if stream.kind in ("table", "scan", "lookup", "asked"):
+                what, hint = f"table '{stream.name}' has no events", "name the stream whose events change it"
+                self.problems.error("B533", f"{what}: it triggers nothing", self.trigger.span, hint)
 
     @property
     def binder(self) -> ExpressionBinder:
