@@ -8,7 +8,7 @@ from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Const
 
 WINDOW_SLOTS = {
     ("window", "start"): Code("w_start", False, True, NUMBER),
@@ -63,7 +63,7 @@ class LoopWriter:
         code = self.expressions.value(node)
         self.reader.load(self.source)
         if code.atom:
-            return code.text
+            return f"({code.text})" if isinstance(node, Const) else code.text  # `2.__class__` is no Python
         self.source.line(f"{name} = {code.text}", node.span if span is None else span)
         return name
 
