@@ -48,6 +48,7 @@ class ActingText:
         self.needs_event = reads_subquery(_expressions(plan))
         self.nullable: tuple[int, ...] = ()
         """The sources that have no row where the text stands."""
+        self.table_keys = frozenset(relation.declaration.keys) if relation.kind == "table" else None
         self.finds_one = False
         """True if at most one row matches where the text stands."""
         parts = tuple(conjuncts(plan.where))
@@ -187,9 +188,9 @@ class ActingText:
 
     def _keeps_key(self, action: ActionPlan) -> bool:
         """True if nothing else happens to the relation than that one row of a table changes under its key."""
-        if self.relation.kind != "table" or not self.finds_one:
+        if self.table_keys is None or not self.finds_one:
             return False
-        return not set(self.relation.declaration.keys).intersection(name for name, _ in action.assignments)
+        return self.table_keys.isdisjoint(name for name, _ in action.assignments)
 
 
 def in_order(search: Search, relation: Any) -> Callable[..., Iterable[Event]]:
