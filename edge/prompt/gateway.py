@@ -15,6 +15,9 @@ from urllib.parse import quote
 from edge.prompt.session import Refused
 from sql.errors import did_you_mean
 
+OTHER_COMMANDS = ("show", "describe", "explain", "drop")
+"""Commands of the prompt over recorded data, which a gateway does not know in this form."""
+
 Get = Callable[[str], tuple[int, str]]
 """Gets a page from the gateway: its status and text."""
 
@@ -42,6 +45,12 @@ class GatewaySession:
             yield from sorted(self._tables()) or ["no tables are declared"]
         elif command == ["describe", "table"] and len(words) == 3:
             yield from self._described(words[2].strip("`"))
+        elif command[:1] and command[0] in OTHER_COMMANDS:
+            raise Refused(
+                "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name and SELECT, each "
+                "to its ';'; 
+                "`penstock explain FILE` shows the plan of a rule"
+            )
         else:
             yield from self._asked(text)
 

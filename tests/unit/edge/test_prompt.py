@@ -11,7 +11,8 @@ import pytest
 
 from edge.commands.sql import split
 from edge.prompt.declarations import declaration
-from edge.prompt.session import Session, answer
+from edge.prompt.gateway import GatewaySession
+from edge.prompt.session import Refused, Session, answer
 from sql import Catalog, parse
 from sql.syntax import CreateStream
 
@@ -142,3 +143,14 @@ def test_the_command_over_a_live_stream() -> None:
     done = penstock("--seconds", "2", "--execute", text)
     assert done.stdout.splitlines()[:3] == ["stream sim is declared", '[{"m":8}]', '[{"m":8}]']
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["explain select a from T", "describe stream m", "describe table T select a", "drop table T"]
+)
+def test_over_a_gateway_commands_of_the_other_prompt_are_refused_with_those_there_are(text: str) -> None:
+    def never(path: str) -> tuple[int, str]:
+        raise AssertionError(f"{path} was asked for")
+
+    with pytest.raises(Refused, match="DESCRIBE TABLE name and SELECT"):
+        list(GatewaySession(never).run(text))
