@@ -47,9 +47,8 @@ class GatewaySession:
             yield from self._described(words[2].strip("`"))
         elif command[:1] and command[0] in OTHER_COMMANDS:
             raise Refused(
-                "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name and SELECT, each "
-                "to its ';'; 
-                "`penstock explain FILE` shows the plan of a rule"
+                "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name and SELECT, each to its "
+                "';'; `penstock explain FILE` shows the plan of a rule"
             )
         else:
             yield from self._asked(text)
