@@ -19,9 +19,10 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.records import Record
 from rules.model import ActionProblem
 from sinks.base import Fatal, Message, Row, SinkContext, register_sink
-from sinks.json_text import json_text
+from sinks.json_text import json_bytes
 from sinks.settings import SinkSettings
 from sql import Plan
+from sql.errors import did_you_mean
 from sql.plan.logical import SourcePlan
 
 ARCHIVE_RULE = "archive"
@@ -44,6 +45,11 @@ class ArchiveSettings(SinkSettings):
     send_single: bool = Field(True, description="each event is a record of its own")
     send_nil_field: bool = Field(True, description="an event keeps the columns that are null")
 
+    secret: list[str] = Field(
+        default_factory=list,
+        description="columns that never leave the gateway; rules that read them cannot be repeated",
+    )
+
     _stream: str = PrivateAttr("")
 
     @property
@@ -61,6 +67,7 @@ class ArchiveSettings(SinkSettings):
 def bind(settings: ArchiveSettings, plan: Plan) -> tuple[ArchiveSettings, list[ActionProblem]]:
     """The settings with the stream of the query, and the reasons why its rows are not raw events as they came."""
     problems = [ActionProblem(reason, hint=hint) for reason, hint in _reasons(plan)]
+    problems += _unknown(settings.secret, plan)
     return settings if problems else settings.of_stream(plan.sources[0].stream), problems
 
 
@@ -77,20 +84,29 @@ def _reasons(plan: Plan) -> Iterator[tuple[str, str]]:
         )
 
 
+def _unknown(secret: Sequence[str], plan: Plan) -> Iterator[ActionProblem]:
+    """Secret columns that the stream's declaration lacks: a misspelt one would leave the gateway."""
+    columns = plan.output_columns
+    for number, name in enumerate(secret if columns is not None else ()):
+        if columns is not None and name not in columns:
+            hint = did_you_mean(name, columns) or f"it has {', '.join(columns)}"
+            yield ActionProblem(f"the stream has no column '{name}'", ("secret", number), hint)
+
+
 def _is_stream(source: SourcePlan) -> bool:
     """True if the rows of a source are the events of a stream, each once."""
     is_plain = source.pattern is None and source.recognize is None and source.relation is None
     return is_plain and not source.windows and source.lot is None and source.retained_rows is None
 
 
-def archived(row: Row, stream: str, at_ms: int) -> Record:
+def archived(row: Row, settings: ArchiveSettings, at_ms: int) -> Record:
     """The record of an event that arrived at `at_ms`. Raises ValueError where no stream is known."""
-    if not stream:
+    if not settings.stream:
         raise ValueError("archive takes the events of a query; write it under 'actions'")
     date = datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
-    event = {name: value for name, value in row.items() if name != "$meta"}
-    body = json_text({"at": at_ms, "stream": stream, "event": event})
-    return Record(ARCHIVE_RULE, date, body.encode())
+    hidden = {"$meta", *settings.secret}
+    event = {name: value for name, value in row.items() if name not in hidden}
+    return Record(ARCHIVE_RULE, date, json_bytes({"at": at_ms, "stream": settings.stream, "event": event}))
 
 
 class ArchiveSink:

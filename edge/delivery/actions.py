@@ -157,6 +157,6 @@ def _form(rule_id: str, settings: SinkSettings) -> Form | None:
         case CloudSettings():
             return CloudForm(settings, rule_id).record
         case ArchiveSettings():
-            return lambda row, at_ms: archived(row, settings.stream, at_ms)
+            return lambda row, at_ms: archived(row, settings, at_ms)
         case _:
             return None

@@ -55,6 +55,11 @@ def test_whole_events_of_a_stream_can_be_archived(sql: str) -> None:
         ("'select * from plant#time(3 sec)'", {}, "the rows of the query are not the events"),
         ("select * from pattern [every a=plant]", {}, "the rows of the query are not the events"),
         ("SELECT * FROM plant", {"options": "{isEventTime: true}"}, "set isEventTime: false for this rule"),
+        (
+            "SELECT * FROM plant",
+            {"settings": "{secret: [dve]}"},
+            "r.yaml:8:32: R111 archive: the stream has no column",
+        ),
         ("SELECT * FROM plant", {"settings": "{fields: [dev]}"}, "'fields' has no effect on this sink"),
     ],
 )
@@ -69,7 +74,7 @@ streams:
   - 'CREATE STREAM m () WITH (DATASOURCE="plant/#")'
   - 'CREATE STREAM t (n bigint) WITH (DATASOURCE="other/#")'
 rules:
-  - {id: raw_m, sql: SELECT * FROM m, actions: [{archive: {}}]}
+  - {id: raw_m, sql: SELECT * FROM m, actions: [{archive: {secret: [pin]}}]}
   - {id: raw_t, sql: SELECT * FROM t, actions: [{archive: {}}, {nop: {}}]}
 """
 
@@ -87,7 +92,7 @@ def test_events_of_all_streams_are_archived_in_one_order_exactly_once(tmp_path: 
     try:
         for number in range(6):
             topic = ("plant/x", "other/y")[number % 2]
-            world.source.send({"n": number, "x": None, "deep": {"a": [1.0, 2]}}, topic=topic)
+            world.source.send({"n": number, "x": None, "pin": 1234, "deep": {"a": [1.0, 2]}}, topic=topic)
             world.gateway.turn()
             if number == 3:
                 world.gateway.commit(force=True)
