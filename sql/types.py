@@ -222,7 +222,8 @@ def order_key(value: Any) -> OrderKey:
 def order_key_down(value: Any) -> OrderKey:
     """A key for the reverse of the order of `order_key`. Numbers need no wrapper, so that
     they compare at once."""
-    if value.__class__ in (int, float) and value == value:
+    kind = value.__class__
+    if (kind is float or kind is int) and value == value:
         return (-2, -value, 0)
     rank, *rest = order_key(value)
     return (-2, -math.inf, -1) if rank == 2 else (-rank, Descending(tuple(rest)))

@@ -210,7 +210,7 @@ class WindowBuilder:
             return self.functions.value(predicate.test), aggregates
 
         test, aggregates = self._once(plan, name, compiled)
-        return Predicate(test, aggregates.arguments, aggregates.fresh)
+        return Predicate(predicate.test, test, aggregates.arguments, aggregates.fresh)
 
     def _derived(
         self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], new_event: NewEvent

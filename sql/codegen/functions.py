@@ -195,8 +195,11 @@ class FunctionSet:
     def _key(self, nodes: tuple[Bound, ...]) -> EventFunction:
         if not nodes:
             return self.define("()", Span(0, 0))
-        name = self.names.bind(key_of, "key_of")
-        parts = [f"{name}({self.writer.text(node)})" for node in nodes]
+        name, value = self.names.bind(key_of, "key_of"), self.names.temporary()
+        parts = [
+            f"({value} if ({value} := {self.writer.text(node)}).__class__ is str else {name}({value}))"
+            for node in nodes
+        ]
         text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
         return self.define(text, nodes[0].span)
 

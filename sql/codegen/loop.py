@@ -37,7 +37,7 @@ class LoopWriter:
     def test(self, conditions: Sequence[Bound], before: Sequence[str] = ()) -> None:
         """Skip to the next row unless all conditions are TRUE; `before` are lines to run before that."""
         for condition in conditions:
-            with self.source.block(f"if not {_unwrapped(self.true(condition))}:", condition.span):
+            with self.source.block(f"if {self.untrue(condition)}:", condition.span):
                 for line in before:
                     self.source.line(line)
                 self.source.line("continue")
@@ -47,6 +47,10 @@ class LoopWriter:
         text = self.expressions.true(condition)
         self.reader.load(self.source)
         return text
+
+    def untrue(self, condition: Bound) -> str:
+        """The text of a test that a condition is FALSE or NULL, with its columns loaded."""
+        return f"not {_unwrapped(self.true(condition))}"
 
     def skip_unless(self, condition: Bound | None, before: Sequence[str] = ()) -> None:
         """Skip to the next event unless the condition is TRUE."""

@@ -20,6 +20,7 @@ from sql.aggregates.exact import NAN
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
 from sql.algebra.retain.policies import Policy
+from sql.algebra.retain.predicate import BUILTIN_CODES
 from sql.algebra.table.search import reads_subquery
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter
@@ -123,7 +124,7 @@ class StatementText:
 
         `is_later`: other events may have come since.
         """
-        found: dict[Any, Code] = self.fold.kept.codes(f"{owner}.", "x", self.names.bind)
+        found = BUILTIN_CODES | self.fold.kept.codes(f"{owner}.", "x", self.names.bind)
         found["istream", None] = Code(is_new, False, True, "boolean")
         found["event_time", None] = Code(time, False, False, "number")
         for place in range(len(self.plan.analytics)):

@@ -27,6 +27,7 @@ RULES = {
     "uni": "select average, stddev from m#length(1000)#uni(temp) where stddev > 1",
     "time_per_device": "select dev, avg(temp) as a from m#time(10 sec) group by dev",
     "unique": "select count(*) as c from m#unique(dev)",
+    "expr": "select avg(temp) as a from m#expr(current_count <= 1000 and newest_timestamp - oldest_timestamp < 60000)",
     "sort": "select dev, temp from m#sort(10, temp desc)",
     "intersection": "select avg(temp) as a from m#time(10 sec)#length(1000)",
     "union": "select avg(temp) as a from m#unique(dev)#length(1000) retain-union",

@@ -69,8 +69,6 @@ class Ranked(Policy):
 class RankedPerKey(Ranked):
     """rank: only the newest event of a key takes part, and a pushed-out key is forgotten."""
 
-    expels_arrivals = False  # with it the older one of its key may leave
-
     def __init__(self, size: int, criteria: Callable[[Event], Any], key: Callable[[Event], Hashable]) -> None:
         super().__init__(size, criteria)
         self.key = key

@@ -39,7 +39,7 @@ class Policy(Operator):
     """True if `window` in the text is a queue in order of arrival."""
 
     expels_arrivals = False
-    """True if `insert` may give back the event that arrives; then it alone."""
+    """True if `insert` may give back the event that arrives; as the first one only if it leaves alone."""
 
     @property
     def needs_event(self) -> bool:

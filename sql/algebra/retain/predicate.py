@@ -17,10 +17,20 @@ from sql.algebra.gate.batch import Decision, Trigger
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Queue
+from sql.codegen.expressions import NUMBER, Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.plan.bound import Bound, Const, Op, Slot
 
 NONE: list[Any] = []
+
+BUILTIN_CODES: dict[Any, Code] = {
+    ("builtin", "current_count"): Code("len(window)", False, False, NUMBER),
+    ("builtin", "expired_count"): Code("len(left)", False, False, NUMBER),
+    ("builtin", "oldest_timestamp"): Code("window[0].time_ms", False, False, NUMBER),
+    ("builtin", "newest_timestamp"): Code("x.time_ms", False, False, NUMBER),
+}
+"""The built-in properties that a predicate reads in the loop."""
 
 
 class Builtins:
@@ -59,16 +69,19 @@ class Builtins:
 class Predicate:
     """A compiled predicate with the aggregates inside it.
 
-    test        (event, aggregate values, builtins) -> TRUE, FALSE or NULL
+    node        the bound expression
+    test        the same as a function: (event, aggregate values, builtins) -> TRUE, FALSE or NULL
     arguments   one function event -> value per aggregate; None where a FILTER keeps the event out
     """
 
     def __init__(
         self,
+        node: Bound,
         test: Callable[[Event | None, list[Any], Builtins], Any],
         arguments: list[Callable[[Event], Any]],
         fresh: Callable[[], list[Accumulator]],
     ) -> None:
+        self.node = node
         self.test = test
         self.arguments = arguments
         self.fresh = fresh
@@ -88,6 +101,15 @@ class Predicate:
     def values(self) -> list[Any]:
         """The current values of the aggregates."""
         return [accumulator.result() for accumulator in self.accumulators]
+
+    @property
+    def fits_loop(self) -> bool:
+        """True if it reads nothing but counts, instants and variables, so that the loop may have it in its text."""
+        slots = [node for node in self.node.walk() if isinstance(node, Slot)]
+        is_plain = all(isinstance(node, Const | Op | Slot) for node in self.node.walk())
+        return is_plain and all(
+            slot.kind == "variable" or (slot.kind, slot.key) in BUILTIN_CODES for slot in slots
+        )
 
     def holds(self, event: Event | None, builtins: Builtins) -> bool:
         return self.test(event, self.values(), builtins) is True
@@ -110,15 +132,23 @@ class WhileTrue(Queue):
     def write_load(self, source: SourceWriter, place: str) -> None:
         if self.predicate.arguments:
             Policy.write_load(self, source, place)
+        elif self.predicate.fits_loop:
+            source.line(f"window = {place}.events")
         else:
             source.line(f"window, expel = {place}.events, {place}.expel")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         if self.predicate.arguments:
             Policy.write_prepare(self, loop)
-        else:
-            loop.line("window.append(x)")
+            return
+        loop.line("window.append(x)")
+        if not self.predicate.fits_loop:
             loop.line("left = expel()")
+            return
+        loop.line("left = []")
+        node = self.predicate.node
+        with loop.source.block(f"while window and {loop.untrue(node)}:", node.span):
+            loop.line("left.append(window.popleft())")
 
     def insert(self, event: Event, now: int) -> list[Event]:
         if self.predicate.arguments:
