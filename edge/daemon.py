@@ -22,7 +22,7 @@ from edge.base import memory, signals
 from edge.base.logs import register_secret
 from edge.clock import Clock, SystemClock
 from edge.config import Config
-from edge.config.broker import mqtt_options
+from edge.config.brokers import own_broker
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.caches import action_file, sweep
 from edge.delivery.cloud_path import CloudPath
@@ -31,6 +31,8 @@ from edge.delivery.effects import Effects
 from edge.delivery.letters import FOLDER
 from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
+from edge.deploy.brokers import Broker, Brokers
+from edge.deploy.configured import configured_of
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles, Wanted
@@ -42,7 +44,8 @@ from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.http_push import PushServers
-from edge.intake.sources.registry import Configured, SourceEnvironment
+from edge.intake.sources.mqtt_client import revealed
+from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
 from edge.lookups.base import LookupEnvironment
 from edge.lookups.stores import Stores
@@ -59,8 +62,6 @@ from rules.secrets import Secrets
 from sql import Catalog, Engine
 
 log = logging.getLogger("penstock.daemon")
-
-MQTT_SOURCE = "mqtt"
 
 STOP_SOURCES_SHARE = 0.2
 FLUSH_SHARE = 0.6
@@ -103,7 +104,8 @@ class Daemon:
             self.dead_letters,
             Limits(limits.intake_bytes_max, limits.unacknowledged_max, config.gateway.latency_ms),
         )
-        self.mqtt = self._mqtt_source()
+        self.configured = configured_of(config)
+        self.brokers = Brokers(self._broker)
         allow = None if config.secrets.allow is None else frozenset(config.secrets.allow)
         secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir, allow, config.reserved_secrets)
         self.rule_files = RuleFiles(rules, config.gateway.zone, secrets, config.outgoing.allow)
@@ -125,12 +127,6 @@ class Daemon:
         memory.calm_collector()
         self._restore()
         self.is_recovering = False
-        if self.mqtt is not None:
-            if self.gateway.session is not None:
-                self.mqtt.go_on(self.gateway.session)
-            self.mqtt.on_session = lambda session: self.intake.put(Arrival(MQTT_SOURCE, [], [], session), 0)
-            self.gateway.backlog.sheds = MQTT_SOURCE
-            self.gateway.add_source(MQTT_SOURCE, self.mqtt)
         self.cloud.start()
         self._watch = DirectoryWatch(self.rule_files.directory, self._reload, seen)
         memory.release_startup()
@@ -208,15 +204,18 @@ class Daemon:
         files = ManagedFiles(self.rule_files)
         return Manage(files, report.status, Audit(self.config.data.dir / "audit.log", self.clock))
 
-    def _mqtt_source(self) -> Any:
-        options = mqtt_options(self.config)
-        if options is None:
+    def _broker(self, connection: str) -> Broker | None:
+        """A connection to a broker, if it is configured."""
+        named = self.configured.brokers.others
+        settings = named.get(connection) if connection else own_broker(self.config)
+        if settings is None:
             return None
         from edge.intake.sources.mqtt import MqttSource
 
-        if self.config.mqtt.password is not None:
-            register_secret(self.config.mqtt.password.reveal())
-        return MqttSource(options, self.clock, random.Random(os.urandom(8)), poller=self.intake.poller)
+        if settings.options.password is not None:
+            register_secret(revealed(settings.options.password))
+        rng = random.Random(os.urandom(8))
+        return Broker(MqttSource(settings.options, self.clock, rng, poller=self.intake.poller), settings.qos)
 
     def _stream_sources(self) -> StreamSources:
         config, directory = self.config, self.config.data.dir
@@ -224,8 +223,7 @@ class Daemon:
         token = config.http_push.token.reveal() if config.http_push.token else None
         push = PushServers(config.http_push.address, token, bytes_max)
         (directory / "input").mkdir(exist_ok=True)
-        configured = Configured(config.sources, config.sink_connections)
-        self.rule_files.configured = configured
+        configured = self.rule_files.configured = self.configured
         stores = Stores(LookupEnvironment(directory, bytes_max), configured, self.clock, self.intake.wake)
         self.gateway.consult = partial(stores.consult, self.gateway)
         environment = SourceEnvironment(
@@ -256,11 +254,11 @@ class Daemon:
             self.gateway,
             builder,
             bus,
-            self.mqtt,
-            qos=self.config.mqtt.qos,
+            self.brokers,
             payload_bytes_max=self.config.limits.payload_bytes_max,
             grace_ms=self.config.gateway.removed_grace_ms,
             sources=self._stream_sources(),
+            configured=self.configured,
         )
         self.recovery = Recovery(self.gateway, self.manager, self.rule_files, self.dead_letters)
         self._serve()

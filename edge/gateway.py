@@ -26,14 +26,14 @@ from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
 from edge.intake.backlog import Arrival, Backlog
+from edge.intake.broker_state import MAIN, BrokerStates
 from edge.intake.message_keys import MessageKeys
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
-from edge.intake.redelivery import Redeliveries
 from edge.intake.sources.base import BadMessage, Message, Source
 from edge.intake.streams import StreamTable
 from edge.journal.commits import Commits
-from edge.journal.record import Session, Tick
+from edge.journal.record import Tick
 from sql import Engine
 from sql.rows import as_dict
 
@@ -95,7 +95,7 @@ class Gateway:
         self.outbox = outbox
         self.sources: dict[str, Source] = {}
         self.streams = StreamTable(())
-        self.redeliveries = Redeliveries()
+        self.brokers = BrokerStates()
         self.message_keys = MessageKeys()
         self.latency_ms = limits.latency_ms
         """The longest time that a message may wait for others on its way in."""
@@ -104,8 +104,6 @@ class Gateway:
         self.on_alarm: Callable[[int], None] = lambda now_ms: None
         self.consult: Callable[[int], None] = lambda now_ms: None  # takes answers of stores, sends requests
         engine.catalog.requests = []
-        self.session: Session | None = None
-        """The session that the broker keeps for this gateway."""
         self.commits: Commits | None = None
         self.chained: deque[ChainedRows] = deque()
         """Rows that memory actions have emitted in this step."""
@@ -116,7 +114,7 @@ class Gateway:
         self.taps = outbox.taps
         """The listeners to the data that passes."""
         dead_letters.on_letter = lambda letter, payload: self.taps.letter(
-            self.streams.streams_of, letter, payload
+            self.streams.router(letter.get("connection", MAIN)).match, letter, payload
         )
         self._dead_letters = dead_letters
         engine.on_defect(self._rule_defect)
@@ -124,6 +122,9 @@ class Gateway:
         self._is_stopping = False
         self._timers_failed = False
         self.backlog = Backlog()
+        self.backlog.lane_of = lambda source, topic: self.streams.lane_of(
+            topic, self.brokers.of_source(source)[0]
+        )
         self._taken_ms = NEVER
         """When messages were last taken in, on the monotonic clock."""
 
@@ -242,34 +243,29 @@ class Gateway:
         if arrival.session is not None:
             if self.commits is not None:
                 self.commits.append(arrival.session)
-            self.begin_session(arrival.session)
-        fresh = self.redeliveries.fresh(arrival.messages)
-        fresh = self.message_keys.fresh(fresh, self.streams.streams_of)
+            self.brokers[arrival.session.connection].begin(arrival.session)
+        connection, broker = self.brokers.of_source(arrival.source)
+        fresh = arrival.messages if broker is None else broker.redeliveries.fresh(arrival.messages)
+        streams_of = self.streams.router(connection).match
+        fresh = self.message_keys.fresh(fresh, streams_of)
         if fresh and self.commits is not None:
-            self.commits.append_batch(now_ms, fresh)
+            self.commits.append_batch(now_ms, fresh, connection)
         for bad in arrival.bad:
-            self._reject(bad, now_ms)
+            self._reject(bad, now_ms, connection)
         if self.taps.listeners:
-            self.taps.messages(fresh, now_ms, self.streams.streams_of)
-        self.take(fresh, now_ms)
+            self.taps.messages(fresh, now_ms, streams_of)
+        self.take(fresh, now_ms, connection)
         source = self.sources.get(arrival.source)
         tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
         if self.commits is not None and source is not None and tokens:
             self.commits.received(source.acknowledge, tokens, len(tokens))
 
-    def begin_session(self, session: Session) -> None:
-        """Note the session that the broker keeps for this gateway."""
-        if session.is_new:
-            self.redeliveries.new_session()
-        self.redeliveries.confirmed(session.cut_off)
-        self.session = session
-
-    def take(self, messages: Sequence[Message], now_ms: int) -> None:
-        """Let recorded messages take effect."""
-        for run in self.streams.runs(messages):
-            decoded = self.streams.decode(run)
+    def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> None:
+        """Let recorded messages of a connection take effect."""
+        for run in self.streams.runs(messages, connection):
+            decoded = self.streams.decode(run, connection)
             for refused in decoded.bad:
-                self._reject(refused.message, now_ms, refused.streams)
+                self._reject(refused.message, now_ms, connection, refused.streams)
             for stream, rows in decoded.rows.items():
                 self.push(stream, rows, now_ms, decoded.origins.get(stream))
 
@@ -340,14 +336,13 @@ class Gateway:
     def _rule_defect(self, rule: str, error: Exception) -> None:
         log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)
 
-    def _reject(self, bad: BadMessage, now_ms: int, streams: Sequence[str] = ()) -> None:
+    def _reject(self, bad: BadMessage, now_ms: int, connection: str, streams: Sequence[str] = ()) -> None:
         topic, payload, _, reason = bad
         kind = reason.split(":", 1)[0].split(" - ", 1)[0].split(", not ", 1)[0]
         is_known = kind in self.rejected or len(self.rejected) < REJECT_KINDS_MAX
         self.rejected[kind if is_known else "other"] += 1
-        self._dead_letters.keep(
-            now_ms, reason, topic, payload, **({"streams": [*streams]} if streams else {})
-        )
+        more = {name: value for name, value in (("streams", [*streams]), ("connection", connection)) if value}
+        self._dead_letters.keep(now_ms, reason, topic, payload, **more)
         log.warning("message.rejected", extra={"topic": topic, "reason": reason})
 
     def _brake(self) -> None:

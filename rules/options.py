@@ -122,7 +122,9 @@ class Options(Model):
     qos: Literal[0, 1, 2] = Field(
         0, description="no effect: a message is acknowledged when its effect is durable"
     )
-    checkpoint_interval: DurationMs = Field(300_000, description="no effect: set checkpoints for the gateway")
+    checkpoint_interval: DurationMs = Field(
+        300_000, description="no effect: each message is in the journal before it is acknowledged"
+    )
     restart_strategy: dict[str, Any] = Field(
         default_factory=dict,
         description="no effect: one bad event never stops a rule, and sinks retry by themselves",
@@ -137,7 +139,9 @@ class Options(Model):
         True, description="no effect: state is always saved at a stop"
     )
     force_exit_timeout: DurationMs = Field(0, description="no effect: the gateway bounds its shutdown")
-    notify_sub: bool = Field(False, description="no effect: subscribers follow the rule's own stream")
+    notify_sub: bool = Field(
+        False, description="no effect: rules that read its memory topic go on when it stops"
+    )
     experiment: dict[str, Any] = Field(
         default_factory=dict, description="no effect: eKuiper's trials do not exist here"
     )

@@ -60,7 +60,8 @@ class Stream(Model):
         None, description="one source for all rules on the stream; here that is always so"
     )
     conf_key: str | None = Field(
-        None, description="settings of the source in the gateway's configuration; no effect on mqtt"
+        None,
+        description="settings of the source in the gateway's configuration; of mqtt: the connection to its broker",
     )
     schema_id: str | None = Field(
         None, description="format protobuf: FILE.Message of a schema file beside the rules"

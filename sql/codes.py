@@ -297,6 +297,10 @@ CODES: dict[str, CodeText] = {
         "warning: context.… outside of contexts is read from the payload",
         "name the context of the rule, or declare the column",
     ),
+    "B717": CodeText(
+        "warning: two calls of a function without alias are one column, that of the last",
+        "give one an alias with AS",
+    ),
     "B801": CodeText("a tag that stands for two things", "give each its own tag"),
     "B802": CodeText("a timer's parameter that cannot be read", "the message says what is wrong with it"),
     "B803": CodeText(

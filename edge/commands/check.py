@@ -73,12 +73,11 @@ def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[Fil
     if path is None:
         return
     from edge.config import load
-    from edge.deploy.configured import configured_problems, connection_problems
+    from edge.deploy.configured import configured_of, configured_problems, connection_problems
     from edge.deploy.outgoing import outgoing_problems
-    from edge.intake.sources.registry import Configured
 
     config = load(path)
-    configured = Configured(config.sources, config.sink_connections)
+    configured = configured_of(config)
     streams = [stream for file in compiled.loaded.files for stream in file.streams]
     yield from configured_problems(streams, compiled.catalog, configured)
     yield from connection_problems(compiled.rules.values(), configured)

@@ -1,8 +1,8 @@
 """`penstock dead-letters ls | show | retry`: input and results that could not be processed or delivered.
 
 `retry` publishes at the gateway's broker: a message that was refused on its way in goes to the topic it came
-on, so every client that reads this topic gets it again; a result that the mqtt sink could not deliver goes to
-its topic. A letter is sent again once; `--again` sends it once more.
+on, at the broker it came from, so every client that reads this topic gets it again; a result that the mqtt
+sink could not deliver goes to its topic. A letter is sent again once; `--again` sends it once more.
 """
 
 from __future__ import annotations
@@ -125,10 +125,12 @@ def _retry(arguments: argparse.Namespace, letters: list[Letter]) -> int:
         from edge.intake.sources.mqtt_visit import Visit, VisitFailed
 
         try:
-            with Visit(_broker(arguments)) as visit:
-                for letter, topic in sendable:
-                    visit.publish(topic, letter.payload or b"")
-                    note_retried(arguments.data, letter)
+            for connection in dict.fromkeys(letter.connection for letter, _ in sendable):
+                with Visit(_broker(arguments, connection)) as visit:
+                    for letter, topic in sendable:
+                        if letter.connection == connection:
+                            visit.publish(topic, letter.payload or b"")
+                            note_retried(arguments.data, letter)
         except VisitFailed as error:
             raise UsageError(str(error)) from None
     print(
@@ -138,14 +140,16 @@ def _retry(arguments: argparse.Namespace, letters: list[Letter]) -> int:
     return 0
 
 
-def _broker(arguments: argparse.Namespace) -> Any:
+def _broker(arguments: argparse.Namespace, connection: str) -> Any:
     from edge.config import load
-    from edge.config.broker import mqtt_options
+    from edge.config.brokers import settings_of
 
-    options = mqtt_options(load(arguments.config, flags={"mqtt.server": arguments.broker}))
-    if options is None:
+    settings = settings_of(load(arguments.config, flags={"mqtt.server": arguments.broker}), connection)
+    if settings is None and connection:
+        raise UsageError(f"no broker '{connection}': give --config with the gateway's configuration")
+    if settings is None:
         raise UsageError("no broker: give --config with the gateway's configuration, or --broker")
-    return options
+    return settings.options
 
 
 def _time(at_ms: int) -> str:

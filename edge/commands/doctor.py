@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     else:
         findings.append(("note", f"broker {config.mqtt.server}: {BROKER_HINT}"))
-        if arguments.seconds > 0:
-            findings += look(config, arguments.rules, arguments.seconds)
+    if arguments.seconds > 0:
+        findings += look(config, arguments.rules, arguments.seconds)
     for level, text in findings:
         print(f"{level:8} {text}")
     return 1 if any(level == "error" for level, _ in findings) else 0

@@ -130,7 +130,8 @@ def _left_out(export: Mapping[str, Any]) -> Iterator[str]:
     for kind, sections in _part(export, "sourceConfig").items():
         found = json.loads(sections) if isinstance(sections, str) else sections
         for name in found or {}:
-            where = "mqtt: of the gateway" if kind == "mqtt" else f"sources.{kind}.{name} of the gateway"
+            is_own = (kind, name) == ("mqtt", "default")
+            where = "mqtt: of the gateway" if is_own else f"sources.{kind}.{name} of the gateway"
             yield f"sourceConfig '{kind}.{name}': its settings go under {where}"
 
 

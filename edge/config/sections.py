@@ -313,11 +313,11 @@ class Config(Section):
     cloud: CloudConfig = Field(default_factory=CloudConfig)
     http_push: HttpPushConfig = Field(default_factory=HttpPushConfig)
     sources: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
-    """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives;
-    `default` where it gives none."""
+    """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives; `default` where it gives none.
+    Those of `mqtt` are a broker of their own: the settings of `mqtt`, or `connectionSelector`."""
     connections: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Settings that actions share, by a name that `connectionSelector` gives: `server`, `username`,
-    `password`, …"""
+    """Settings that actions and sources share, by a name that `connectionSelector` gives, or CONF_KEY of an mqtt
+    stream: `server`, `username`, `password`, …"""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_timeout_ms: int = Field(default=10_000, ge=100)
     """From SIGTERM to exit. What sinks have not taken by then is in the journal and

@@ -44,6 +44,11 @@ class Letter(Record):
         return str(self.fields.get("sink", ""))
 
     @property
+    def connection(self) -> str:
+        """The connection on which a message came; empty for the gateway's own broker."""
+        return str(self.fields.get("connection", ""))
+
+    @property
     def destination(self) -> str | None:
         """The topic to which it can be published again; None where nothing can be."""
         if self.payload is None:

@@ -1,19 +1,16 @@
 """References of streams, lookup tables and actions to the gateway's configuration: unknown names are errors,
 with their place.
-
-CONF_KEY of an MQTT stream names a section of `sources.mqtt`, or one of the `connections`. A gateway reads one
-broker, whose session keeps unacknowledged messages: a name that stands for another one is an error too, for
-the stream would be read from the wrong one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from edge.config import Config
+from edge.config.brokers import DEFAULT, brokers_of
 from edge.deploy.outgoing import place_of
 from edge.deploy.stream_types import MQTT, is_store, stream_type
 from edge.intake.sources.known import source_kind
-from edge.intake.sources.mqtt_client import address
 from edge.intake.sources.registry import BadSource, Configured, settings_of
 from edge.lookups.kinds import kinds
 from rules.compile import CompiledRule
@@ -21,9 +18,14 @@ from rules.problems import FileProblem
 from rules.reading import LoadedStream
 from sinks.connections import BadConnection, ConnectionSettings, completed
 from sql.catalog.streams import Catalog, Stream
-from sql.errors import Problem, Span, did_you_mean
+from sql.errors import Problem, Span
 
-SERVER, SELECTOR = "server", "connectionSelector"
+SELECTOR = "connectionSelector"
+
+
+def configured_of(config: Config) -> Configured:
+    """The settings that rule files may refer to."""
+    return Configured(config.sources, config.sink_connections, brokers_of(config))
 
 
 def configured_problems(
@@ -73,28 +75,7 @@ def _complaints(stream: Stream, configured: Configured) -> Iterator[tuple[str, s
 
 
 def _of_mqtt(stream: Stream, configured: Configured) -> Iterator[tuple[str, str, str | None]]:
-    key = stream.options.get("CONF_KEY")
-    if key is None:
-        return
-    sections = {**configured.connections, **configured.sections.get(MQTT, {})}
-    section = sections.get(str(key))
-    if section is None:
-        hint = did_you_mean(str(key), sections) or f"it has {', '.join(sorted(sections)) or 'none'}"
-        message = f"CONF_KEY '{key}' of '{stream.name}' is no connection of the gateway's configuration"
-        yield "CONF_KEY", message, f"name one of `connections` or `sources.mqtt`: {hint}"
-        return
-    shared = sections.get(str(section.get(SELECTOR)), {})
-    server = section.get(SERVER, shared.get(SERVER))
-    own = configured.connections.get(MQTT, {}).get(SERVER)
-    if server is not None and (own is None or _place(str(server)) != _place(str(own))):
-        message = (
-            f"CONF_KEY '{key}' of '{stream.name}' names another broker than the one that this gateway reads"
-        )
-        yield "CONF_KEY", message, "run a gateway for it, or let the brokers bridge the topic"
-
-
-def _place(server: str) -> tuple[str, int] | str:
-    try:
-        return address(server)[:2]
-    except ValueError:
-        return server
+    key = stream.options.get("CONF_KEY", DEFAULT)
+    fault = configured.brokers.fault(str(key))
+    if fault is not None:
+        yield "CONF_KEY", f"CONF_KEY '{key}' of '{stream.name}' {fault}", None

@@ -69,10 +69,14 @@ class Feeds:
         self.latencies_ms.append(None if latency is None else int(latency))
 
     @property
-    def filters(self) -> list[str]:
-        """The topics to subscribe to at the broker."""
+    def filters(self) -> dict[str, list[str]]:
+        """The topics to subscribe to, by the connection to their broker."""
         own = {topic_of(source.stream.name) for source in self.sources}
-        return [spec.topic for spec in self.decoded if spec.topic not in own]
+        found: dict[str, list[str]] = {}
+        for spec in self.decoded:
+            if spec.topic not in own:
+                found.setdefault(spec.connection, []).append(spec.topic)
+        return found
 
 
 def feeds(
@@ -131,7 +135,8 @@ class _Feeder:
             spec = self._spec(stream, stream.name, topic, text_format)
             if text_format.lower() == "json":
                 spec = replace(spec, lessons=lessons_of(stream, self.plans))
-            self.found.decoded.append(replace(spec, parts=topic_parts(stream)))
+            connection = self.configured.brokers.of_stream(stream.options)
+            self.found.decoded.append(replace(spec, parts=topic_parts(stream), connection=connection))
 
     def _add_source(self, stream: Stream, kind: str, source: SourceKind) -> None:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 
 from edge.delivery.actions import Builder
 from edge.delivery.outbox import Action
-from edge.deploy.broker import Broker
+from edge.deploy.brokers import Brokers
 from edge.deploy.circles import moves
 from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
@@ -26,8 +26,7 @@ from edge.deploy.stream_sources import StreamSources
 from edge.deploy.tables import Tables, declare_streams
 from edge.deploy.telling import tell
 from edge.gateway import ChainedRows, Gateway
-from edge.intake.router import to_subscribe
-from edge.intake.sources.mqtt import MqttSource
+from edge.intake.sources.registry import Configured
 from edge.intake.streams import StreamTable
 from edge.journal.record import Deployment, Removal
 from rules.compile import CompiledRule
@@ -56,12 +55,12 @@ class Manager:
         gateway: Gateway,
         builder: Builder,
         memory: MemoryBus,
-        mqtt: MqttSource | None,
+        brokers: Brokers,
         *,
-        qos: int,
         payload_bytes_max: int,
         grace_ms: int = 0,
         sources: StreamSources | None = None,
+        configured: Configured | None = None,
     ) -> None:
         """`grace_ms`: how long a rule whose file is gone goes on, its results held back."""
         self.running: dict[str, Running] = {}
@@ -74,7 +73,7 @@ class Manager:
         self._gateway = gateway
         self._builder = builder
         self._memory = memory
-        self._broker = Broker(mqtt, qos)
+        self.brokers = brokers
         self._payload_bytes_max = payload_bytes_max
         self._now_ms = 0
         self.texts: dict[str, str] = {}
@@ -90,10 +89,10 @@ class Manager:
         self._wake_ms: int | None = None
         """The time at which schedules are to be evaluated again; None: no schedule."""
         self._grace_ms = grace_ms
-        self._filters: frozenset[str] = frozenset()
         self._structs: dict[str, frozenset[str]] = {}
         self._memory_streams: dict[tuple[str, str], Any] = {}
         self.sources = sources
+        self._configured = configured
         self._feeds = Feeds()
 
     def reload(self, wanted: Wanted) -> None:
@@ -115,6 +114,7 @@ class Manager:
     def _run_sources(self) -> None:
         """Run the sources of the streams; never while the journal is replayed, for
         what they read is in it."""
+        self.brokers.connect(self._gateway)
         if self.sources is not None:
             fresh = {rule_id for rule_id, item in self.running.items() if item.state in ("new", "reset")}
             self.sources.apply(self._gateway, self._feeds, fresh)
@@ -376,19 +376,15 @@ class Manager:
             for stream in item.rule.plan.streams
         }
         catalog = self._gateway.engine.catalog
-        configured = None if self.sources is None else self.sources.configured
-        found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, configured)
+        found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, self._configured)
         rules = [item.rule for item in self.running.values()]
         streams = StreamTable(found.decoded, groups(plans, moves(rules, catalog)))
         streams.go_on_from(self._gateway.streams)
-        self._gateway.streams, self._gateway.backlog.lane_of = streams, streams.lane_of
+        self._gateway.streams = streams
         self._gateway.engine.dispatch.validators.trusted = found.checked
         self._gateway.message_keys.follow(found.keys)
         self._gateway.set_latency(found.latencies_ms)
-        filters = to_subscribe(found.filters)
-        self._gateway.redeliveries.forget_retained(set(filters) - self._filters if self._filters else set())
-        self._filters = frozenset(filters)
-        self._broker.follow(filters, self.running)
+        self.brokers.follow(found.filters, self.running, self._gateway.brokers)
         self._feeds = found
         wanted = set(found.memory)
         for key in [key for key in self._memory_streams if key not in wanted]:

@@ -21,7 +21,7 @@ from edge.deploy.manager import Manager
 from edge.deploy.rule_files import RuleFiles
 from edge.deploy.upgrade import old_snapshot, remove_old
 from edge.gateway import Gateway
-from edge.intake.redelivery import Redeliveries
+from edge.intake.broker_state import MAIN
 from edge.journal.commits import Commits, Effects
 from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick
@@ -68,7 +68,6 @@ class Recovery:
     def state(self) -> dict[str, Any]:
         """The whole state, as plain data."""
         gateway, manager = self._gateway, self._manager
-        newest, older = gateway.redeliveries.snapshot()
         return {
             "version": VERSION,
             "at_ms": gateway.clock.now_ms(),
@@ -78,11 +77,8 @@ class Recovery:
             "tables": manager.tables.states(),
             "variables": gateway.engine.catalog.variables_snapshot(),
             "outbox": gateway.outbox.snapshot(),
-            "redeliveries": newest,
-            "redeliveries_older": older,
-            "retained": gateway.redeliveries.retained,
+            "brokers": gateway.brokers.snapshot(),
             "message_keys": gateway.message_keys.snapshot(),
-            "session": None if gateway.session is None else [gateway.session.name, gateway.session.granted],
             "leaving": manager.leaving,
             "left": manager.left,
         }
@@ -117,12 +113,9 @@ class Recovery:
         wanted = self._files.of(state["texts"], state["kept"])
         left = self._left(state["texts"], state.get("left", {}))
         self._manager.restore(wanted, state, left, self._at_ms)
-        self._gateway.redeliveries = Redeliveries(
-            state["redeliveries"], state.get("redeliveries_older", b""), state.get("retained")
-        )
+        # Snapshots of versions that read one broker have the parts of its state by themselves.
+        self._gateway.brokers.restore(state.get("brokers", {MAIN: state}))
         self._gateway.message_keys.restore(state.get("message_keys", {}))
-        if state.get("session") is not None:
-            self._gateway.session = Session(*state["session"])
         self._gateway.outbox.restore(state["outbox"])
         self._manager.restore_leaving(state.get("leaving", {}), state.get("left", {}))
 
@@ -146,9 +139,9 @@ class Recovery:
         match record:
             case Batch():
                 self._at_ms = record.at_ms
-                gateway.redeliveries.note(entry.messages)
-                gateway.message_keys.note(entry.messages, gateway.streams.streams_of)
-                gateway.take(entry.messages, record.at_ms)
+                gateway.brokers[record.connection].redeliveries.note(entry.messages)
+                gateway.message_keys.note(entry.messages, gateway.streams.router(record.connection).match)
+                gateway.take(entry.messages, record.at_ms, record.connection)
             case Tick():
                 self._at_ms = record.at_ms
                 gateway.tick(record.at_ms)
@@ -164,7 +157,7 @@ class Recovery:
             case Receipts():
                 gateway.outbox.delivered(record)
             case Session():
-                gateway.begin_session(record)
+                gateway.brokers[record.connection].begin(record)
             case Removal():
                 self._at_ms = record.at_ms
                 self._manager.remove(record.rules)

@@ -9,7 +9,7 @@ from edge.deploy.feeds import Feeds, SourceFeed
 from edge.deploy.stream_types import stream_type
 from edge.gateway import Gateway
 from edge.intake.sources.file import forget_position
-from edge.intake.sources.registry import BadSource, Configured, SourceEnvironment, source_kind
+from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
 from edge.lookups.stores import Stores
 
 log = logging.getLogger("penstock.sources")
@@ -29,10 +29,6 @@ class StreamSources:
         """The feed from which each running source was made, by stream."""
         self.failed: dict[str, str] = {}
         """Streams whose source could not be made, and why."""
-
-    @property
-    def configured(self) -> Configured:
-        return self._environment.configured
 
     def apply(self, gateway: Gateway, wanted: Feeds, fresh: Collection[str]) -> None:
         """Run the sources that are wanted, and no others; one that is the same goes on.
@@ -64,6 +60,11 @@ class StreamSources:
         assert kind is not None
         if source.reader is not None and source.reader[0] in fresh:
             forget_position(stream.name, self._environment)
+        if stream.name in gateway.sources:  # a connection to a broker is called so
+            self.failed[stream.name] = (
+                f"the name '{stream.name}' is taken by another source: rename the stream"
+            )
+            return False
         try:
             gateway.add_source(stream.name, kind.make(stream, source.settings, self._environment))
         except BadSource as error:

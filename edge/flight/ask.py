@@ -129,4 +129,5 @@ def settings_of(daemon: Daemon) -> Settings:
         config.outgoing.allow,
         config.limits.payload_bytes_max,
         config.gateway.removed_grace_ms,
+        tuple(sorted(daemon.configured.brokers.names)),
     )

@@ -62,7 +62,12 @@ def collect(daemon: Daemon, rule: str) -> Facts:
     manager = daemon.manager
     running = manager.running.get(rule)
     known = {*manager.running, *manager.stopped, *manager.asleep, *manager.failed}
-    mqtt = daemon.mqtt
+    streams = () if running is None else running.rule.plan.streams
+    brokers = [
+        (connection, source)
+        for connection, source in daemon.brokers.sources.items()
+        if connection in daemon.gateway.streams.connections(streams)
+    ]
     stats = [(action, action.delivery.stats()) for action in daemon.outbox.actions(rule)]
     return Facts(
         rule,
@@ -70,8 +75,12 @@ def collect(daemon: Daemon, rule: str) -> Facts:
         not_running="" if running is not None and rule not in manager.leaving else _why_not(daemon, rule),
         rules=tuple(sorted(known)),
         problems=tuple(problem.render() for problem in manager.problems if problem.is_error),
-        broker_problem="" if mqtt is None or mqtt.connected else mqtt.problem or "not connected",
-        refused={} if mqtt is None else dict(mqtt.refused),
+        broker_problem="; ".join(
+            (f"'{connection}': " if connection else "") + (source.problem or "not connected")
+            for connection, source in brokers
+            if not source.connected
+        ),
+        refused={topic: why for _, source in brokers for topic, why in source.refused.items()},
         is_clock_sane=daemon.clock.is_sane(),
         deliveries=tuple(
             Delivery(

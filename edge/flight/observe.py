@@ -11,9 +11,10 @@ from edge.deploy.row_shapes import row_maker
 from edge.deploy.stream_types import codec_options
 from edge.flight.census import Census
 from edge.flight.rerun import Rerun, rows_of, time_of
+from edge.intake.broker_state import MAIN
 from edge.intake.codecs import CodecError, decoder_for
 from edge.journal.reader import Entry
-from edge.journal.record import Deployment, Removal
+from edge.journal.record import Batch, Deployment, Removal
 from rules.catalog import copy_of
 from sql import Catalog, Emission
 from sql.errors import CorruptState, SqlError
@@ -223,8 +224,10 @@ class Observer:
 
     def _arrived(self, entry: Entry) -> None:
         gateway, streams = self._rerun.gateway, self.seen.streams
+        connection = entry.record.connection if isinstance(entry.record, Batch) else MAIN
+        streams_of = gateway.streams.router(connection).match
         for message in entry.messages:
-            for stream in gateway.streams.streams_of(message[0]):
+            for stream in streams_of(message[0]):
                 if stream in streams and streams[stream].decoder is not None:
                     rows = streams[stream].message(message[0], message[1], self._now_ms)
                     self.seen.events.extend((self._now_ms, stream, row) for row in rows)
@@ -232,7 +235,8 @@ class Observer:
     def _refused(self, letter: Mapping[str, Any], payload: bytes | None) -> None:
         """A message that became a dead letter."""
         if self._is_watching and letter["topic"] and "rule" not in letter:
-            for stream in letter.get("streams") or self._rerun.gateway.streams.streams_of(letter["topic"]):
+            router = self._rerun.gateway.streams.router(letter.get("connection", MAIN))
+            for stream in letter.get("streams") or router.match(letter["topic"]):
                 if stream in self.seen.streams:
                     self.seen.streams[stream].rejected(letter["reason"])
 

@@ -14,15 +14,18 @@ from typing import Any
 import msgspec
 
 from edge.clock import SimulatedClock
+from edge.config.brokers import BrokerNames
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import MEMORY, memory_action
 from edge.delivery.outbox import Action, Outbox, rows_of
+from edge.deploy.brokers import Brokers
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery
 from edge.deploy.rule_files import RuleFiles
 from edge.gateway import Gateway, Limits
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
+from edge.intake.sources.registry import Configured
 from edge.journal import pages
 from edge.journal.reader import Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Removal, Tick
@@ -46,6 +49,8 @@ class Settings(msgspec.Struct, frozen=True):
     outgoing_allow: tuple[str, ...] | None = None
     payload_bytes_max: int = 1_000_000
     grace_ms: int = 0
+    brokers: tuple[str, ...] = ()
+    """The names of further connections to brokers."""
 
 
 Hear = Callable[[Emission, int], None]
@@ -113,10 +118,10 @@ class Rerun:
             self.gateway,
             builder,
             bus,
-            None,
-            qos=0,
+            Brokers(),
             payload_bytes_max=settings.payload_bytes_max,
             grace_ms=settings.grace_ms,
+            configured=Configured(brokers=BrokerNames(frozenset(settings.brokers))),
         )
         allow = None if settings.secrets_allow is None else frozenset(settings.secrets_allow)
         folder = None if settings.secrets_dir is None else Path(settings.secrets_dir)

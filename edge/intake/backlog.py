@@ -55,13 +55,13 @@ class Backlog:
     def __init__(self) -> None:
         self.bytes = 0
         """Payload bytes that wait."""
-        self.sheds: str | None = None
-        """The source whose messages of QoS 0 are dropped, rather than held back, where too many wait. Its
-        sender drops what is not read, uncounted, and what comes on other topics would wait behind it."""
+        self.sheds: set[str] = set()
+        """The sources whose messages of QoS 0 are dropped, rather than held back, where too many wait. Their
+        senders drop what is not read, uncounted, and what comes on other topics would wait behind it."""
         self.dropped = 0
         """Messages of QoS 0 that were dropped."""
-        self.lane_of: Callable[[str], str] = str
-        """The name of a topic's lane."""
+        self.lane_of: Callable[[str, str], str] = lambda source, topic: topic
+        """The name of the lane for a topic of a source."""
         self._parts = 1
         """Into how many parts a slice of the usual size is cut."""
         self._arrivals: deque[Arrival] = deque()
@@ -86,13 +86,13 @@ class Backlog:
     def relieve(self, bytes_max: int) -> None:
         """Once `bytes_max` wait, drop messages of QoS 0, the oldest of the fullest lanes, until three
         quarters wait."""
-        if self.sheds is None or self.bytes < bytes_max:
+        if not self.sheds or self.bytes < bytes_max:
             return
         before, worst = self.dropped, ""
         sizes = {
             key: sum([len(message[1]) for message in lane])
             for key, lane in self._lanes.items()
-            if key[0] == self.sheds
+            if key[0] in self.sheds
             and not qos_of(lane[0][3])  # others are the broker's until they are acknowledged
         }
         while self.bytes > bytes_max * 3 // 4 and sizes:
@@ -140,7 +140,9 @@ class Backlog:
         for message in arrival.messages:
             if message[0] != topic:  # mostly many of one topic stand together
                 topic = message[0]
-                append = lanes.setdefault((arrival.source, self.lane_of(topic)), deque()).append
+                append = lanes.setdefault(
+                    (arrival.source, self.lane_of(arrival.source, topic)), deque()
+                ).append
             append(message)
 
     def _from_lanes(self) -> Arrival | None:

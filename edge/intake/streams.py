@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
 
+from edge.intake.broker_state import MAIN
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
 from edge.intake.lessons import Lessons
 from edge.intake.origins import Origins
@@ -31,6 +32,7 @@ class StreamSpec(Record):
     """The properties of a stream that the table needs.
 
     topic     filter of the topics it reads
+    connection  the connection to the broker that has them; that of a stream's own source does not matter
     columns   the columns that its rules read; None: everything
     parts     columns that are parts of the topic, by number
     lessons   the findings from its payloads; None: payloads are not sampled
@@ -46,6 +48,7 @@ class StreamSpec(Record):
     reader: tuple[str, str] | None = None
     parts: Mapping[str, int] = msgspec.field(default_factory=dict)
     lessons: Lessons | None = None
+    connection: str = MAIN
 
 
 class Refused(NamedTuple):
@@ -75,14 +78,16 @@ class StreamTable:
         """`groups`: a name that those streams have in common whose events must keep their order."""
         named = Counter((groups or {}).get(spec.name) for spec in specs)
         self._groups = {name: group for name, group in (groups or {}).items() if named[group] > 1}
-        self._router = TopicRouter()
+        self._routers = {MAIN: TopicRouter()}
+        """The streams by the topics of each connection."""
         self._decoders: dict[str, Decoder] = {}
         self.readers = {spec.name: spec.reader for spec in specs if spec.reader is not None}
         """The rule and the table of each spec that is for one rule only."""
+        self._connections = {spec.name: spec.connection for spec in specs}
         self._with_topics: dict[str, TopicColumns] = {}
         self._meta = {spec.name for spec in specs if spec.wants_meta}
         for spec in specs:
-            self._router.add(spec.topic, spec.name)
+            self._routers.setdefault(spec.connection, TopicRouter()).add(spec.topic, spec.name)
             decoder = self._decoders[spec.name] = decoder_for(spec.format, spec.columns, spec.codec)
             if spec.parts:
                 self._with_topics[spec.name] = TopicColumns(decoder, spec.parts, spec.columns)
@@ -105,35 +110,40 @@ class StreamTable:
             self._is_told = True
             log.warning("message.unrouted", extra={"topic": topic, "note": "no running rule reads it"})
 
-    def streams_of(self, topic: str) -> Sequence[str]:
-        """The streams that read a topic."""
-        return self._router.match(topic)
+    def connections(self, streams: Iterable[str]) -> set[str]:
+        """The connections that these streams are read from."""
+        return {self._connections[name] for name in streams if name in self._connections}
 
-    def groups_of(self, topic: str) -> list[tuple[str, str]]:
+    def router(self, connection: str) -> TopicRouter:
+        """The streams by the topics of a connection."""
+        return self._routers.get(connection) or TopicRouter()
+
+    def groups_of(self, topic: str, connection: str = MAIN) -> list[tuple[str, str]]:
         """The streams of a topic whose events must keep their order with those of others, and their groups."""
-        return [(name, self._groups[name]) for name in self._router.match(topic) if name in self._groups]
+        streams = self.router(connection).match(topic)
+        return [(name, self._groups[name]) for name in streams if name in self._groups]
 
-    def lane_of(self, topic: str) -> str:
+    def lane_of(self, topic: str, connection: str = MAIN) -> str:
         """The topic; for those whose events must keep their order with those of others, one name for all."""
-        return "" if self._groups and self.groups_of(topic) else topic
+        return "" if self._groups and self.groups_of(topic, connection) else topic
 
-    def runs(self, messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    def runs(self, messages: Sequence[Message], connection: str = MAIN) -> Iterator[Sequence[Message]]:
         """The messages cut where another stream begins whose order with the one before matters; one by one where
         they enter two such streams each."""
         if not self._groups or len(messages) == 1:
             yield messages
             return
-        for streams, run in groupby(messages, key=lambda message: self.groups_of(message[0])):
+        for streams, run in groupby(messages, key=lambda message: self.groups_of(message[0], connection)):
             if len({group for _, group in streams}) < len(streams):
                 yield from ([message] for message in run)
             else:
                 yield list(run)
 
-    def decode(self, messages: Sequence[Message]) -> Decoded:
+    def decode(self, messages: Sequence[Message], connection: str = MAIN) -> Decoded:
         """All rows of a batch; a message that several streams read is decoded for each, for
         they differ in columns."""
         by_stream: dict[str, list[Message]] = {}
-        match = self._router.match
+        match = self.router(connection).match
         for message in messages:
             streams = match(message[0])
             for stream in streams:

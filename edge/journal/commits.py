@@ -117,9 +117,9 @@ class Commits:
         self.journal.append(record)
         self._changed()
 
-    def append_batch(self, at_ms: int, messages: Sequence[Message]) -> None:
-        """Record messages before they take effect."""
-        self.journal.append_batch(at_ms, messages)
+    def append_batch(self, at_ms: int, messages: Sequence[Message], connection: str = "") -> None:
+        """Record messages of one connection before they take effect."""
+        self.journal.append_batch(at_ms, messages, connection)
         self._changed()
 
     def received(self, acknowledge: Callable[[Any], None], receipt: Any, messages: int) -> None:

@@ -26,6 +26,8 @@ class Batch(msgspec.Struct, array_like=True, tag="batch", frozen=True):
     ids: list[int]
     """Packet ids; 0 at QoS 0."""
     flags: bytes
+    connection: str = ""
+    """The name of the broker's connection; empty: the gateway's own broker, or a source of a stream."""
 
 
 class Tick(msgspec.Struct, array_like=True, tag="tick", frozen=True):
@@ -87,19 +89,21 @@ class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
     granted   topic filters and their QoS
     is_new    the broker had no session, and repeats nothing of earlier connections
     cut_off   packet ids under which a first transmission was broken off: their earlier messages are done with
+    connection  its name; empty: the gateway's own broker
     """
 
     name: str
     granted: dict[str, int]
     is_new: bool = False
     cut_off: list[int] = []
+    connection: str = ""
 
 
 Record = Batch | Tick | Deployment | Removal | Receipts | Answers | Policies | Session
 
 
-def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int]) -> Batch:
-    """Messages as a record. `topics` numbers those of the segment, and learns new ones."""
+def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int], connection: str = "") -> Batch:
+    """Messages of one connection as a record. `topics` numbers those of the segment, and learns new ones."""
     new = [topic for topic in dict.fromkeys([message[0] for message in messages]) if topic not in topics]
     first_new = len(topics)
     for topic in new:
@@ -112,6 +116,7 @@ def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int]) -> Bat
         [message[1] for message in messages],
         [message_id(message) for message in messages],
         bytes([message[3] for message in messages]),
+        connection,
     )
 
 

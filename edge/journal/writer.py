@@ -80,9 +80,9 @@ class Journal:
         """Add a record; only memory is touched."""
         self._add(record)
 
-    def append_batch(self, at_ms: int, messages: Sequence[Message]) -> None:
-        """Add messages; only memory is touched."""
-        self._add(pack(at_ms, messages, self._roomy_segment().topics))
+    def append_batch(self, at_ms: int, messages: Sequence[Message], connection: str = "") -> None:
+        """Add messages of one connection; only memory is touched."""
+        self._add(pack(at_ms, messages, self._roomy_segment().topics, connection))
 
     def _add(self, record: Record) -> None:
         segment = self._roomy_segment()

@@ -18,7 +18,6 @@ from urllib.parse import unquote
 import msgspec
 
 from edge.base.logs import recent
-from edge.config.broker import mqtt_options
 from edge.delivery.letters import letter_of, note_retried, read_letters, retried
 from edge.intake.sources.mqtt_visit import Visit, VisitFailed
 from edge.monitor.http import ANSWER_TIMEOUT_S
@@ -68,13 +67,14 @@ class Console:
     def act(self, path: str) -> Page | None:
         if not path.startswith("/ui/dead-letters/"):
             return None
-        wanted, options = path.rpartition("/")[2], mqtt_options(self._daemon.config)
+        wanted, sources = path.rpartition("/")[2], self._daemon.brokers.sources
         data = Path(self._daemon.config.data.dir)
         letter = next((letter for letter in read_letters(data) if letter.id == wanted), None)
-        if letter is None or letter.destination is None or options is None:
+        source = None if letter is None else sources.get(letter.connection)
+        if letter is None or letter.destination is None or source is None:
             return _told(404, "there is no such dead letter with a topic and a payload, or no broker")
         try:
-            with Visit(options) as visit:
+            with Visit(source.options) as visit:
                 visit.publish(letter.destination, letter.payload or b"")
         except VisitFailed as error:
             return _told(502, str(error))

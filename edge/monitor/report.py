@@ -14,6 +14,7 @@ import msgspec
 from edge.base.logs import redact
 from edge.base.memory import resident_bytes
 from edge.base.version import build, version
+from edge.intake.broker_state import MAIN, source_name
 from edge.monitor.footprint import RuleMemory
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.metrics import Sample, render, sample
@@ -76,11 +77,12 @@ class Report:
             reasons.append(
                 "clock: it has not been set since boot; windows are in the past, and uploads wait for it"
             )
-        if daemon.mqtt is not None and not daemon.mqtt.ready:
-            reasons.append(f"mqtt: {daemon.mqtt.problem or 'subscriptions are not answered yet'}")
-        if daemon.mqtt is not None:
-            reasons += [f"mqtt: topic '{topic}' refused: {why}" for topic, why in daemon.mqtt.refused.items()]
-        if daemon.mqtt is None and daemon.gateway.streams.received:
+        for connection, source in daemon.brokers.sources.items():
+            name = source_name(connection)
+            if not source.ready:
+                reasons.append(f"{name}: {source.problem or 'subscriptions are not answered yet'}")
+            reasons += [f"{name}: topic '{topic}' refused: {why}" for topic, why in source.refused.items()]
+        if MAIN in daemon.brokers.filters and MAIN not in daemon.brokers.sources:
             reasons.append("mqtt: rules read MQTT streams, but no mqtt.server is configured")
         if daemon.rule_files.is_missing:
             reasons.append(f"{daemon.rule_files.directory}: the rule directory is gone; its rules go on")
@@ -126,7 +128,7 @@ class Report:
                 "received": dict(daemon.gateway.streams.received),
                 "rejected": rejected,
                 "unrouted": daemon.gateway.streams.unrouted,
-                "redelivered": daemon.gateway.redeliveries.recognised,
+                "redelivered": daemon.gateway.brokers.recognised,
                 "repeated_keys": daemon.gateway.message_keys.recognised,
                 "unacknowledged": daemon.commits.unacknowledged,
                 "paused": daemon.gateway.paused,
@@ -276,7 +278,7 @@ class Report:
         yield sample("penstock_intake_bytes", daemon.intake.bytes)
         yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
         yield sample("penstock_intake_dropped_total", daemon.gateway.backlog.dropped)
-        yield sample("penstock_redelivered_messages_total", daemon.gateway.redeliveries.recognised)
+        yield sample("penstock_redelivered_messages_total", daemon.gateway.brokers.recognised)
         yield sample("penstock_repeated_keys_total", daemon.gateway.message_keys.recognised)
         yield sample("penstock_unacknowledged_messages", daemon.commits.unacknowledged)
         for stream, count in daemon.gateway.streams.received.items():

@@ -132,15 +132,17 @@ _NOTES = {
     "VERSION": (None, "a file is compared by its content"),
     "TEMP": ("true", "streams live in files only"),
     "SHARED": ("false", "rules on one stream always share its source"),
-    "CONF_KEY": (None, "the broker is that of the gateway's configuration"),
+    "CONF_KEY": (None, "memory topics have no settings"),
     "SCHEMAID": (None, "only the format protobuf has a schema; declare the columns"),
     "EXTRA": (None, "no source of this gateway reads it"),
     "KEY": (None, 'only lookup tables have a key; write KIND="lookup"'),
 }
 """Options of a stream without effect: the value that gets a note (None: any), and the reason."""
 
-_OF_SOURCES = ("CONF_KEY", "EXTRA")
-"""Settings of the source; the gateway's configuration has those of the broker only."""
+_OF_SOURCES = {"mqtt": ("CONF_KEY",), "memory": ()}
+"""The settings that a kind of source reads; others read all."""
+
+_ALL_SETTINGS = ("CONF_KEY", "EXTRA")
 
 _OF_TABLES = dict.fromkeys(
     ("KIND", "RETAIN_SIZE"), (None, "a stream keeps no rows; CREATE TABLE makes a table")
@@ -163,8 +165,7 @@ def _note(stream: LoadedStream) -> None:
         for option in stream.statement.options
     ):
         notes = {key: note for key, note in notes.items() if key != "SCHEMAID"}
-    if kind not in ("mqtt", "memory"):
-        notes = {key: note for key, note in notes.items() if key not in _OF_SOURCES}
+    notes = {key: note for key, note in notes.items() if key not in _OF_SOURCES.get(kind, _ALL_SETTINGS)}
     for option in stream.statement.options:
         worth, reason = notes.get(option.key, ("", ""))
         if worth is None or str(option.value).lower() == worth:

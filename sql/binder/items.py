@@ -29,7 +29,7 @@ class ItemBinder:
     def bind(self, spreads: SpreadBinder) -> tuple[ItemPlan, ...]:
         """The items; those that make rows or columns are collected in `spreads`."""
         out: list[ItemPlan] = []
-        taken: set[str] = set()
+        taken: dict[str, ast.SelectItem] = {}
         for item in self.select.items:
             if isinstance(item.expr, ast.Star):
                 out += self._star(item.expr)
@@ -43,18 +43,26 @@ class ItemBinder:
                 out.append(ItemPlan(None, bound))
                 continue
             name = item.alias or self._unnamed(item)
-            if name in taken:
-                self.problems.error(
-                    "B206",
-                    f"two columns are called '{name}'",
-                    item.span,
-                    "eKuiper shows only one of them; give one an alias with AS",
-                )
-            taken.add(name)
+            if name in taken and self._is_call(item) and self._is_call(taken[name]):
+                self._note_lost(name, taken[name])
+                out = [known for known in out if known.name != name]
+            elif name in taken:
+                hint = "eKuiper shows only one of them; give one an alias with AS"
+                self.problems.error("B206", f"two columns are called '{name}'", item.span, hint)
+            taken[name] = item
             out.append(ItemPlan(name, bound, item.invisible))
         if self.send_meta:
             out.append(self._meta_item())
         return tuple(out)
+
+    def _is_call(self, item: ast.SelectItem) -> bool:
+        """True for a column of eKuiper that has the name of a function, which nobody has written as a name."""
+        return item.alias is None and isinstance(item.expr, ast.Call) and not self.binder.epl
+
+    def _note_lost(self, name: str, item: ast.SelectItem) -> None:
+        """Two calls of one function without alias make one column: as in eKuiper that of the last call."""
+        message = f"a later column is called '{name}' too, and takes the place of this one"
+        self.problems.warn("B717", message, item.span, "give one an alias with AS")
 
     def _tag_of(self, bound: Bound) -> str | None:
         return self.scope.sources[bound.source].tag if isinstance(bound, Read) else None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from edge.config import Config
 
 if TYPE_CHECKING:
+    from edge.config.brokers import BrokerNames
+    from edge.intake.sources.mqtt_client import MqttOptions
     from rules.compile import Compiled
+
+T = TypeVar("T")
 
 Finding = tuple[str, str]
 """ok, note, warning or error, and a sentence."""
@@ -24,32 +28,56 @@ PAYLOAD_SHOWN = 120
 
 
 def look(config: Config, rules: Path | None, seconds: float) -> Iterator[Finding]:
-    """Findings about the broker of a configuration, and the streams of a rule
-    directory where one is given."""
-    from edge.config.broker import mqtt_options
+    """Findings about the brokers of a configuration, and the streams of a rule directory where one is given."""
+    from edge.config.brokers import brokers_of, own_broker
     from edge.intake.sources.mqtt_client import BadOptions
+
+    names = brokers_of(config)
+    streams = None if rules is None else _streams(_compiled(rules, config.gateway.zone), names)
+    written = config.sources.get("mqtt", {})
+    yield from (
+        ("error", f"sources.mqtt.{name} {names.faults[name]}") for name in written if name in names.faults
+    )
+    try:
+        own = own_broker(config)
+    except BadOptions as error:
+        own = None
+        yield "error", f"broker: {error}"
+    found = {} if own is None else {"": own}
+    for connection, settings in {**found, **dict(_needed(names.others, streams))}.items():
+        here = None if streams is None else streams.get(connection, {})
+        yield from _visited(
+            settings.options, f"broker '{connection}'" if connection else "broker", here, seconds
+        )
+
+
+def _needed(named: Mapping[str, T], streams: Mapping[str, object] | None) -> Iterator[tuple[str, T]]:
+    """Those that some stream names; without streams all."""
+    yield from ((name, item) for name, item in named.items() if streams is None or name in streams)
+
+
+def _visited(
+    options: MqttOptions, called: str, streams: Mapping[str, str] | None, seconds: float
+) -> Iterator[Finding]:
+    """Findings about one broker. `streams`: the topic filter of each stream that it feeds; None: all topics."""
     from edge.intake.sources.mqtt_visit import Visit, VisitFailed
 
-    compiled = _compiled(rules, config.gateway.zone) if rules is not None else None
-    filters = _filters(compiled) if compiled is not None else ["#"]
+    filters = ["#"] if streams is None else list(dict.fromkeys(streams.values()))
     try:
-        options = mqtt_options(config)
-        assert options is not None, "asked only where a server is configured"
         with Visit(options) as visit:
-            yield "ok", f"broker {options.server} answers, MQTT {visit.version}"
+            yield "ok", f"{called} {options.server} answers, MQTT {visit.version}"
             if not filters:
-                yield "note", f"no rule below {rules} reads an MQTT stream"
+                yield "note", f"{called}: no rule reads an MQTT stream of it"
                 return
             refused = visit.subscribe(filters)
             yield from (
-                ("error", f"broker refuses topic '{name}': {reason}") for name, reason in refused.items()
+                ("error", f"{called} refuses topic '{name}': {reason}") for name, reason in refused.items()
             )
             visit.wait(seconds, SAMPLES)
             yield from _shown(visit.messages, filters, seconds)
-            if compiled is not None:
-                yield from _silent(compiled, visit.messages, seconds)
-    except (VisitFailed, BadOptions) as error:
-        yield "error", f"broker: {error}"
+            yield from _silent(streams or {}, visit.messages, seconds)
+    except VisitFailed as error:
+        yield "error", f"{called}: {error}"
 
 
 def _compiled(rules: Path, zone: str) -> Compiled:
@@ -58,18 +86,17 @@ def _compiled(rules: Path, zone: str) -> Compiled:
     return compile_files([rules], zone)[0]
 
 
-def _streams(compiled: Compiled) -> Iterator[tuple[str, str]]:
-    """Name and topic filter of each MQTT stream that a rule reads."""
+def _streams(compiled: Compiled, names: BrokerNames) -> dict[str, dict[str, str]]:
+    """By connection: name and topic filter of each MQTT stream that a rule reads."""
     from edge.deploy.stream_types import MQTT, stream_type
 
+    found: dict[str, dict[str, str]] = {}
     for name in dict.fromkeys(name for rule in compiled.rules.values() for name in rule.plan.streams):
         stream = compiled.catalog.streams.get(name)
         if stream is not None and stream_type(stream) == MQTT:
-            yield name, str(stream.options.get("DATASOURCE", ""))
-
-
-def _filters(compiled: Compiled) -> list[str]:
-    return list(dict.fromkeys(topic for _, topic in _streams(compiled)))
+            connection = names.of_stream(stream.options)
+            found.setdefault(connection, {})[name] = str(stream.options.get("DATASOURCE", ""))
+    return found
 
 
 def _shown(
@@ -88,11 +115,13 @@ def _shown(
         yield "note", f"and {len(newest) - TOPICS_SHOWN} more topics"
 
 
-def _silent(compiled: Compiled, messages: list[tuple[str, bytes, bool]], seconds: float) -> Iterator[Finding]:
+def _silent(
+    streams: Mapping[str, str], messages: list[tuple[str, bytes, bool]], seconds: float
+) -> Iterator[Finding]:
     """Streams that nothing came for, beside others that something came for."""
     from sinks.memory_bus import topic_matches
 
     topics = {topic for topic, _, _ in messages}
-    for name, topic_filter in _streams(compiled):
+    for name, topic_filter in streams.items():
         if topics and not any(topic_matches(topic_filter, topic) for topic in topics):
             yield "warning", f"stream '{name}': nothing came within {seconds:g} s on '{topic_filter}'"

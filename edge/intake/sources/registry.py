@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import ValidationError
 
 from edge.clock import Clock
+from edge.config.brokers import BrokerNames
 from edge.intake.sources.base import Source
 from rules.base import Model, yaml_keys
 from sql.catalog.streams import Stream
@@ -48,10 +49,12 @@ class Configured(Record):
 
     sections      settings by type and CONF_KEY
     connections   settings that several share, by the name that `connectionSelector` gives
+    brokers       the connections of MQTT streams
     """
 
     sections: Mapping[str, Mapping[str, Section]] = field(default_factory=dict)
     connections: Mapping[str, Section] = field(default_factory=dict)
+    brokers: BrokerNames = BrokerNames()
 
     def section(self, kind: str, stream: Stream) -> Section:
         """The settings that CONF_KEY of a stream names. Raises `BadSource`."""

@@ -7,15 +7,29 @@ from pathlib import Path
 import pytest
 
 from edge.cli import main
+from edge.config import Config
+from edge.deploy.configured import configured_of
 from edge.deploy.rule_files import RuleFiles
-from edge.intake.sources.registry import Configured
 from rules.secrets import Secrets
 
-CONFIGURED = Configured(
-    {"httppull": {"plant": {"url": "http://h"}}, "mqtt": {"near": {"connectionSelector": "mqtt"}, "plain": {}}},
-    {"mqtt": {"server": "mqtt://broker:1883"}, "far": {"server": "tcp://other:1883"},
-     "same": {"server": "tcp://broker:1883"}, "db": {"url": "sqlite:///a.db"}, "bad": {"url": "x"}},
-)  # fmt: skip
+CONFIG = Config.model_validate({
+    "gateway": {"id": "gw"},
+    "mqtt": {"server": "mqtt://broker:1883", "username": "u", "password": "own", "clientId": "me"},
+    "sources": {
+        "httppull": {"plant": {"url": "http://h"}},
+        "mqtt": {
+            "near": {"connectionSelector": "mqtt"}, "plain": {}, "weak": {"qos": 0}, "typo": {"sever": "x"},
+            "cells": {"connectionSelector": "mqtt.far", "clientid": "c1", "keepalive": 30}, "exact": {"qos": 2},
+            "lost": {"connectionSelector": "farr"}, "half": {"certificationPath": "/a.pem"},
+        },
+    },
+    "connections": {
+        "far": {"server": "tcp://other:1883", "username": "v", "password": "theirs", "clientid": "action",
+                "retained": True},
+        "same": {"server": "tcp://broker:1883"}, "db": {"url": "sqlite:///a.db"}, "bad": {"url": "x"},
+    },
+})  # fmt: skip
+CONFIGURED = configured_of(CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +39,14 @@ CONFIGURED = Configured(
         ('DATASOURCE="t", CONF_KEY="plain"', None),
         ('DATASOURCE="t", CONF_KEY="same"', None),
         ('DATASOURCE="t", CONF_KEY="nearr"', "no connection of the gateway's configuration"),
-        ('DATASOURCE="t", CONF_KEY="far"', "another broker"),
+        ('DATASOURCE="t", CONF_KEY="far"', None),
+        ('DATASOURCE="t", CONF_KEY="weak"', None),
+        ('DATASOURCE="t", CONF_KEY="cells"', None),
+        ('DATASOURCE="t", CONF_KEY="db"', "has no 'server'"),
+        ('DATASOURCE="t", CONF_KEY="typo"', "unknown setting 'sever'; it may have caFile, "),
+        ('DATASOURCE="t", CONF_KEY="exact"', "qos: Input should be less than or equal to 1"),
+        ('DATASOURCE="t", CONF_KEY="lost"', "names connection 'farr', which the gateway does not configure"),
+        ('DATASOURCE="t", CONF_KEY="half"', "needs both the certificate file and the key file"),
         ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plant"', None),
         ('DATASOURCE="/x", TYPE="httppull", CONF_KEY="plan"', "no section of the gateway's sources.httppull"),
     ],
@@ -35,6 +56,28 @@ def test_names_of_the_configuration(tmp_path: Path, options: str, message: str |
     text = f"streams:\n  - CREATE STREAM s () WITH ({options})\n{rule}\n"
     found = problems(tmp_path, text, "CONF_KEY=")
     assert found is None if message is None else message in (found or "")
+
+
+def test_connections_of_their_own() -> None:
+    """One with settings of its own at the gateway's broker, two at another, which learns no password of ours."""
+    found = CONFIGURED.brokers
+    assert found.names == {"far", "cells", "weak"} and found.same == {"mqtt", "near", "plain", "same"}
+    far, cells, weak = (found.others[name].options for name in ("far", "cells", "weak"))
+    assert (far.server, far.client_id, far.username) == ("tcp://other:1883", "me-far", "v")
+    assert (cells.client_id, cells.keepalive_s, cells.username) == ("c1", 30, "v")
+    assert (weak.server, weak.client_id, weak.username) == ("mqtt://broker:1883", "me-weak", "u")
+    assert [found.others[name].qos for name in ("far", "weak")] == [1, 0]
+    open_one = Config.model_validate({"mqtt": {"server": "a", "username": "u", "password": "p"},
+                                      "connections": {"b": {"server": "b"}}})  # fmt: skip
+    assert configured_of(open_one).brokers.others["b"].options.username is None
+
+
+def test_streams_without_conf_key_take_the_default_section() -> None:
+    names = configured_of(
+        Config.model_validate({"sources": {"mqtt": {"default": {"server": "tcp://h:1"}}}})
+    ).brokers
+    assert names.of_stream({}) == names.of_stream({"CONF_KEY": "default"}) == "default"
+    assert CONFIGURED.brokers.of_stream({}) == CONFIGURED.brokers.of_stream({"CONF_KEY": "near"}) == ""
 
 
 @pytest.mark.parametrize(("connection", "is_known"), [("db", True), ("sql.db", True), ("dbb", False)])

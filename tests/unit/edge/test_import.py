@@ -40,7 +40,10 @@ def test_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "ekuiper", str(path), "--out", str(tmp_path / "rules")]) == 1
     out = capsys.readouterr().out
     assert "not imported: scripts 'area': functions in JavaScript" in out
-    assert "not imported: sourceConfig 'mqtt.plant': its settings go under mqtt: of the gateway" in out
+    assert (
+        "not imported: sourceConfig 'mqtt.plant': its settings go under sources.mqtt.plant of the gateway"
+        in out
+    )
     assert (
         "not imported: sourceConfig 'httppull.x': its settings go under sources.httppull.x of the gateway"
         in out

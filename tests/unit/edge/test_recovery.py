@@ -164,7 +164,7 @@ def test_an_unreadable_snapshot_costs_a_longer_replay_and_nothing_else(tmp_path:
     world.crash()
     assert world.recovery.found.messages == 49
     after = world.recovery.state()
-    for part in ("at_ms", "texts", "outbox", "redeliveries", "redeliveries_older"):
+    for part in ("at_ms", "texts", "outbox", "brokers"):
         assert after[part] == before[part]
     world.close()
 
@@ -198,7 +198,7 @@ def test_state_of_a_version_before_the_journal_is_taken_over(tmp_path: Path) -> 
     world.source.send({"n": 1, "g": 0}, {"n": 2, "g": 0})
     world.gateway.turn()
     state = {f"rule:{rule}": body for rule, body in world.recovery.state()["rules"].items()}
-    state |= {"version": 1, "outbox": [], "redelivery": world.gateway.redeliveries.snapshot()[0]}
+    state |= {"version": 1, "outbox": [], "redelivery": world.gateway.brokers[""].redeliveries.snapshot()[0]}
     world.spool.commit(0, {key: lossless_json.encode(value) for key, value in state.items()})
     world.close()
     shutil.rmtree(tmp_path / "journal")

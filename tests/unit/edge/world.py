@@ -13,11 +13,13 @@ from cloud_sync.records import ARCHIVE
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock, SystemClock
 from edge.config import JournalConfig
+from edge.config.brokers import BrokerNames
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
 from edge.delivery.outbox import Outbox
 from edge.delivery.spools import Spools
+from edge.deploy.brokers import Brokers
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
@@ -94,6 +96,8 @@ class World:
         self.limits = Limits(**limits)
         self.grace_ms = grace_ms
         self.sections: dict[str, dict[str, dict[str, Any]]] = {}
+        self.broker_names: frozenset[str] = frozenset()
+        """Further connections to brokers; a test adds their sources."""
         (folder / "input").mkdir(exist_ok=True)
         self.spool_settings = SpoolSettings(bytes_max=spool_bytes_max, reserve_bytes=0, group_wait_ms=0)
         self.config = JournalConfig(sync_interval_ms=0, **(journal or {}))
@@ -115,24 +119,25 @@ class World:
         )
         builder = ActionBuilder(environment, self.spools, self.clock, self.letters, self.outbox)
         self.push = PushServers(("127.0.0.1", 0), None, 1_000)
+        configured = Configured(self.sections, brokers=BrokerNames(self.broker_names))
         sources = StreamSources(
             SourceEnvironment(
                 SystemClock(),
                 self.folder / "input",
                 self.folder / "positions",
                 self.push,
-                Configured(self.sections),
+                configured,
             )
         )
         self.manager = Manager(
             self.gateway,
             builder,
             bus,
-            None,
-            qos=1,
+            Brokers(),
             payload_bytes_max=1_000,
             grace_ms=self.grace_ms,
             sources=sources,
+            configured=configured,
         )
         self.files = RuleFiles(self.rules, "UTC", Secrets())
         self.recovery = Recovery(self.gateway, self.manager, self.files, self.letters)

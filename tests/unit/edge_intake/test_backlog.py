@@ -55,7 +55,7 @@ def test_a_flood_on_one_topic_does_not_hold_up_another() -> None:
 
 def test_topics_whose_order_matters_share_a_lane() -> None:
     backlog = Backlog()
-    backlog.lane_of = lambda topic: "" if topic in ("row", "reading") else topic
+    backlog.lane_of = lambda source, topic: "" if topic in ("row", "reading") else topic
     both = [
         found
         for pair in zip(messages("row", 3_000), messages("reading", 3_000), strict=True)
@@ -116,7 +116,7 @@ def test_what_is_too_much_at_qos_0_is_dropped_from_the_fullest_lane_and_counted(
     backlog.put([Arrival("mqtt", [*flood, *calm], [])])
     first = backlog.next_slice()
     assert first is not None
-    backlog.sheds = "mqtt"
+    backlog.sheds = {"mqtt"}
     backlog.relieve(100_000)
     assert 50_000 < backlog.bytes <= 75_000
     found = [message for arrival in [first, *drained(backlog)] for message in arrival.messages]
@@ -132,6 +132,6 @@ def test_messages_that_the_broker_keeps_are_not_dropped() -> None:
         [Arrival("mqtt", messages("a", 1_000, 1_000), []), Arrival("file", messages("b", 1_000, 1_000), [])]
     )
     backlog.next_slice()
-    waiting, backlog.sheds = backlog.bytes, "mqtt"
+    waiting, backlog.sheds = backlog.bytes, {"mqtt"}
     backlog.relieve(1_000)
     assert (backlog.bytes, backlog.dropped) == (waiting, 0)

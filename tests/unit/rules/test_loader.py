@@ -177,7 +177,7 @@ BAD = [
         ["3:20: R104", "3:20: R106"],
     ),
     ("streams:\n  - {name: a, datasource: x, shared: false, version: 3}\n", ["2:38: R201", "2:54: R201"]),
-    ('streams:\n  - CREATE STREAM a () WITH (DATASOURCE="x", CONF_KEY="eu")\n', ["2:46: R201"]),
+    ('streams:\n  - CREATE STREAM a () WITH (TYPE="memory", CONF_KEY="eu")\n', ["2:45: R201"]),
     ("streams:\n  - {name: a, datasource: x, key: k, schemaId: s}\n", ["2:35: R201", "2:48: R201"]),
     # tests
     (HEAD + "tests: [{name: t}]\n", ["4:9: R102"]),

@@ -167,6 +167,15 @@ def test_a_table_without_a_type_is_a_file() -> None:
     assert catalog.streams["t"].retained_rows == 9999
 
 
+def test_of_two_calls_without_alias_the_last_is_the_column() -> None:
+    catalog = define(Catalog(), DECLARED)
+    sql = "SELECT abs(a), n, abs(a - 5) FROM s"
+    assert [(note.code, note.span.start) for note in plan_rule(sql, catalog).warnings] == [("B717", 7)]
+    assert each(sql, {"a": 1, "n": 2.5}, ddl=DECLARED) == [{"n": 2.5, "abs": 4}]
+    both = "SELECT sum(a), sum(n), count(*) FROM s GROUP BY COUNTWINDOW(2) HAVING sum(a) > 2"
+    assert rows(both, ("s", 1, {"a": 1, "n": 0.5}, {"a": 2, "n": 1.5})) == [[{"sum": 2.0, "count": 2}]]
+
+
 # --- what stays refused names the way out -------------------------------------------------------------------
 
 LIST = 'CREATE STREAM s (a ARRAY(STRUCT(b BIGINT)), t STRING, x BIGINT) WITH (DATASOURCE="s");'
