@@ -19,14 +19,16 @@ KEYS = ("A", "B", None)
 
 
 def shown(run: Run) -> list[tuple[int, str]]:
-    """The rows of each emission with its instant; those of one instant in no particular order."""
-    return sorted((out.at_ms, text_of(out.inserted)) for out in run.emissions if out.kind == "rows")
+    """The rows with their instants; what several partitions show at one instant may be one emission."""
+    return sorted(
+        (out.at_ms, text_of(row)) for out in run.emissions for row in out.inserted if out.kind == "rows"
+    )
 
 
 def by_twin(run: Run, runs_of_steps: list[list[Step]]) -> list[tuple[int, str]]:
     """What the twin shows over each partition's steps."""
     found = [each for steps in runs_of_steps for each in samples.run(run.plan, steps)[0]]
-    return sorted((at_ms, text_of(rows)) for at_ms, rows in found)
+    return sorted((at_ms, text_of(row)) for at_ms, rows in found for row in rows)
 
 
 def steps_of(key: Any, steps: list[Step]) -> list[Step]:

@@ -9,10 +9,16 @@ from typing import Any
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.context.host import ContextHost
+from sql.engine.context.lane import Lane
 from sql.engine.context.member import ContextMember
 from sql.engine.relations.hosted import Hosted
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
+
+
+def _raised(name: str, rows: Sequence[Any], now_ms: int, error: Exception) -> list[Emission]:
+    """Leave a defect to the engine."""
+    raise error
 
 
 class OwnContext(Hosted):
@@ -21,13 +27,14 @@ class OwnContext(Hosted):
     It begins with the first event: the processing clock before it has no meaning here.
     """
 
-    takes_times = False
-
     def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int) -> None:
         super().__init__(name, plan)
         assert plan.context is not None
         self.host = ContextHost(name, plan.context, catalog)
         self.member: ContextMember | None = None
+        self.takes_times = len(plan.streams) == 1 and not catalog.variables and not catalog.relations
+        """True if events may be given with their own instants, many at a time: they have a lane."""
+        self.lane: Lane | None = None
         self.now_ms = now_ms
         self.context = Context(zone=plan.options.zone_info(), rule_id=name)
         self.counts = {"errors": 0}
@@ -39,11 +46,30 @@ class OwnContext(Hosted):
     def _joined(self, now_ms: int) -> ContextMember:
         if self.member is None:
             self.member, _ = self.host.join(self.name, self.plan, now_ms)
+            if self.takes_times and not self.member.outranks:
+                self.lane = Lane(self.host, self.plan.streams[0], _raised)
         return self.member
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events of the only stream with their own instants; what is due before each is done before it."""
+        out: list[Emission] = []
+        (stream,) = self.plan.streams
+        first, count = 0, len(rows)
+        while first < count:
+            at_ms, end = times[first], first + 1
+            while end < count and times[end] == at_ms:
+                end += 1
+            while (due_ms := self.host.next_deadline()) is not None and due_ms <= at_ms:
+                out += self.advance(due_ms)
+            out += self.push(stream, rows[first:end], at_ms)
+            first = end
+        return out
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         member = self._joined(now_ms)
         self.now_ms = now_ms
+        if self.lane is not None:
+            return self.lane.push(rows, now_ms)
         out: list[Emission] = []
         for row in rows:
             out += self.host.push(stream, [row], now_ms)
