@@ -94,3 +94,38 @@ def test_batches_change_nothing(query: str, steps: list[Step]) -> None:
     single = Run(f"CONTEXT C {query}", context=KEYED).all(steps)
     batched = Run(f"CONTEXT C {query}", context=KEYED).all(batches)
     assert shown(batched) == shown(single)
+
+
+@given(
+    context=st.sampled_from(
+        [
+            KEYED,
+            SPAN,
+            "create context C partition by k from E terminated after 1 sec",
+            "create context C start E(n = 1) end after 1 sec",
+            "create context C initiated by E(n = 1) as s terminated by E(n = 4, k = s.k)",
+        ]
+    ),
+    query=st.sampled_from(
+        [
+            "SELECT context.id AS i, count(*) AS c, sum(v) AS s FROM E",
+            "SELECT context.id AS i, count(*) AS c FROM E OUTPUT LAST EVERY 2 EVENTS",
+            "SELECT context.id AS i, sum(n) AS s FROM E OUTPUT LAST EVERY 1 SEC",
+            "SELECT count(*) AS c, context.id AS i FROM E OUTPUT LAST WHEN TERMINATED",
+            "SELECT id, context.id AS i, avg(n) AS a FROM E#time(1 sec)",
+        ]
+    ),
+    steps=stream(),
+)
+def test_event_time_is_processing_time_at_the_events_own_instants(
+    context: str, query: str, steps: list[Step]
+) -> None:
+    events = sorted((step["event"] for step in steps if "event" in step), key=lambda event: event["ts"])
+    timed = Run(f"CONTEXT C {query}", context=context, event_time=True)
+    timed.step({"events": events})
+    one_by_one = Run(f"CONTEXT C {query}", context=context)
+    for event in events:
+        one_by_one.step({"advance": event["ts"]})
+        one_by_one.step({"event": event})
+    # The watermark has come to the newest event: what is due at its instant is done.
+    assert shown(timed) == shown(one_by_one)
