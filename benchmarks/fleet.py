@@ -3,7 +3,8 @@
 Gateways upload hourly rows of two rules, and what happens to fleets happens: outages, files that come twice in
 other cuts, corrupt files (some are restored), windows stated anew, late days, clock steps, new disks, a changed rule.
 After some runs of the job the tables must say what plain loops say. `--growth 2 100 --files 20` then measures the
-processor time of runs with so many new files after so many earlier batches, the whole process tree counted.
+processor time of runs with so many new files after so many earlier batches, the whole process tree counted;
+`--shapes 5000 200000 100` compares costs by size (`fleet_growth`).
 """
 
 from __future__ import annotations
@@ -11,19 +12,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import random
 import statistics
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fleet_growth import shapes, tree_seconds
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
@@ -247,29 +246,12 @@ def _batches(spark: Any, folder: Path, count: int, files: int, seed: int) -> lis
     return seconds
 
 
-def tree_seconds() -> float:
-    """The processor time of this process, of those below it, and of those of them that have ended."""
-    processes = dict(_processes())
-    tree = [os.getpid()]
-    for process in tree:  # which grows
-        tree += [child for child, (parent, _) in processes.items() if parent == process]
-    return sum(processes[process][1] for process in tree if process in processes)
-
-
-def _processes() -> Iterator[tuple[int, tuple[int, float]]]:
-    """Each process: its parent, and its processor seconds."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            yield int(stat.parent.name), (int(fields[1]), sum(map(int, fields[11:15])) / ticks)
-
-
 def arguments_of(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks fleet", description=__doc__)
     numbers = {"gateways": 200, "days": 1, "files": 20, "seed": random.randrange(2**32)}
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--shapes", type=int, nargs=3, metavar=("FILES", "RECORDS", "RULES"))
     parser.add_argument("--growth", type=int, nargs="*", default=[], metavar="BATCHES")
     return parser.parse_args(given)
 
@@ -304,5 +286,7 @@ def main(arguments: list[str]) -> int:
             measured = growth(spark, Path(name), chosen.growth, chosen.files, chosen.seed)
             report["growth_s"] = {str(mark): round(value, 2) for mark, value in measured.items()}
             report["growth"] = round(measured[max(chosen.growth)] / measured[min(chosen.growth)], 2)
+        if chosen.shapes:
+            report |= shapes(spark, Path(name) / "shapes", *chosen.shapes)
     print(json.dumps(report))
     return int(any(report.get(name) for name in ("wrong", "lost", "doubled")))

@@ -26,6 +26,7 @@ DATA_SUFFIX = ".jsonl.gz"
 MANIFEST_SUFFIX = ".json"
 
 _UNSAFE = re.compile(rb"[^A-Za-z0-9._-]")
+_ESCAPED = re.compile(rb"~([0-9a-f]{2})")
 
 
 def safe(text: str) -> str:
@@ -38,6 +39,15 @@ def safe(text: str) -> str:
     if text.strip(".") == "":
         return "".join(f"~{byte:02x}" for byte in text.encode())
     return _UNSAFE.sub(lambda match: b"~%02x" % match[0][0], text.encode()).decode()
+
+
+def original(element: str) -> str:
+    """The text of which `safe` made a path element.
+
+    >>> original("hot~2fpump~207")
+    'hot/pump 7'
+    """
+    return _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), element.encode()).decode(errors="replace")
 
 
 def data_folder(version: int = VERSION) -> str:

@@ -13,24 +13,26 @@ record is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from cloud_sync.spark import fleet, intake
+from cloud_sync.spark import fleet, intake, quality
 from cloud_sync.spark.contract.files import utc_date
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
 
 FILES = (
     "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, first_seq BIGINT, "
-    "last_seq BIGINT, rows BIGINT, counted BIGINT, first_ms BIGINT, last_ms BIGINT, run STRING"
+    "last_seq BIGINT, rows BIGINT, counted BIGINT, first_ms BIGINT, last_ms BIGINT, run STRING, held BIGINT, "
+    "schema STRING"
 )
 """The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate
-is not, and none of a day before the one from which the tables are kept."""
+is not, and none of a day before the one from which the tables are kept; nor are the `held` ones, which break a
+check that keeps them out."""
 QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING"
 RECORDS_PARTS_MAX = 50
 """A partition of records with more parts than this is written again as one part."""
@@ -41,7 +43,7 @@ FLEET_PARTITION = ("of_rule", "of_level", "of_day")
 class Counts:
     """The counters of a batch. `conflicting` records share an identity but differ: a disk was copied or set
     back, or two machines run under one gateway id. `expired` lie before the day from which the tables are
-    kept."""
+    kept. `held` ones break a check that keeps them out; `failed` are checks that fail the run."""
 
     files: int = 0
     rows: int = 0
@@ -49,6 +51,8 @@ class Counts:
     duplicates: int = 0
     conflicting: int = 0
     expired: int = 0
+    held: int = 0
+    failed: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +107,11 @@ class Batch:
         counts.files, counts.rows = len(files), sum(row["rows"] for row in files)
         kept = [row for row in files if row["day"] >= version.retained_from]
         counts.expired = counts.rows - sum(row["rows"] for row in kept)
-        counted = {row["manifest"]: row["rows"] for row in kept}
+        counted = {row["manifest"]: row["rows"] - row["held"] for row in kept}
         if kept:
-            records = read.where(F.col("day") >= version.retained_from).withColumns(
+            self._judge(read, kept)
+            counts.held = sum(row["held"] for row in kept)
+            records = read.where((F.col("day") >= version.retained_from) & ~quality.is_held()).withColumns(
                 {"file": F.col("manifest"), "run": F.lit(self._run)}
             )
             old_keys = self._overlapping(kept)
@@ -122,12 +128,27 @@ class Batch:
                 row["first_ms"],
                 row["last_ms"],
                 self._run,
+                row["held"],
+                row["schema"],
             )
             for row in files
         ]
         path = f"files/run={self._run}"
         self._tables.write(local(self._spark, rows, FILES), path)
         version.files.append(Part(path, len(rows)))
+
+    def _judge(self, read: DataFrame, files: Sequence[Any]) -> None:
+        """Note the schemas of the files, and the checks that their records break."""
+        declared = {(row["first_ms"], row["rule_id"], row["schema"]) for row in files if row["schema"]}
+        for _, rule_id, schema in sorted(declared):
+            quality.keep_schema(self._bucket, self._tables, self._version, rule_id, schema)
+        if any(row["broken"] for row in files):
+            path = f"checks/run={self._run}"
+            broken = quality.broken(read, self._run).persist()
+            self._tables.write(broken.coalesce(1), path)
+            self._version.checks.append(Part(path, broken.count()))
+            self.counts.failed = quality.failures(broken)
+            broken.unpersist()
 
     # --- each identity once ---------------------------------------------------------------------------------
 
@@ -152,7 +173,8 @@ class Batch:
         counts, identity = self.counts, list(fleet.IDENTITY)
         unique = fleet.deduplicated(records).persist()
         found = unique.agg(F.count("*"), F.sum("conflicting")).collect()[0]
-        counts.duplicates, counts.conflicting = counts.rows - counts.expired - found[0] - found[1], found[1]
+        offered = counts.rows - counts.expired - counts.held
+        counts.duplicates, counts.conflicting = offered - found[0] - found[1], found[1]
         unique = unique.drop("conflicting")
         old = self._records(old_keys)
         if old is None:
@@ -310,6 +332,9 @@ def _summaries(read: DataFrame) -> DataFrame:
         F.collect_set(spots).alias("spots"),
         (F.max("revision") > 0).alias("restates"),
         F.bool_or(F.exists("values", lambda value: value["type"] == "sketch")).alias("sketches"),
+        F.max("schema").alias("schema"),
+        F.count_if(F.size("broken") > 0).alias("broken"),
+        F.count_if(quality.is_held()).alias("held"),
     )
 
 

@@ -9,10 +9,12 @@ line, so the lines stand in the order of arrival, and memory does not grow with 
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +22,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from cloud_sync.names import safe
+from cloud_sync.declaration import rule_hash
+from cloud_sync.names import original, safe
 from cloud_sync.spark.storage import literal, open_storage
 from cloud_sync.spark.tables import nothing
-from rules.compile import Compiled, compile_rules
+from rules.compile import Compiled, CompiledRule, compile_rules
 from rules.drive import Arrival, drive
 from rules.loader import load_text, unite
 from rules.secrets import Secrets
@@ -34,18 +37,24 @@ from sql.types import Type
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOUND = "rule STRING, gateway STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, row STRING"
+FOUND = (
+    "rule STRING, gateway STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, is_open BOOLEAN, "
+    "rule_hash STRING, row STRING"
+)
 """The rows that a worker returns. `kind` is insert, remove, late or error; `number` counts the rows of a
-gateway in their order; `row` is JSON."""
+gateway in their order; `reason` is that of an error, or the late event as JSON; `is_open`: the end of the raw
+events made the row, which closes the windows that are open; `rule_hash` is that of the records that gateways
+upload; `row` is JSON."""
 ROWS_PER_BATCH = 4_096
-FIXED = ("gateway", "number", "at_ms", "kind", "reason")
+FIXED = ("gateway", "number", "at_ms", "kind", "reason", "is_open", "rule_hash")
 TYPES = {
     Type.INTEGER: "BIGINT",
     Type.FLOAT: "DOUBLE",
     Type.STRING: "STRING",
     Type.BOOLEAN: "BOOLEAN",
+    Type.BYTES: "BINARY",
 }
-"""Types that a column has in SQL too. Columns of other types hold JSON text."""
+"""Types that a column has in SQL too; JSON holds bytes as base64. Columns of other types hold JSON text."""
 
 Sources = Sequence[tuple[str, str]]
 """Rule files: text and path."""
@@ -76,6 +85,8 @@ def backfill(
     if storage.is_folder(""):
         raise BackfillError(f"{out} exists; a backfill writes into a new folder")
     known = compiled(sources, zone)
+    for rule in rules:
+        _check_columns(known.rules[rule])
     found = rows(spark, sources, rules, raw, zone).persist()
     counts = {row["rule"]: row["count"] for row in found.groupBy("rule").count().collect()}
     for rule in rules:
@@ -83,6 +94,15 @@ def backfill(
         table.orderBy("gateway", "number").write.parquet(f"{storage.root}/{safe(rule)}")
     found.unpersist()
     return {rule: counts.get(rule, 0) for rule in rules}
+
+
+def _check_columns(rule: CompiledRule) -> None:
+    """Raises BackfillError if the SELECT has a column that the table has beside it."""
+    if taken := {*(rule.plan.output_columns or ())} & {*FIXED}:
+        raise BackfillError(
+            f"{rule.path}: rule {rule.id} has a column '{min(taken)}', which each row of a backfill has anyway; "
+            "rename it with AS"
+        )
 
 
 def rows(spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, zone: str) -> DataFrame:
@@ -135,24 +155,34 @@ def _rows(
 
     from rules.catalog import copy_of
 
-    for gateway, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
-        bad: list[str] = []
-        number = 0
+    hashes = {rule: rule_hash(plan.text) for rule, plan in plans.items()}
+    for folder, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
+        reading, number, gateway = Reading(), 0, original(folder)
         for emission in drive(
-            Engine(copy_of(known.catalog)), plans, _arrivals(of_gateway, bad), known.tables
+            Engine(copy_of(known.catalog)), plans, _arrivals(of_gateway, reading), known.tables
         ):
             plan = plans.get(emission.rule)
             for kind, row in _kinds(emission) if plan else ():
-                yield _row(emission, gateway, number, kind, row, plan)
+                place = {"gateway": gateway, "number": number, "rule_hash": hashes[emission.rule]}
+                yield place | {"is_open": reading.is_over} | _row(emission, kind, row, plan)
                 number += 1
-        for reason in bad:
+        for reason in reading.bad:
             for rule in plans:
                 yield {"rule": rule, "gateway": gateway, "number": number, "kind": "error", "reason": reason}
             number += 1
 
 
-def _arrivals(files: Iterable[dict[str, Any]], bad: list[str]) -> Iterator[Arrival]:
-    """The events of files, in their order; the errors of other lines are appended to `bad`."""
+@dataclass(slots=True)
+class Reading:
+    """What was met while the events of a gateway were read: lines that are none, and their end."""
+
+    bad: list[str] = field(default_factory=list)
+    is_over: bool = False
+
+
+def _arrivals(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Arrival]:
+    """The events of files, in their order."""
+    bad = reading.bad
     for file in files:
         content = io.BytesIO(file["content"])
         lines = gzip.GzipFile(fileobj=content) if file["path"].endswith(".gz") else content
@@ -174,6 +204,7 @@ def _arrivals(files: Iterable[dict[str, Any]], bad: list[str]) -> Iterator[Arriv
                 yield at_ms, stream, event
         except (OSError, EOFError) as error:
             bad.append(f"{file['path']}: torn after line {number}: {error}")
+    reading.is_over = True
 
 
 def _kinds(emission: Emission) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -182,19 +213,13 @@ def _kinds(emission: Emission) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from (("remove", row) for row in emission.removed)
 
 
-def _row(
-    emission: Emission, gateway: str, number: int, kind: str, row: dict[str, Any], plan: Plan | None
-) -> dict[str, Any]:
-    found = {
-        "rule": emission.rule,
-        "gateway": gateway,
-        "number": number,
-        "at_ms": emission.at_ms,
-        "kind": kind,
-        "reason": emission.error,
-    }
+def _row(emission: Emission, kind: str, row: dict[str, Any], plan: Plan | None) -> dict[str, Any]:
+    """The fields of a row that the engine decides."""
+    found = {"rule": emission.rule, "at_ms": emission.at_ms, "kind": kind, "reason": emission.error}
     columns = plan.output_columns if plan and kind in ("insert", "remove") else None
     shown = {name: value for name, value in row.items() if value is not None and name != "$meta"}
+    if kind == "late":
+        return found | {"reason": _json(shown)}
     if columns is None:
         return found | {"row": _json(shown)}
     cells = {}
@@ -215,14 +240,20 @@ def _fits(value: Any, kind: Type) -> bool:
         return value.__class__ in (int, float)
     if kind is Type.STRING:
         return isinstance(value, str)
+    if kind is Type.BYTES:
+        return isinstance(value, bytes)
     return kind is not Type.BOOLEAN or isinstance(value, bool)
 
 
 def _json(value: Any) -> str:
-    """JSON text; NaN and infinities are null as in the sinks."""
+    """JSON text; NaN and infinities are null as in the sinks, bytes are base64."""
     try:
-        return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, default=_told, allow_nan=False)
     except ValueError:
         from sinks.json_text import json_text
 
         return json_text(value)
+
+
+def _told(value: Any) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

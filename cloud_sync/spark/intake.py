@@ -10,7 +10,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from cloud_sync.names import DATA_SUFFIX, MANIFEST_SUFFIX, VERSIONS, data_folder, manifest_folder, safe
+from cloud_sync.names import (
+    DATA_SUFFIX,
+    MANIFEST_SUFFIX,
+    VERSIONS,
+    data_folder,
+    manifest_folder,
+    safe,
+    schema_folder,
+)
+from cloud_sync.spark.contract.declared import told
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.files import (
     FILE_BYTES_MAX,
@@ -33,9 +42,12 @@ LISTING = "name STRING, length BIGINT, data_length BIGINT"
 READ = (
     "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
     f"seq BIGINT, window_start BIGINT, window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, "
-    "digest STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING"
+    "digest STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING, schema STRING, "
+    "broken ARRAY<STRUCT<check: STRING, outcome: STRING>>"
 )
-"""The rows read from files: one row per record, or one with the reason why the file does not count."""
+"""The rows read from files: one row per record, or one with the reason why the file does not count. `schema`, of a
+file that names one, is the hash of its rule and its id; `broken` are the checks of the schema that the record breaks,
+with what follows: warn, quarantine or fail."""
 
 
 def listing(spark: SparkSession, bucket: Storage) -> DataFrame:
@@ -95,10 +107,30 @@ def read(spark: SparkSession, bucket: Storage, listed: Sequence[Any], keys: Keys
     found = (
         names.join(_contents(spark, bucket, manifests, "manifest", "announcement"), "manifest", "left")
         .join(_contents(spark, bucket, data, "file", "content"), "file", "left")
-        .select("manifest", "length", "data_length", "announcement", "content")
+        .withColumn("schema", _schema_of("manifest", "announcement"))
+        .join(F.broadcast(_schemas(spark, bucket, manifests)), "schema", "left")
+        .select("manifest", "length", "data_length", "announcement", "content", "declaration")
     )
     schema = to_arrow_schema(nothing(spark, READ).schema)
     return found.mapInArrow(partial(_read_batches, schema, keys), READ)
+
+
+def _schemas(spark: SparkSession, bucket: Storage, manifests: Sequence[str]) -> DataFrame:
+    """The schemas of the rules of some manifests, by name."""
+    folder = schema_folder()
+    rules = {name.split("/")[2] for name in manifests if name.count("/") > 2}
+    there = sorted(rules.intersection(bucket.names(folder)))
+    return _contents(spark, bucket, [f"{folder}/{rule}" for rule in there], "schema", "declaration")
+
+
+def _schema_of(manifest: str, announcement: str) -> Any:
+    """`names.schema_name` of the schema that a manifest names, as an expression; NULL if it names none."""
+    told = F.col(announcement).cast("STRING")
+    rule = F.regexp_extract(manifest, "/(rule=[^/]*)/", 1)
+    parts = [F.get_json_object(told, f"$.{name}") for name in ("rule_hash", "schema")]
+    return F.concat(
+        F.lit(f"{schema_folder()}/"), rule, F.lit("/"), parts[0], F.lit("-"), parts[1], F.lit(MANIFEST_SUFFIX)
+    )
 
 
 def _is_within(length: int | None, most: int) -> bool:
@@ -111,7 +143,7 @@ def _contents(spark: SparkSession, bucket: Storage, names: list[str], key: str, 
     # A file that was deleted since the listing counts as missing; the run does not fail.
     files = spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
     loaded = files.load([literal(f"{bucket.root}/{name}") for name in names])
-    name = F.regexp_extract("path", r".*/(v\d+(?:-manifests)?/gw=.*)$", 1)
+    name = F.regexp_extract("path", r".*/(v\d+(?:-manifests|-schemas)?/(?:gw|rule)=.*)$", 1)
     return loaded.select(name.alias(key), F.col("content").alias(content))
 
 
@@ -132,15 +164,16 @@ def _rows(file: dict[str, Any], keys: Keys | None) -> Iterator[dict[str, Any]]:
         for what, most in (("length", MANIFEST_BYTES_MAX), ("data_length", FILE_BYTES_MAX)):
             if file[what] is not None and file[what] > most:
                 raise Bad(f"a file of {file[what]} bytes is beyond the bound of {most}")
-        manifest, records = read_file(path, file["announcement"], file["content"], keys)
+        manifest, records = read_file(path, file["announcement"], file["content"], keys, file["declaration"])
     except Bad as bad:
         yield {"manifest": path, "reason": str(bad)}
         return
     for record in records:
-        yield _row(path, manifest, record)
+        yield row_of(path, manifest, record)
 
 
-def _row(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
+def row_of(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
+    """A record as a row of `READ`."""
     return {
         "manifest": path,
         "rule_id": safe(manifest.rule),
@@ -158,6 +191,8 @@ def _row(path: str, manifest: Manifest, record: Record) -> dict[str, Any]:
         "revision": record.revision,
         "retracted": record.retracted,
         "rule_hash": record.rule_hash,
+        "schema": f"{manifest.rule_hash}-{manifest.schema}" if manifest.schema else None,
+        "broken": [{"check": told(check), "outcome": check.then} for check in record.broken],
     }
 
 

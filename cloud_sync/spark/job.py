@@ -30,15 +30,16 @@ if TYPE_CHECKING:
 
     from cloud_sync.spark.aggregate import Counts
 
-OK, FAILED, QUARANTINED = 0, 1, 2
-"""Exit codes."""
+OK, FAILED, QUARANTINED, BROKEN = 0, 1, 2, 3
+"""Exit codes. BROKEN: everything is committed, and a check of a rule says that the run has failed."""
 
 FILES_PER_BATCH = 2_000
 """The number of files of one version, whose names the driver holds in memory."""
 RUNS = (
     "run STRING, version BIGINT, at TIMESTAMP, files BIGINT, rows BIGINT, quarantined BIGINT, duplicates BIGINT, "
-    "conflicting BIGINT, expired BIGINT"
+    "conflicting BIGINT, expired BIGINT, held BIGINT"
 )
+COUNTERS = ("files", "rows", "quarantined", "duplicates", "conflicting", "expired", "held")
 
 
 class JobError(Exception):
@@ -48,7 +49,8 @@ class JobError(Exception):
 @dataclass(slots=True)
 class Metrics:
     """The counters of one run; `aggregate.Counts` are those of a batch. `twins` are gateways of whose spools
-    two were in use at one time: two machines under one id."""
+    two were in use at one time: two machines under one id. `held` records break a check that keeps them out, `failed`
+    are checks that fail the run, `stale` the gateways whose rows of a rule are older than a check of it allows."""
 
     run: str = ""
     version: int = 0
@@ -59,19 +61,23 @@ class Metrics:
     duplicates: int = 0
     conflicting: int = 0
     expired: int = 0
+    held: int = 0
+    failed: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
     twins: list[str] = field(default_factory=list)
 
     def add(self, counts: Counts) -> None:
         """Add the counters of a batch."""
         self.batches += 1
-        for name in ("files", "rows", "quarantined", "duplicates", "conflicting", "expired"):
+        self.failed += counts.failed
+        for name in COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(counts, name))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run. `now_ms` is the wall clock, for the lease only. `keys` of gateways: only
-    manifests that they signed count."""
+    """The options of a run. `now_ms` is the wall clock, for the lease and for checks of freshness. `keys` of
+    gateways: only manifests that they signed count."""
 
     now_ms: Callable[[], int]
     master: str | None = None
@@ -84,7 +90,8 @@ class Options:
 
 
 def main(bucket: str, out: str, options: Options) -> int:
-    """Run the job once and return the exit code: 0 ok, 2 something is in quarantine, 1 failed.
+    """Run the job once and return the exit code: 0 ok, 2 something is in quarantine, 3 a check that fails the run is
+    broken, 1 failed.
 
     `bucket` and `out` are paths that Spark can read. `show` prints the fleet tables, `dry_run` checks every
     new file and writes nothing, `delta` keeps the fleet as a Delta table too. Metrics go to standard output
@@ -105,7 +112,11 @@ def main(bucket: str, out: str, options: Options) -> int:
         Path(options.metrics_file).write_text(report + "\n", encoding="utf-8")
     else:
         print(report)
-    return QUARANTINED if metrics.quarantined else OK
+    for failure in metrics.failed:
+        print(f"penstock cloud aggregate: {failure}", file=sys.stderr)
+    if metrics.failed:
+        return BROKEN
+    return QUARANTINED if metrics.quarantined or metrics.held else OK
 
 
 @contextmanager
@@ -137,12 +148,25 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
         return _checked(spark, source, tables, options)
     with held(storage, run, options.now_ms) as lease:
         metrics = _Run(spark, source, tables, run, lease.renew, options.keys).all(options.files_per_batch)
+        _note_freshness(spark, tables, metrics, options.now_ms())
         if options.delta:
             from cloud_sync.spark import delta
 
             lease.renew()
             delta.publish(spark, tables)
         return metrics
+
+
+def _note_freshness(spark: SparkSession, tables: Tables, metrics: Metrics, now_ms: int) -> None:
+    """Name the gateways whose rows are older than their rule allows."""
+    from cloud_sync.spark import quality, view
+
+    stale = quality.freshness(spark, tables, view.files(tables), now_ms).persist()
+    named = stale.orderBy("rule", "gateway").limit(quality.NAMED_MAX).collect()
+    metrics.stale = [f"{row['gateway']} {row['rule']}" for row in named]
+    failing = stale.where(stale["outcome"] == quality.FAIL).groupBy("rule").count().orderBy("rule").collect()
+    metrics.failed += [f"rule {row['rule']}: {row['count']} gateways are behind" for row in failing]
+    stale.unpersist()
 
 
 def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Options) -> Metrics:
@@ -222,6 +246,7 @@ class _Run:
 
     def _batch(self, listed: list[Any], run: str) -> None:
         from cloud_sync.spark.aggregate import FILES, Batch
+        from cloud_sync.spark.quality import CHECKS
 
         version = self._tables.current().copy()
         version.number, version.run = version.number + 1, run
@@ -234,6 +259,7 @@ class _Run:
             return
         self._quarantine = version.quarantine
         version.files = self._tables.merged(version.files, run, "files", FILES)
+        version.checks = self._tables.merged(version.checks, run, "checks", CHECKS)
         version.runs.append(self._told(counts, version.number, run))
         version.runs = self._tables.merged(version.runs, run, "runs", RUNS)
         self._tables.commit(version)
@@ -260,16 +286,7 @@ class _Run:
         from pyspark.sql import functions as F
 
         schema = RUNS.replace("at TIMESTAMP, ", "")
-        row = (
-            run,
-            number,
-            counts.files,
-            counts.rows,
-            counts.quarantined,
-            counts.duplicates,
-            counts.conflicting,
-            counts.expired,
-        )
+        row = (run, number, *(getattr(counts, name) for name in COUNTERS))
         frame = local(self._spark, [row], schema).withColumn("at", F.current_timestamp())
         path = f"runs/run={run}"
         self._tables.write(frame.select("run", "version", "at", *frame.columns[2:-1]).coalesce(1), path)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from cloud_sync.spark import fleet, view
+from cloud_sync.spark import completeness, fleet, view
 from cloud_sync.spark.job import RUNS
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
 LISTED_MAX = 1_000
 """The most rows of a table of the page; the page gives the number of the others."""
-SILENT_MS = 2 * 3_600_000
-"""A gateway is silent if its newest window and heartbeat are older than the fleet's by this time: two
-heartbeats."""
-
+RULE_COLUMNS = ("rule", "level", "windows", "newest", "final until", "records", "gateways", "of")
 GATEWAY_COLUMNS = (
     "gateway",
     "spool",
     "rows",
+    "held",
+    "duplicates",
     "highest_seq",
     "missing",
     "waiting",
@@ -42,10 +41,13 @@ GATEWAY_COLUMNS = (
     "last",
     "heartbeat",
     "clock_behind_ms",
-    "silent",
+    "silent for",
+    "state",
 )
-BAD_COLUMNS = frozenset({"missing", "quarantined", "conflicting", "dropped", "expired", "lost"})
-"""Columns in which a number above 0 is highlighted."""
+BAD_COLUMNS = frozenset(
+    {"missing", "quarantined", "conflicting", "dropped", "expired", "lost", "held", "silent for", "state"}
+)
+"""Columns in which a number above 0 or a text is highlighted."""
 
 STYLE = (
     "body{font:14px system-ui;margin:2em;max-width:75em}table{border-collapse:collapse;margin:.5em 0 2em}"
@@ -57,12 +59,9 @@ def page(spark: SparkSession, out: str) -> str:
     """The page as HTML."""
     tables = Tables(spark, open_storage(spark, out))
     version = tables.current()
-    gateways = [row.asDict() for row in view.gateways(spark, out).collect()]
-    newest_ms = max(map(_alive_ms, gateways), default=0)
-    for row in gateways:
-        row["silent"] = _length(newest_ms - _alive_ms(row)) if newest_ms - _alive_ms(row) > SILENT_MS else ""
-    gateways.sort(key=lambda row: (_alive_ms(row), row["gateway"]))
-    rules = _rules(tables, len({row["gateway"] for row in gateways}))
+    states = completeness.gateways(spark, out).orderBy("alive_ms", "gateway").collect()
+    gateways = [_told(row.asDict()) for row in states]
+    rules = _rules(spark, tables, len({row["gateway"] for row in gateways}))
     bad = view.quarantine(spark, out).select("file", "reason").orderBy("file").limit(LISTED_MAX + 1).collect()
     runs = (
         tables.read([part.path for part in version.runs], RUNS).orderBy("version", ascending=False).limit(20)
@@ -71,16 +70,36 @@ def page(spark: SparkSession, out: str) -> str:
         [
             f"<!doctype html><html lang=en><meta charset=utf-8><title>Fleet</title><style>{STYLE}</style>",
             f"<h1>Fleet, version {version.number}</h1>",
-            _table("Rules", ("rule", "level", "windows", "newest", "records", "gateways", "of"), rules),
+            _table("Rules", RULE_COLUMNS, rules),
             _table("Gateways", GATEWAY_COLUMNS, gateways),
+            _table(
+                "Checks that rows break",
+                ("rule", "check", "outcome", "rows", "gateways"),
+                _checks(spark, out),
+            ),
             _table("Files that do not count", ("file", "reason"), [row.asDict() for row in bad]),
             _table("Newest runs", tuple(runs.columns), [row.asDict() for row in runs.collect()]),
         ]
     )
 
 
-def _rules(tables: Tables, known: int) -> list[dict[str, Any]]:
-    """One row per rule and level; `gateways` of `of` are in its newest window."""
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """A gateway with its state in words."""
+    silent = _length(row["behind_ms"]) if "silent" in row["state"] else ""
+    return row | {"silent for": silent, "state": ", ".join(row["state"])}
+
+
+def _checks(spark: SparkSession, out: str) -> list[dict[str, Any]]:
+    found = view.checks(spark, out).groupBy("rule", "check", "outcome")
+    told = found.agg(F.sum("rows").alias("rows"), F.count_distinct("gateway").alias("gateways"))
+    return [row.asDict() for row in told.orderBy("rule", "check").collect()]
+
+
+def _rules(spark: SparkSession, tables: Tables, known: int) -> list[dict[str, Any]]:
+    """One row per rule and level; `gateways` of `of` are in its newest window, and windows that end until
+    `final until` are final."""
+    until = completeness.reached(spark, tables).groupBy("rule").agg(F.min("until_ms").alias("until_ms"))
+    final = until.select("rule", F.timestamp_millis("until_ms").alias("final until"))
     windows = tables.read(tables.current().fleet.values(), fleet.FLEET)
     found = (
         windows.groupBy("rule", "level")
@@ -90,6 +109,7 @@ def _rules(tables: Tables, known: int) -> list[dict[str, Any]]:
             F.sum("records").alias("records"),
             F.max_by("gateways", "start_ms").alias("in_newest"),
         )
+        .join(final, "rule", "left")
         .orderBy("rule", "level")
     )
     return [row.asDict() | {"gateways": len(row["in_newest"]), "of": known} for row in found.collect()]
@@ -105,18 +125,9 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -
 def _cells(row: dict[str, Any], columns: Sequence[str]) -> Iterable[str]:
     for name in columns:
         value = row[name]
-        is_bad = (name in BAD_COLUMNS or name == "silent") and value
+        is_bad = name in BAD_COLUMNS and value
         kind = " class=bad" if is_bad else " class=n" if isinstance(value, int) else ""
         yield f"<td{kind}>{escape('' if value is None else str(value))}</td>"
-
-
-def _alive_ms(gateway: dict[str, Any]) -> int:
-    """The newest sign of life: the end of a window, or a heartbeat."""
-    return max(_ms(gateway["last"]), _ms(gateway["heartbeat"]))
-
-
-def _ms(instant: Any) -> int:
-    return 0 if instant is None else int(instant.timestamp() * 1000)
 
 
 def _length(duration_ms: int) -> str:

@@ -54,6 +54,8 @@ class Version:
     `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are
     lists of parts. `retained_from`: records of earlier days are not taken in any more. `restated`: ids of
     rules with restated windows, `sketched`: of those with sketches. `heartbeats`: the newest of each spool.
+    `checks`: the checks that records broke. `schemas`: those of each rule, by its id, in the order in which they
+    appeared; their files are copied into OUT.
     """
 
     number: int = 0
@@ -67,11 +69,15 @@ class Version:
     retained_from: str = ""
     restated: list[str] = field(default_factory=list)
     sketched: list[str] = field(default_factory=list)
+    checks: list[Part] = field(default_factory=list)
+    schemas: dict[str, list[str]] = field(default_factory=dict)
 
     def paths(self) -> set[str]:
         """Every part of every table."""
         listed = {
-            part.path for table in (self.files, self.runs, self.quarantine, self.heartbeats) for part in table
+            part.path
+            for table in (self.files, self.runs, self.quarantine, self.heartbeats, self.checks)
+            for part in table
         }
         return listed | set(self.fleet.values()) | {path for paths in self.records.values() for path in paths}
 
@@ -92,12 +98,13 @@ def encode(version: Version) -> bytes:
         "fleet": version.fleet,
         "restated": version.restated,
         "sketched": version.sketched,
+        "schemas": version.schemas,
         **lists,
     }
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
 
 
-LISTS = ("files", "runs", "quarantine", "heartbeats")
+LISTS = ("files", "runs", "quarantine", "heartbeats", "checks")
 
 
 def decode(content: bytes) -> Version:
@@ -114,6 +121,7 @@ def decode(content: bytes) -> Version:
         retained_from=found["retainedFrom"],
         restated=found.get("restated", []),
         sketched=found.get("sketched", []),
+        schemas=found.get("schemas", {}),
         **lists,
     )
 

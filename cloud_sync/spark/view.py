@@ -4,7 +4,7 @@ gateways."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from cloud_sync.names import safe
 from cloud_sync.spark import fleet as states
+from cloud_sync.spark import quality
 from cloud_sync.spark.aggregate import FILES, QUARANTINE
 from cloud_sync.spark.heartbeats import HEARTBEATS
 from cloud_sync.spark.storage import open_storage
@@ -31,31 +32,42 @@ class Part(NamedTuple):
     type: str
 
 
-def fleet(spark: SparkSession, out: str, rule: str, level: str | None = None) -> DataFrame:
+def fleet(
+    spark: SparkSession, out: str, rule: str, level: str | None = None, version: int | None = None
+) -> DataFrame:
     """The fleet table of a rule: level, window_start, window_end, its keys (as text), its values, `gateways`
     and `records` that contributed, `keys` (JSON, where 1 and "1" differ), `run` that wrote the window,
     `rule_hashes`: the versions of the rule that made its records. `level` picks one of several.
 
     Columns are named as in the SELECT. A name that has had several meanings has a column for each, named
-    `n_count_int`, `n_sum_float`; nothing is written again for it.
+    `n_count_int`, `n_sum_float`; nothing is written again for it. `version` picks a version of the table instead,
+    from 1: those of its schemas that add columns to the first of them. Raises ValueError if there is none.
     """
     tables = Tables(spark, open_storage(spark, out))
-    return _pivoted(tables.read(_paths(tables.current(), rule, level), states.FLEET))
+    current = tables.current()
+    rows = tables.read(paths(current, rule, level), states.FLEET)
+    if version is None:
+        return _pivoted(rows)
+    schemas = quality.of_version(quality.schemas_of(tables, current, safe(rule)), version)
+    made = F.array(*(F.lit(schema.rule_hash) for schema in schemas))
+    names = F.array(*(F.lit(name) for name in sorted(key.name for key in schemas[0].keys)))
+    of_version = F.arrays_overlap("rule_hashes", made) & (F.sort_array(F.json_object_keys("keys")) == names)
+    return _pivoted(rows.where(of_version), {value[:3] for schema in schemas for value in schema.values})
 
 
 def sketches(spark: SparkSession, out: str, rule: str, column: str, level: str | None = None) -> DataFrame:
     """The sketches of a column: level, window_start, window_end, keys and `sketch`, the bytes that Spark's
     functions read (`theta_union_agg`, `kll_merge_agg_double`), to merge over windows and keys."""
     tables = Tables(spark, open_storage(spark, out))
-    rows = tables.read(_paths(tables.current(), rule, level), states.FLEET)
+    rows = tables.read(paths(tables.current(), rule, level), states.FLEET)
     cells = rows.select(*WINDOW_COLUMNS, F.explode("state").alias("cell"))
     found = cells.where((F.col("cell.name") == column) & (F.col("cell.part") == states.SKETCH))
     return found.select(*WINDOW_COLUMNS, "cell.sketch")
 
 
 def gateways(spark: SparkSession, out: str) -> DataFrame:
-    """One row per gateway and spool: `rows` that count, `highest_seq`, the `first` and
-    `last` instant of its windows.
+    """One row per gateway and spool: `rows` that count, those `held` back by a check, `duplicates` (rows that came
+    again), `highest_seq`, the `first` and `last` instant of its windows.
 
     From its heartbeat: `missing` rows that it has uploaded and that are not in the tables; those that are
     `waiting` there or `set_aside`, and those that it `dropped`, that `expired` there or were `lost`; when the
@@ -72,6 +84,8 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
         "gateway",
         "spool",
         rows.alias("rows"),
+        F.coalesce("held", F.lit(0)).alias("held"),
+        F.coalesce("duplicates", F.lit(0)).alias("duplicates"),
         F.greatest("highest_seq", "stored_seq").alias("highest_seq"),
         F.when(F.col("uploaded").isNull(), F.col("highest_seq") - seen)
         .otherwise(F.greatest(F.col("uploaded") - seen, F.lit(0)))
@@ -89,15 +103,30 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
 
 
 def quarantine(spark: SparkSession, out: str) -> DataFrame:
-    """The files that do not count, each with the reason that the newest run found; heartbeats that are none
-    too."""
+    """The files that do not count, each with the reason that the newest run found; heartbeats that are none, and
+    rows of files that count otherwise, which break a check."""
     tables = Tables(spark, open_storage(spark, out))
-    files = tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
+    bad = tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
     wrong = _heartbeats(tables).where("reason IS NOT NULL")
     nothing = F.lit(None).cast("STRING")
-    return files.unionByName(
+    held = checks(spark, out).where(F.col("outcome") != quality.WARN)
+    some = F.concat_ws(", ", F.col("seqs").cast("ARRAY<STRING>"))
+    why = F.format_string("%d rows break the check '%s' (seq %s)", "rows", "check", some)
+    return bad.unionByName(
         wrong.select(nothing.alias("manifest"), F.col("name").alias("file"), "reason", nothing.alias("run"))
-    )
+    ).unionByName(held.select(nothing.alias("manifest"), "file", why.alias("reason"), "run"))
+
+
+def checks(spark: SparkSession, out: str) -> DataFrame:
+    """The checks that rows break: rule, gateway, file, check, what follows (`outcome`), number of rows and the
+    sequence numbers of the first ones."""
+    tables = Tables(spark, open_storage(spark, out))
+    return tables.read([part.path for part in tables.current().checks], quality.CHECKS)
+
+
+def files(tables: Tables) -> DataFrame:
+    """The files that were taken in."""
+    return tables.read([part.path for part in tables.current().files], FILES)
 
 
 def records(spark: SparkSession, out: str) -> DataFrame:
@@ -130,14 +159,20 @@ def _spools(tables: Tables) -> DataFrame:
     """One row per gateway and spool; `seen`: the rows that count, and those that came after
     their day was dropped."""
     version = tables.current()
-    files = tables.read([part.path for part in version.files], FILES)
-    seen = F.when(F.col("day") < version.retained_from, F.col("rows")).otherwise(F.col("counted"))
-    return files.groupBy("gateway", "spool").agg(
-        F.sum("counted").alias("rows"),
-        F.sum(seen).alias("seen"),
-        F.max("last_seq").alias("highest_seq"),
-        F.min("first_ms").alias("first_ms"),
-        F.max("last_ms").alias("last_ms"),
+    held = F.coalesce("held", F.lit(0))
+    seen = F.when(F.col("day") < version.retained_from, F.col("rows")).otherwise(F.col("counted") + held)
+    return (
+        files(tables)
+        .groupBy("gateway", "spool")
+        .agg(
+            F.sum("counted").alias("rows"),
+            F.sum(held).alias("held"),
+            F.sum(F.col("rows") - seen).alias("duplicates"),
+            F.sum(seen).alias("seen"),
+            F.max("last_seq").alias("highest_seq"),
+            F.min("first_ms").alias("first_ms"),
+            F.max("last_ms").alias("last_ms"),
+        )
     )
 
 
@@ -146,13 +181,14 @@ def rules(version: Version) -> list[str]:
     return sorted({key.split("/")[0].partition("=")[2] for key in version.fleet})
 
 
-def _paths(version: Version, rule: str, level: str | None) -> list[str]:
+def paths(version: Version, rule: str, level: str | None) -> list[str]:
+    """The parts of the fleet that hold windows of a rule."""
     wanted = [f"of_rule={safe(rule)}", *([f"of_level={level}"] if level else [])]
     return [path for key, path in version.fleet.items() if key.split("/")[: len(wanted)] == wanted]
 
 
-def _pivoted(rows: DataFrame) -> DataFrame:
-    """Fleet rows with a column for each of their keys and values."""
+def _pivoted(rows: DataFrame, values: Collection[tuple[str, str, str]] | None = None) -> DataFrame:
+    """Fleet rows with a column for each of their keys and values, or for these values only."""
     found = [
         Part(*row)
         for row in rows.select(F.explode("values").alias("v"))
@@ -160,6 +196,8 @@ def _pivoted(rows: DataFrame) -> DataFrame:
         .distinct()
         .collect()
     ]
+    if values is not None:
+        found = [part for part in found if part in values]
     keys = rows.select(F.explode(F.json_object_keys("keys")).alias("name")).distinct().collect()
     found += [Part(row["name"], "key", "text") for row in keys]
     columns = [_column(part).alias(name) for part, name in column_names(found).items()]

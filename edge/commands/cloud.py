@@ -1,4 +1,4 @@
-"""`penstock cloud aggregate | compact | retain | forget | upload-once`: the processing of spooled rows."""
+"""`penstock cloud`: the processing of spooled rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from edge.base.errors import MissingError, UsageError
-from edge.commands.shared import rule_arguments, spool_arguments
+from edge.commands.shared import reconciling, rule_arguments, spool_arguments
+from edge.commands.shared.spark_arguments import add_master, chosen_rules
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,18 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_backfill(
         verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
     )
+    reconciling.add_arguments(
+        verbs.add_parser("reconcile", help="compare rows of the gateways with those of a backfill")
+    )
     upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
     spool_arguments.add_spool(upload)
     spool_arguments.add_gateway(upload)
     upload.add_argument("target", metavar="TARGET", help="directory or object store URL")
     upload.add_argument(
         "--sign-key", type=Path, metavar="FILE", help="file with the key that signs manifests (cloud.signKey)"
-    )
-
-
-def add_master(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
     )
 
 
@@ -99,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if find_spec("pyspark") is None:
         raise MissingError("PySpark is not installed; install it with: pip install 'penstock[cloud]'")
-    verbs = {"aggregate": aggregate, "backfill": backfill, "report": report}
+    verbs = {"aggregate": aggregate, "backfill": backfill, "report": report, "reconcile": reconciling.run}
     return verbs.get(arguments.verb, maintain)(arguments)
 
 
@@ -141,22 +139,12 @@ def backfill(arguments: argparse.Namespace) -> int:
     from cloud_sync.spark.backfill import BackfillError
     from cloud_sync.spark.backfill import backfill as run_rules
     from rules.loader import rule_files
-    from rules.problems import render_all
-    from sql.errors import did_you_mean
 
     path: Path = arguments.rules
-    compiled, problems = rule_arguments.compile_files([path], arguments.zone)
-    if errors := [problem for problem in problems if problem.is_error]:
-        raise UsageError(f"the rules have problems\n{render_all(errors)}")
-    if arguments.rule is not None and arguments.rule not in compiled.rules:
-        hint = (
-            did_you_mean(arguments.rule, compiled.rules) or f"there are {', '.join(compiled.rules) or 'none'}"
-        )
-        raise UsageError(f"there is no rule '{arguments.rule}'; {hint}")
+    rules = list(chosen_rules(arguments))
     # The neighbours of a rule's file may define its streams.
     files = rule_files(path if path.is_dir() else path.parent)
     sources = [(file.read_text("utf-8"), str(file)) for file in files]
-    rules = [arguments.rule] if arguments.rule else list(compiled.rules)
     try:
         with job.opened(arguments.master) as spark:
             counts = run_rules(spark, sources, rules, arguments.raw, arguments.out, arguments.zone)

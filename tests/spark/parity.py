@@ -95,7 +95,7 @@ def of_spark(
     rows = backfill.rows(spark, texts, rules, str(raw), "UTC").collect()
     for row in sorted(rows, key=lambda row: int(row["number"])):
         columns = known.rules[row["rule"]].plan.output_columns
-        cells = json.loads(row["row"])
+        cells = json.loads(row["reason"] if row["kind"] == "late" else row["row"])
         if columns is not None and row["kind"] in ("insert", "remove"):
             as_text = {name for name, kind in columns.items() if kind not in backfill.TYPES}
             cells = {name: json.loads(value) if name in as_text else value for name, value in cells.items()}

@@ -11,7 +11,7 @@ from typing import Any
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.sink import partial
-from cloud_sync.spark import view
+from cloud_sync.spark import job, view
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
 from cloud_sync.uploader import Uploader, UploadSettings
@@ -75,6 +75,19 @@ def upload(
     return sorted(set(data_files(bucket)) - before)
 
 
+def now_ms() -> int:
+    return DAY_MS
+
+
+def run(bucket: Path, out: Path, **options: Any) -> tuple[int, dict[str, Any]]:
+    """The job's exit code and metrics."""
+    report = out.parent / "metrics.json"
+    report.unlink(missing_ok=True)
+    chosen: dict[str, Any] = {"now_ms": now_ms, "metrics_file": str(report)} | options
+    code = job.main(str(bucket), str(out), job.Options(**chosen))
+    return code, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+
+
 def data_files(bucket: Path) -> list[str]:
     return [path.relative_to(bucket).as_posix() for path in (bucket / "v2").rglob("*.jsonl.gz")]
 
@@ -99,7 +112,7 @@ def brute_force(sent: list[tuple[str, Row]]) -> dict[tuple[int, str], tuple[Any,
     }
 
 
-def fleet_table(spark: Any, out: Path, rule: str = "hot") -> dict[tuple[int, str], tuple[Any, ...]]:
+def fleet_table(spark: Any, out: Path | str, rule: str = "hot") -> dict[tuple[int, str], tuple[Any, ...]]:
     """The job's table in the form of `brute_force`."""
     found = {}
     columns = ("n", "energy", "temp_sum", "temp_min", "temp_max", "avg_temp", "gateways", "rows")

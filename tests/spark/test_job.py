@@ -27,21 +27,20 @@ from cloud_sync.spark.tables import Tables
 from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
 from cloud_sync.uploader import Uploader
-from tests.spark.support import DAY_MS, SETTINGS, Row, brute_force, data_files, fleet_table, rows, upload
+from tests.spark.support import (
+    DAY_MS,
+    SETTINGS,
+    Row,
+    brute_force,
+    data_files,
+    fleet_table,
+    now_ms,
+    rows,
+    run,
+    upload,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
-
-
-def now_ms() -> int:
-    return DAY_MS
-
-
-def run(bucket: Path, out: Path, **options: Any) -> tuple[int, dict[str, Any]]:
-    """The job's exit code and metrics."""
-    report = out.parent / "metrics.json"
-    report.unlink(missing_ok=True)
-    code = job.main(str(bucket), str(out), job.Options(now_ms, metrics_file=str(report), **options))
-    return code, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
 
 
 def quarantine(spark: Any, out: Path) -> dict[str, str]:

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe
+from cloud_sync.schemas import Check, Schema, is_id
 from cloud_sync.signing import FIELD, is_signed
+from cloud_sync.spark.contract.declared import broken_checks, check_fit, declared
 from cloud_sync.spark.contract.fields import NAME_CHARS_MAX, Bad, check_number, check_text, text, whole
 from cloud_sync.spark.contract.values import Value, values_of
 
@@ -51,7 +53,7 @@ class Record(NamedTuple):
 
     `revision` above 0: it states its window (gateway, rule, bounds, keys) instead of every record with a
     smaller one; `retracted`: it only takes back what was stated. `rule_hash`: the version of the rule, empty
-    if the file does not name it.
+    if the file does not name it. `broken`: the checks of its schema that it breaks.
     """
 
     seq: int
@@ -64,11 +66,12 @@ class Record(NamedTuple):
     retracted: bool
     rule_hash: str
     digest: str
+    broken: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The announcement of a data file."""
+    """The announcement of a data file. `schema` is the id of its schema; empty for none."""
 
     version: int
     name: str
@@ -81,13 +84,19 @@ class Manifest:
     date: str
     first_seq: int
     last_seq: int
+    rule_hash: str = ""
+    schema: str = ""
 
 
 def read_file(
-    path: str, announcement: bytes | None, content: bytes | None, keys: Mapping[str, str] | None = None
+    path: str,
+    announcement: bytes | None,
+    content: bytes | None,
+    keys: Mapping[str, str] | None = None,
+    declaration: bytes | None = None,
 ) -> tuple[Manifest, list[Record]]:
     """The manifest at `path` below the bucket and the records of its file. `keys` of gateways: only manifests that
-    they signed count. Raises Bad with the reason."""
+    they signed count. `declaration`: the file of the schema that the manifest names. Raises Bad with the reason."""
     manifest = read_manifest(path, announcement, keys)
     if content is None:
         raise Bad("the file is not there")
@@ -101,11 +110,14 @@ def read_file(
         raise Bad("the last line does not end")
     if len(lines) != manifest.rows:
         raise Bad(f"{len(lines)} records, the manifest says {manifest.rows}")
+    schema = (
+        declared(manifest.rule, manifest.rule_hash, manifest.schema, declaration) if manifest.schema else None
+    )
     records: list[Record] = []
     before = manifest.first_seq - 1
     for number, line in enumerate(lines, 1):
         try:
-            record = _record(_object(line), manifest)
+            record = read_record(line, manifest, schema)
             if not before < record.seq <= manifest.last_seq:
                 raise Bad(f"'seq' {record.seq} is out of order or out of the range of the manifest")
         except Bad as reason:
@@ -133,6 +145,7 @@ def read_manifest(path: str, announcement: bytes | None, keys: Mapping[str, str]
             date=text(fields, "date"),
             first_seq=whole(fields, "first_seq", 0),
             last_seq=whole(fields, "last_seq", 0),
+            **{name: text(fields, name) for name in ("rule_hash", "schema") if name in fields},
         )
     except Bad as reason:
         raise Bad(f"the manifest is no manifest: {reason}") from None
@@ -144,6 +157,8 @@ def read_manifest(path: str, announcement: bytes | None, keys: Mapping[str, str]
         raise Bad("the manifest is no manifest: 'sha256' or 'date' is not in its form")
     if not manifest.first_seq <= manifest.last_seq or not manifest.rows:
         raise Bad("the manifest is no manifest: it announces no rows")
+    if not all(map(is_id, filter(None, (manifest.rule_hash, manifest.schema)))):
+        raise Bad("the manifest is no manifest: 'rule_hash' or 'schema' is not in its form")
     if len(safe(manifest.rule)) > FOLDER_CHARS_MAX:
         raise Bad(f"the rule's name is longer than {FOLDER_CHARS_MAX} characters as a folder")
     folder = file_folder(manifest.gateway, manifest.rule, manifest.date, manifest.version)
@@ -188,7 +203,10 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
+def read_record(line: bytes, manifest: Manifest, schema: Schema | None = None) -> Record:
+    """The record in one line of the file that `manifest` announces, which fits the schema that it names. Raises Bad
+    with the reason."""
+    fields = _object(line)
     origin = tuple(text(fields, name) for name in ("gateway", "spool", "rule"))
     if origin != (manifest.gateway, manifest.spool, manifest.rule):
         raise Bad("it is of another gateway, spool or rule than the manifest says")
@@ -200,6 +218,8 @@ def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
         raise Bad(f"its fleet window is not of {manifest.date}, as the manifest says")
     keys, values = _keys(fields.get("keys")), values_of(fields.get("values"))
     revision, retracted = _revision(fields)
+    if schema is not None:
+        check_fit(fields, values, schema)
     told = [value.told() for value in values]
     said = json.dumps(
         [start, end, windows, keys, told, *([revision, retracted] if revision else [])], separators=(",", ":")
@@ -209,7 +229,8 @@ def _record(fields: Mapping[str, Any], manifest: Manifest) -> Record:
     if made_by and not _HASH.fullmatch(made_by):
         raise Bad("'rule_hash' is not 16 hexadecimal digits")
     seq = whole(fields, "seq", 0)
-    return Record(seq, start, end, windows, keys, values, revision, retracted, made_by, digest)
+    broken = broken_checks(fields, schema)
+    return Record(seq, start, end, windows, keys, values, revision, retracted, made_by, digest, broken)
 
 
 def _revision(fields: Mapping[str, Any]) -> tuple[int, bool]:

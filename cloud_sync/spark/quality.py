@@ -1,0 +1,113 @@
+"""Schemas of the rules and the checks of their rows: what is kept of them beside the tables, and what follows.
+
+A schema comes with the first file that names it, and its file is copied into OUT. A record says which checks of
+its schema it breaks; `warn` is counted, `quarantine` and `fail` keep the record out, and `fail` ends the run with
+an exit code of its own after everything else is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cloud_sync.names import schema_folder
+from cloud_sync.schemas import Schema, read_schema, versions
+from cloud_sync.spark.intake import data_name
+from cloud_sync.spark.storage import Storage
+from cloud_sync.spark.tables import Tables, Version, local, nothing
+
+SCHEMAS = "schemas"
+"""The folder of copied schemas in OUT."""
+CHECKS = (
+    "rule STRING, gateway STRING, file STRING, check STRING, outcome STRING, rows BIGINT, seqs ARRAY<BIGINT>, "
+    "run STRING"
+)
+"""The checks that records broke: one row per file and check. `seqs` are the first ones."""
+SEQS_MAX = 20
+NAMED_MAX = 100
+"""The most gateways of stale rules that a run names."""
+WARN, FAIL = "warn", "fail"
+
+
+def is_held() -> Column:
+    """True for a record that does not count because of a check."""
+    return F.coalesce(F.exists("broken", lambda item: item["outcome"] != WARN), F.lit(False))
+
+
+def keep_schema(bucket: Storage, tables: Tables, version: Version, rule_id: str, schema: str) -> None:
+    """Copy a schema that a file names into OUT, unless the version knows it."""
+    known = version.schemas.setdefault(rule_id, [])
+    if schema in known:
+        return
+    content = bucket.read(f"{schema_folder()}/rule={rule_id}/{schema}.json")
+    if content is not None:  # else it was deleted during the run; the next file brings it again
+        tables.storage.create(_copy(rule_id, schema), content)
+        known.append(schema)
+
+
+def _copy(rule_id: str, schema: str) -> str:
+    return f"{SCHEMAS}/rule={rule_id}/{schema}.json"
+
+
+def schemas_of(tables: Tables, version: Version, rule_id: str) -> list[Schema]:
+    """The schemas of a rule, in the order in which they appeared."""
+    contents = (tables.storage.read(_copy(rule_id, schema)) for schema in version.schemas.get(rule_id, ()))
+    return [read_schema(content) for content in contents if content is not None]
+
+
+def of_version(schemas: Sequence[Schema], number: int) -> list[Schema]:
+    """The schemas that make one version of the rule's table, counted from 1. Raises ValueError."""
+    found = [schema for schema, of in zip(schemas, versions(schemas), strict=True) if of == number]
+    if not found:
+        raise ValueError(f"there is no version {number} of the table; there are {len({*versions(schemas)})}")
+    return found
+
+
+def broken(read: DataFrame, run: str) -> DataFrame:
+    """The checks (CHECKS) that the records of some files (`intake.READ`) break."""
+    each = read.select("rule", "gateway", "manifest", "seq", F.explode("broken").alias("one"))
+    found = each.groupBy("rule", "gateway", "manifest", "one.check", "one.outcome").agg(
+        F.count("*").alias("rows"), F.slice(F.sort_array(F.collect_list("seq")), 1, SEQS_MAX).alias("seqs")
+    )
+    file = F.udf(data_name, "STRING", useArrow=False)("manifest")
+    return found.select(
+        "rule", "gateway", file.alias("file"), "check", "outcome", "rows", "seqs", F.lit(run).alias("run")
+    )
+
+
+def failures(found: DataFrame) -> list[str]:
+    """The checks that fail the run, in words."""
+    failed = (
+        found.where(F.col("outcome") == FAIL)
+        .groupBy("rule", "check")
+        .agg(F.sum("rows").alias("rows"), F.count_distinct("gateway").alias("gateways"))
+    )
+    return [
+        f"rule {row['rule']}: {row['check']}: broken by {row['rows']} rows of {row['gateways']} gateways"
+        for row in failed.orderBy("rule", "check").collect()
+    ]
+
+
+def freshness(spark: SparkSession, tables: Tables, files: DataFrame, now_ms: int) -> DataFrame:
+    """Gateways whose newest window of a rule is older than the rule's newest schema allows: gateway, rule,
+    `behind_ms`, `outcome`. `files` is the table of files."""
+    version = tables.current()
+    limits = []
+    for rule_id in version.schemas:
+        newest = schemas_of(tables, version, rule_id)[-1:]
+        limits += [
+            (rule_id, check.freshness_ms, check.then)
+            for schema in newest
+            for check in schema.expect
+            if check.freshness_ms is not None
+        ]
+    if not limits:
+        return nothing(spark, "gateway STRING, rule STRING, behind_ms BIGINT, outcome STRING")
+    bounds = local(spark, limits, "rule_id STRING, freshness_ms BIGINT, outcome STRING")
+    newest_ms = files.groupBy("gateway", "rule", "rule_id").agg(
+        (F.lit(now_ms) - F.max("last_ms")).alias("behind_ms")
+    )
+    stale = newest_ms.join(F.broadcast(bounds), "rule_id").where("behind_ms > freshness_ms")
+    return stale.select("gateway", "rule", "behind_ms", "outcome")

@@ -1,0 +1,1 @@
+"""Rows of gateways beside those of a backfill."""

@@ -1,0 +1,37 @@
+"""Shared parts of the commands that run rules in Spark."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from edge.base.errors import UsageError
+from edge.commands.shared import rule_arguments
+
+if TYPE_CHECKING:
+    from rules.compile import CompiledRule
+
+
+def add_master(parser: argparse.ArgumentParser) -> None:
+    """Where Spark runs."""
+    parser.add_argument(
+        "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
+    )
+
+
+def chosen_rules(arguments: argparse.Namespace) -> dict[str, CompiledRule]:
+    """The rules of `arguments.rules`, or the one that `--rule` names. Raises UsageError."""
+    from rules.problems import render_all
+    from sql.errors import did_you_mean
+
+    compiled, problems = rule_arguments.compile_files([arguments.rules], arguments.zone)
+    if errors := [problem for problem in problems if problem.is_error]:
+        raise UsageError(f"the rules have problems\n{render_all(errors)}")
+    if arguments.rule is None:
+        return dict(compiled.rules)
+    if arguments.rule not in compiled.rules:
+        hint = (
+            did_you_mean(arguments.rule, compiled.rules) or f"there are {', '.join(compiled.rules) or 'none'}"
+        )
+        raise UsageError(f"there is no rule '{arguments.rule}'; {hint}")
+    return {arguments.rule: compiled.rules[arguments.rule]}

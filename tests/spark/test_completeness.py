@@ -1,0 +1,84 @@
+"""Which gateways are silent, missing rows, sending twice or skewed; which windows are not final yet."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_sync.heartbeat import Pulse
+from cloud_sync.layout import form_file, manifest
+from cloud_sync.names import manifest_name
+from cloud_sync.records import SpooledRow
+from cloud_sync.spark import completeness, job, report
+from cloud_sync.spool import Spool
+from cloud_sync.targets import open_target
+from tests.spark.support import DAY_MS, Row, rows, run, upload
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
+
+HOUR = 60
+
+
+def at(minute: int) -> list[Row]:
+    """One row, of the first ten seconds of a minute."""
+    (row,) = rows(random.Random(minute), 1)
+    start_ms = DAY_MS + minute * 60_000
+    return [row | {"dev": "a", "window_start": start_ms, "window_end": start_ms + 10_000}]
+
+
+def again(bucket: Path, gateway: str) -> None:
+    """The row of the gateway's only file comes once more, in another spelling under another name."""
+    (path,) = (bucket / "v2" / f"gw={gateway}").rglob("*.gz")
+    fields = json.loads(gzip.decompress(path.read_bytes()))
+    identity = {name: fields.pop(name) for name in ("gateway", "spool", "rule", "seq")}
+    body = json.dumps(fields).encode()
+    spooled = [SpooledRow(identity["seq"], "hot", "2025-11-21", 0, body, 0)]
+    planned, content = form_file(spooled, gateway, identity["spool"])
+    target = open_target(str(bucket))
+    assert target.put_if_absent(planned.name, content)
+    target.put_if_absent(manifest_name(planned.name), manifest(planned, gateway, identity["spool"]))
+
+
+def test_gateways_have_a_state_and_windows_are_final_when_all_live_gateways_have_passed(
+    spark: Any, bucket: Path, out: Path
+) -> None:
+    upload(bucket, "silent", at(0))
+    upload(bucket, "slow", at(5 * HOUR - 1))
+    upload(bucket, "twice", at(5 * HOUR))
+    again(bucket, "twice")
+    gap = upload(bucket, "gap", at(0) + at(5 * HOUR), rows_max=1)[0]
+    for name in (gap, manifest_name(gap)):
+        (bucket / name).unlink()
+    upload(bucket, "skewed", at(5 * HOUR))
+    with closing(Spool(bucket.parent / "skewed" / "spool.db", "skewed")) as spool:
+        Pulse(spool, open_target(str(bucket)), 1).beat(DAY_MS)
+    # The bucket's clock says that it came with the last windows, five hours after the gateway's own clock.
+    (beat,) = (bucket / "v2-heartbeats").rglob("*.json")
+    arrived = DAY_MS / 1000 + 5 * HOUR * 60
+    os.utime(beat, (arrived, arrived))
+    assert run(bucket, out)[0] == job.OK
+    states = {row["gateway"]: row["state"] for row in completeness.gateways(spark, str(out)).collect()}
+    assert states == {
+        "silent": ["silent"],
+        "slow": [],
+        "twice": ["duplicate"],
+        "gap": ["missing"],
+        "skewed": ["skewed"],
+    }
+    windows = completeness.windows(spark, str(out), "hot").orderBy("window_start").collect()
+    assert [(row["gateways"], row["waiting_for"], row["is_final"]) for row in windows] == [
+        (1, 0, True),
+        (1, 1, False),
+        (3, 4, False),
+    ]
+    html = report.page(spark, str(out))
+    assert (
+        "<td class=bad>silent</td>" in html and "<td class=bad>skewed</td>" in html and "final until" in html
+    )
