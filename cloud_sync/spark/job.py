@@ -286,7 +286,8 @@ class _Run:
         from pyspark.sql import functions as F
 
         schema = RUNS.replace("at TIMESTAMP, ", "")
-        row = (run, number, *(getattr(counts, name) for name in COUNTERS))
+        told = asdict(counts)
+        row = (run, number, *(told[name] for name in COUNTERS))
         frame = local(self._spark, [row], schema).withColumn("at", F.current_timestamp())
         path = f"runs/run={run}"
         self._tables.write(frame.select("run", "version", "at", *frame.columns[2:-1]).coalesce(1), path)
