@@ -92,10 +92,10 @@ class ByKey(Listening):
         found = self.by_key.get(key)
         if found is None:
             self.by_key[key] = listener
-        elif found.__class__ is dict:
+        elif isinstance(found, dict):
             found[listener] = None
         else:
-            self.by_key[key] = {found: None, listener: None}  # type: ignore[dict-item]
+            self.by_key[key] = {found: None, listener: None}
 
     def remove(self, listener: Filter) -> None:
         self.count -= 1
@@ -114,10 +114,10 @@ class ByKey(Listening):
         hit = None if key is None else self.by_key.get(key)
         if hit is None:
             return
-        if hit.__class__ is dict:
+        if isinstance(hit, dict):
             self._tested(row, hit, found)
-        elif self.rest is None or self.rest(row, hit.binding):  # type: ignore[union-attr]
-            found.append(hit)  # type: ignore[arg-type]
+        elif self.rest is None or self.rest(row, hit.binding):
+            found.append(hit)
 
 
 class ByRange(Listening):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence, Set
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -34,12 +35,18 @@ class _Several(Instance):
         self.children: list[Instance | None] = []
 
     def start(self) -> None:
-        self.children = [part.make(self, self.binding) for part in self.node.parts]  # type: ignore[arg-type]
+        self.children = [part.make(self, self.binding) for part in self.node.parts]
         for child in list(self.children):
             if self.parent is None:
                 return  # an earlier part has decided the whole
             if child is not None:
                 child.start()
+
+    @abstractmethod
+    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None: ...
+
+    @abstractmethod
+    def on_false(self, child: Instance, *, restartable: bool = True) -> None: ...
 
     def _place(self, child: Instance) -> int | None:
         return next((i for i, other in enumerate(self.children) if other is child), None)
@@ -59,7 +66,7 @@ class _Several(Instance):
 
     def _unpack_children(self, states: list[Any], unpacker: Unpacker) -> None:
         self.children = [
-            None if state is None else part.unpack(self, state, unpacker)  # type: ignore[arg-type]
+            None if state is None else part.unpack(self, state, unpacker)
             for part, state in zip(self.node.parts, states, strict=True)
         ]
 

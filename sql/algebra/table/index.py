@@ -75,10 +75,10 @@ class HashIndex:
         found = self.by_key.get(key)
         if found is None:
             self.by_key[key] = event
-        elif found.__class__ is dict:
+        elif isinstance(found, dict):
             found[event] = None
         else:
-            self.by_key[key] = {found: None, event: None}  # type: ignore[dict-item]
+            self.by_key[key] = {found: None, event: None}
 
     def remove(self, event: Event) -> None:
         """A row left."""

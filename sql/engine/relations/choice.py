@@ -25,7 +25,8 @@ class Choice:
     def events(self) -> list[Event]:
         """The joined rows, before WHERE."""
         if self.find is None:
-            return self.product.once()  # type: ignore[no-any-return]
+            joined: list[Event] = self.product.once()
+            return joined
         try:
             return self.find((None,), 0)
         except DATA_ERRORS as error:
