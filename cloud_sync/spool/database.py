@@ -21,8 +21,8 @@ SCHEMA_VERSION = 2
 APPLICATION_ID = 0x50454E53  # "PENS"
 
 LOG_PAGES = 256
-"""Pages in the log before they move to the database: pages that are in both at once must fit the reserve on a
-full disk."""
+"""Pages in the log before they move to the database: pages that are in both at once must fit a piece of the reserve
+on a full disk."""
 
 SCHEMA = """
 CREATE TABLE rows (
@@ -161,9 +161,10 @@ def translated(path: Path) -> Iterator[None]:
         why = f"{error.strerror}; see that the gateway may write there"
         raise SpoolError(f"spool {path} cannot be opened: {why}") from error
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        extended = getattr(error, "sqlite_errorcode", 0)
+        code = extended & 0xFF
         remedy = f"save what can be read with: penstock spool repair {path}"
-        if code == sqlite3.SQLITE_FULL:
+        if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
             raise SpoolFull(
                 f"the disk is full, spool {path} cannot grow; free space or lower spoolBytesMax"
             ) from error

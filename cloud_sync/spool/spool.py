@@ -151,7 +151,7 @@ class Spool:
     def _store_with_room(
         self, group: list[PendingRow], now_ms: int, state: Mapping[str, bytes | None]
     ) -> None:
-        """Store while the reserve exists: so on a full disk the uploader can still delete uploaded rows."""
+        """Store while the reserve is whole: so on a full disk the uploader can still delete uploaded rows."""
         try:
             while self._store.rows and not self._store.has_reserve():
                 self._make_room(group)

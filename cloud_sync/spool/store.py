@@ -5,7 +5,7 @@ Every change of rows is one transaction that updates the counters as well; after
 written. At the next start the mark shows whether committed changes are lost.
 
 The spool recovers from a full disk by itself because of the reserve, a file of `reserve_bytes`: rows are
-stored only while it exists, so that on a full disk the uploader can use its room to delete uploaded rows.
+stored only while it is whole, so that on a full disk the uploader can use its room to delete uploaded rows.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class Store:
         self._reserve.claim()
 
     def _open_or_make_room(self) -> sqlite3.Connection:
-        """Open the database; on a full disk with the space of the reserve, as SQLite needs some for that."""
-        try:
-            return connect(self.path)
-        except SpoolFull:
-            if not self._reserve.free():
-                raise
-            return connect(self.path)
+        """Open the database; on a full disk with space of the reserve, as SQLite needs some for that."""
+        while True:
+            try:
+                return connect(self.path)
+            except SpoolFull:
+                if not self._reserve.free():
+                    raise
 
     # --- contents -------------------------------------------------------------------------------------------
 
@@ -232,21 +232,21 @@ class Store:
     # --- room on the disk -----------------------------------------------------------------------------------
 
     def has_reserve(self) -> bool:
-        """True if the reserve exists, or could be made now."""
+        """True if the reserve is whole, or could be made whole now."""
         return self._reserve.claim()
 
     def with_reserve(self, write: Callable[[], None]) -> None:
-        """Write; on a full disk once more with the reserve's room. For writes that lead to deletions."""
-        try:
-            write()
-        except SpoolFull:
-            if not self._use_reserve():
-                raise
-            write()
+        """Write; on a full disk again with room of the reserve, piece by piece. For writes that lead to deletions."""
+        while True:
+            try:
+                return write()
+            except SpoolFull:
+                if not self._use_reserve():
+                    raise
 
     def _use_reserve(self) -> bool:
-        """Give the reserve's room to the database: the log is emptied into it and can then be written from
-        its start without growing. True if there was a reserve."""
+        """Give room of the reserve to the database: the log is emptied into it and can then be written from
+        its start without growing. True if there was any."""
         if not self._reserve.free():
             return False
         self.count("reserve_used")

@@ -39,7 +39,7 @@ class SpoolSettings:
     until the uploader has made room, `drop_oldest` deletes the oldest rows, `drop_newest` does not take the
     new ones; both count what they drop. `age_max_ms`: rows older than this are deleted and counted; None
     keeps them for ever. `group_rows`, `group_wait_ms`: a commit is due when that number of rows wait, or the
-    first has waited that time. `reserve_bytes`: size of a file that is deleted when the disk is full, so that
+    first has waited that time. `reserve_bytes`: size of a file that gives up its room when the disk is full, so that
     acknowledged rows can be deleted. `first_seq`: the sequence number of the first row of a new spool.
     """
 
