@@ -26,8 +26,14 @@ def catalog() -> Catalog:
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("on E merge W where W.k = E.k when matched then delete", "def work(rows, write, forward, r0, now):"),
-        ("on E(n > 1) as e update W set n = e.n where W.k = e.k", "def work(rows, write, forward, r0, now):"),
+        (
+            "on E merge W where W.k = E.k when matched then delete",
+            "def work(rows, write, rewrite, forward, r0, now):",
+        ),
+        (
+            "on E(n > 1) as e update W set n = e.n where W.k = e.k",
+            "def work(rows, write, rewrite, forward, r0, now):",
+        ),
         ("on E set level = n + 1", "+ 1"),
         ("on E select W.n as n from W where W.k = E.k", "def "),
         ("on E select and delete W.n as n from W where W.k = E.k", "def "),
