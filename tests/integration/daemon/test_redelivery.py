@@ -34,7 +34,11 @@ class Proxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                broker = socket.create_connection(("127.0.0.1", self._broker_port))
+                try:
+                    broker = socket.create_connection(("127.0.0.1", self._broker_port))
+                except OSError:  # the broker is away
+                    client.close()
+                    continue
                 self._sockets += [client, broker]
                 threading.Thread(target=self._forward, args=(client, broker, True), daemon=True).start()
                 threading.Thread(target=self._forward, args=(broker, client, False), daemon=True).start()

@@ -89,6 +89,6 @@ def test_a_topic_that_is_none_becomes_a_dead_letter(tmp_path: Path, broker: Mosq
         gateway.wait_ready()
         plant.send("plant/a", {"n": 1, "t": "x" * 70_000})
         letters = tmp_path / "data" / "dead-letters" / "dead-letters.jsonl"
-        wait_for(lambda: letters.exists() and letters.read_text(), what="the dead letter")
+        wait_for(lambda: letters.exists() and letters.read_text().endswith("\n"), what="the dead letter")
         assert "is no topic to publish to" in json.loads(letters.read_text().splitlines()[0])["reason"]
         assert gateway.status()["rules"]["hot"]["actions"][0]["rejected"] == 1
