@@ -59,7 +59,7 @@ demo: $(VENV)/.for-demo
 	@$(RUN) -m edge.demo $(ARGS)
 
 # Tests of daemons and brokers wait more than they compute; WORKERS=0 runs all in one process.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist loadgroup
 CORE := tests/unit tests/scenarios tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
 
