@@ -144,7 +144,7 @@ class CloudSettings(SinkSettings):
 
     @property
     def contract(self) -> Schema | None:
-        """What the columns of the rows mean; None before `bind`."""
+        """The schema of the rows; None before `bind`."""
         return self._schema
 
     @property

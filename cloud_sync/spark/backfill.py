@@ -174,7 +174,7 @@ def _rows(
 
 @dataclass(slots=True)
 class Reading:
-    """What was met while the events of a gateway were read: lines that are none, and their end."""
+    """Findings of the reading of a gateway's events: lines that are no events, and whether the end came."""
 
     bad: list[str] = field(default_factory=list)
     is_over: bool = False

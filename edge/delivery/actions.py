@@ -152,7 +152,7 @@ class ActionBuilder:
 
 
 def _form(rule_id: str, settings: SinkSettings) -> Form | None:
-    """How rows become records of a spool; None for sinks that need none."""
+    """The function that turns rows into records of a spool; None for sinks without a spool."""
     match settings:
         case CloudSettings():
             return CloudForm(settings, rule_id).record

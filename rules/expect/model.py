@@ -37,7 +37,7 @@ Then = Literal["warn", "quarantine", "fail"]
 
 
 class Expect(Model):
-    """What must be true of every row of a rule, or of the time since the last one."""
+    """A condition on every row of a rule, or on the time since the last one."""
 
     column: str | None = Field(None, min_length=1, description="the column of the SELECT that is checked")
     range: Range | None = Field(

@@ -1,4 +1,4 @@
-"""What the functions of a compiled statement read of the instance at work, whichever it is."""
+"""The values of the instance at work, as the functions of a compiled statement read them."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def codes_of(
 
 
 def finder_of(program: Any) -> Finder | None:
-    """What finds the rows of a select over the present rows of one relation; None for a join."""
+    """The function that finds the rows of a select over the present rows of one relation; None for a join."""
     plan = program.plan
     if len(plan.sources) > 1:
         return None

@@ -71,7 +71,10 @@ def groups(plans: Iterable[Plan], moves: Iterable[tuple[str, str]] = ()) -> dict
 
 
 def _touched(plan: Plan, assigned: bool) -> tuple[str, ...]:
-    """What a statement reads or changes. `assigned`: there are statements that assign variables."""
+    """The streams, relations and contexts that a statement reads or changes.
+
+    `assigned`: there are statements that assign variables.
+    """
     beside = [] if plan.insert is None else [plan.insert.stream]
     beside += ["variables"] if assigned else []
     context = plan.context

@@ -121,7 +121,7 @@ def instance_of(
 
 
 class Code(Protocol):
-    """What all instances of a statement share: it is compiled once."""
+    """A compiled statement, which all its instances share."""
 
     def instance(
         self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None

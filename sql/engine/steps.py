@@ -231,7 +231,7 @@ def moved(plan: Plan, emission: Emission) -> Sequence[Any]:
 
 
 def posted(plan: Plan, emission: Emission) -> list[Emission]:
-    """What remains of an emission once its rows are inserted: those that the statement selects."""
+    """The rest of an emission once its rows are inserted: the rows that the statement selects."""
     if plan.posts is None:
         return [emission]
     rows = emission.inserted if plan.posts == "istream" else [*emission.removed]

@@ -156,7 +156,7 @@ def _stated(records: DataFrame, side: str) -> DataFrame:
 
 
 def _one_side() -> Column:
-    """What the records in the column `all` say, as one struct."""
+    """The records in the column `all` as one struct: their values, sorted, and their newest facts."""
     newest, values = F.get("all", F.lit(0)), F.transform("all", lambda row: row["values"])
     return F.struct(
         F.sort_array(values).alias("said"),

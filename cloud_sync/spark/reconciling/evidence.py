@@ -1,4 +1,4 @@
-"""What is on record about windows that differ: heartbeats, quarantine, late events, and gateways without raw events."""
+"""Records about windows that differ: heartbeats, quarantine, late events, and gateways without raw events."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_master(parser: argparse.ArgumentParser) -> None:
-    """Where Spark runs."""
+    """Add the option that says where Spark runs."""
     parser.add_argument(
         "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
     )

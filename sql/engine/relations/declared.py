@@ -150,7 +150,7 @@ def _is_batch(name: str) -> bool:
 
 
 class TableCode:
-    """What all tables of one declaration share."""
+    """The plan and the makers of aggregates that all tables of one declaration share."""
 
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
@@ -246,7 +246,7 @@ class TableStatement(PostingStatement):
 
 
 class VariableCode:
-    """What all variables of one declaration share."""
+    """The plan that all variables of one declaration share."""
 
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
