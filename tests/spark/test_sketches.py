@@ -46,15 +46,15 @@ def test_sketches_of_many_gateways_say_what_all_their_values_say(spark: Any, buc
             "ended": start + 10_000,
         }
         upload(bucket, f"gw{number}", [row, row | {"dev": "none", "who": None, "temps": None, "codes": None}],
-               settings=declared)  # fmt: skip
+               "r", settings=declared)  # fmt: skip
         if number in (2, 5):  # the second run merges with the states of the first
             metrics = out.parent / "metrics.json"
             options = job.Options(lambda: DAY_MS, metrics_file=str(metrics))
             assert job.main(str(bucket), str(out), options) == job.OK
     only_signed = job.Options(lambda: DAY_MS, dry_run=True, keys={}, metrics_file=str(metrics))
-    upload(bucket, "gw0", [row], settings=declared)
+    upload(bucket, "gw0", [row], "r", settings=declared)
     assert job.main(str(bucket), str(out), only_signed) == job.QUARANTINED
-    by_dev = {row["dev"]: row for row in view.fleet(spark, str(out), "hot", "1h").collect()}
+    by_dev = {row["dev"]: row for row in view.fleet(spark, str(out), "r", "1h").collect()}
     full, none = by_dev["a"], by_dev["none"]
     assert abs(full["users"] - len(users)) <= 0.05 * len(users) and full["users"] == full["who"]
     for part, name in ((0.5, "mid"), (0.95, "p95")):
@@ -69,7 +69,7 @@ def test_sketches_of_many_gateways_say_what_all_their_values_say(spark: Any, buc
 
     # Spark's own functions read the states, and merge them over windows.
     theirs = {
-        column: view.sketches(spark, str(out), "hot", column, "1m")
+        column: view.sketches(spark, str(out), "r", column, "1m")
         .selectExpr(f"{of} AS found")
         .collect()[0]["found"]
         for column, of in (
