@@ -13,11 +13,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from cloud_sync.errors import SpoolCorrupt, SpoolError, SpoolFull
 from cloud_sync.files import Reserve
@@ -26,6 +26,8 @@ from cloud_sync.spool.high_water import HighWater, Mark, mark_path
 from cloud_sync.spool.types import ROW_BYTES, Lost, SpoolSettings
 
 LOG = logging.getLogger("penstock.spool")
+
+Result = TypeVar("Result")
 
 VACUUM_PAGES = 256
 """The number of free pages given back to the disk at a time."""
@@ -68,6 +70,17 @@ class Change:
         self.bytes = 0
 
 
+def retried(work: Callable[[], Result], make_room: Callable[[], bool]) -> Result:
+    """The result of work for which the disk may be too full: again after each piece of room that can be made. Raises
+    SpoolFull when there is none left."""
+    while True:
+        try:
+            return work()
+        except SpoolFull:
+            if not make_room():
+                raise
+
+
 class Store:
     """The connection that writes. All methods are thread-safe; `lock` makes several calls one step."""
 
@@ -89,20 +102,12 @@ class Store:
             undo.callback(self._writer.release)
             self._high_water = HighWater(mark_path(path))
             undo.callback(self._high_water.close)
-            self.db = self._open_or_make_room()
+            # on a full disk SQLite needs some room to open
+            self.db = retried(lambda: connect(self.path), self._reserve.free)
             undo.callback(self.db.close)
             self._load()
             undo.pop_all()
         self._reserve.claim()
-
-    def _open_or_make_room(self) -> sqlite3.Connection:
-        """Open the database; on a full disk with space of the reserve, as SQLite needs some for that."""
-        while True:
-            try:
-                return connect(self.path)
-            except SpoolFull:
-                if not self._reserve.free():
-                    raise
 
     # --- contents -------------------------------------------------------------------------------------------
 
@@ -237,12 +242,7 @@ class Store:
 
     def with_reserve(self, write: Callable[[], None]) -> None:
         """Write; on a full disk again with room of the reserve, piece by piece. For writes that lead to deletions."""
-        while True:
-            try:
-                return write()
-            except SpoolFull:
-                if not self._use_reserve():
-                    raise
+        retried(write, self._use_reserve)
 
     def _use_reserve(self) -> bool:
         """Give room of the reserve to the database: the log is emptied into it and can then be written from
