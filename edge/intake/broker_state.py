@@ -7,6 +7,7 @@ names: `MAIN` for the gateway's own broker, and for each further one the name th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,7 +56,7 @@ class BrokerStates:
     """The states of all connections, by name. Used by the gateway loop only."""
 
     def __init__(self) -> None:
-        self.all = {MAIN: BrokerState()}
+        self.all = defaultdict(BrokerState, {MAIN: BrokerState()})
         self._by_source = {source_name(MAIN): MAIN}
 
     def add(self, connection: str) -> str:
@@ -65,7 +66,7 @@ class BrokerStates:
         return source_name(connection)
 
     def __getitem__(self, connection: str) -> BrokerState:
-        return self.all.setdefault(connection, BrokerState())
+        return self.all[connection]
 
     def of_source(self, name: str) -> tuple[str, BrokerState | None]:
         """The connection of a source, and its state; for a source that is no broker, MAIN and None."""
