@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial as with_arguments
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.names import VERSION, file_folder, safe
 from cloud_sync.records import SpooledRow, line
-from cloud_sync.sink import partial
+from cloud_sync.sink import Form
 from cloud_sync.spark import fleet
 from cloud_sync.spark.backfill import FIXED, TYPES
 from cloud_sync.spark.contract.fields import Bad
@@ -186,7 +186,7 @@ def _records_of(spark: SparkSession, subject: Subject) -> DataFrame:
     columns = subject.plan.output_columns
     as_text = None if columns is None else {name for name, kind in columns.items() if kind not in TYPES}
     arrow = to_arrow_schema(nothing(spark, schema).schema)
-    worker = with_arguments(_uploaded, subject.rule, subject.settings, as_text, arrow)
+    worker = partial(_uploaded, subject.rule, subject.settings, as_text, arrow)
     return subject.rows.where("kind = 'insert'").mapInArrow(worker, schema)
 
 
@@ -200,14 +200,15 @@ def _uploaded(
     """Runs in Spark's workers. `as_text`: the columns that hold JSON text; None if the whole row does."""
     import pyarrow as pa
 
+    form = Form(settings, rule)
     for batch in batches:
-        made = [_uploaded_row(rule, settings, as_text, row) for row in batch.to_pylist()]
+        made = [_uploaded_row(rule, form, as_text, row) for row in batch.to_pylist()]
         for first in range(0, len(made), ROWS_PER_BATCH):
             yield pa.RecordBatch.from_pylist(made[first : first + ROWS_PER_BATCH], schema=schema)
 
 
 def _uploaded_row(
-    rule: str, settings: CloudSettings, as_text: Collection[str] | None, row: dict[str, Any]
+    rule: str, form: Form, as_text: Collection[str] | None, row: dict[str, Any]
 ) -> dict[str, Any]:
     cells = {name: value for name, value in row.items() if name not in FIXED and value is not None}
     if as_text is None:
@@ -216,7 +217,7 @@ def _uploaded_row(
         cells |= {name: json.loads(cells[name]) for name in as_text if name in cells}
     gateway, seq = str(row["gateway"]), int(row["number"])
     try:
-        record = partial(cells, settings, rule, int(row["at_ms"]))
+        record = form.record(cells, int(row["at_ms"]))
         folder = file_folder(gateway, rule, record.date)
         manifest = Manifest(VERSION, folder, "", 0, 1, gateway, "backfill", rule, record.date, seq, seq)
         spooled = SpooledRow(seq, rule, record.date, 0, record.body, 0)
