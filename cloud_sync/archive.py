@@ -87,8 +87,10 @@ def _reasons(plan: Plan) -> Iterator[tuple[str, str]]:
 def _unknown(secret: Sequence[str], plan: Plan) -> Iterator[ActionProblem]:
     """Secret columns that the stream's declaration lacks: a misspelt one would leave the gateway."""
     columns = plan.output_columns
-    for number, name in enumerate(secret if columns is not None else ()):
-        if columns is not None and name not in columns:
+    if columns is None:
+        return
+    for number, name in enumerate(secret):
+        if name not in columns:
             hint = did_you_mean(name, columns) or f"it has {', '.join(columns)}"
             yield ActionProblem(f"the stream has no column '{name}'", ("secret", number), hint)
 

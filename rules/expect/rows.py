@@ -25,8 +25,10 @@ def broken(checks: Sequence[Expect], row: Mapping[str, Any]) -> list[int]:
 def problems_of(rule: LoadedRule, plan: Plan) -> Iterator[FileProblem]:
     """Checks of columns that the SELECT lacks, and ranges of columns that hold no numbers."""
     columns = plan.output_columns
-    for number, check in enumerate(rule.rule.expect if columns is not None else ()):
-        if check.column is None or columns is None:
+    if columns is None:
+        return
+    for number, check in enumerate(rule.rule.expect):
+        if check.column is None:
             continue
         path = (*rule.path, "expect", number, "column")
         span = rule.reading.document.value_span(path)
