@@ -10,12 +10,12 @@ one stream, so that what is archived is what the stream's other rules read:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import ClassVar, Self
 
 from pydantic import Field, PrivateAttr
 
 from cloud_sync.declaration import CloudSettings
+from cloud_sync.names import utc_date
 from cloud_sync.records import Record
 from rules.model import ActionProblem
 from sinks.base import Fatal, Message, Row, SinkContext, register_sink
@@ -105,10 +105,11 @@ def archived(row: Row, settings: ArchiveSettings, at_ms: int) -> Record:
     """The record of an event that arrived at `at_ms`. Raises ValueError where no stream is known."""
     if not settings.stream:
         raise ValueError("archive takes the events of a query; write it under 'actions'")
-    date = datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
     hidden = {"$meta", *settings.secret}
     event = {name: value for name, value in row.items() if name not in hidden}
-    return Record(ARCHIVE_RULE, date, json_bytes({"at": at_ms, "stream": settings.stream, "event": event}))
+    return Record(
+        ARCHIVE_RULE, utc_date(at_ms), json_bytes({"at": at_ms, "stream": settings.stream, "event": event})
+    )
 
 
 class ArchiveSink:

@@ -14,6 +14,7 @@ alone are replaced. This module needs nothing but the standard library: Spark's 
 
 from __future__ import annotations
 
+import datetime
 import re
 
 VERSION = 2
@@ -24,6 +25,8 @@ VERSIONS = (1, 2)
 
 DATA_SUFFIX = ".jsonl.gz"
 MANIFEST_SUFFIX = ".json"
+
+_EPOCH = datetime.date(1970, 1, 1)
 
 _UNSAFE = re.compile(rb"[^A-Za-z0-9._-]")
 _ESCAPED = re.compile(rb"~([0-9a-f]{2})")
@@ -48,6 +51,15 @@ def original(element: str) -> str:
     'hot/pump 7'
     """
     return _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), element.encode()).decode(errors="replace")
+
+
+def utc_date(instant_ms: int) -> str:
+    """The UTC date of an instant of the years 1 to 9999. Raises OverflowError for others.
+
+    >>> utc_date(1_763_683_200_000)
+    '2025-11-21'
+    """
+    return (_EPOCH + datetime.timedelta(days=instant_ms // 86_400_000)).isoformat()
 
 
 def data_folder(version: int = VERSION) -> str:

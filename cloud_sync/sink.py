@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -22,6 +21,7 @@ from cloud_sync.binding import bind
 from cloud_sync.columns import INT64, value_maker
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.errors import SpoolError, SpoolFull
+from cloud_sync.names import utc_date
 from cloud_sync.records import Record
 from cloud_sync.spool import Spool
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
@@ -29,8 +29,6 @@ from sql.errors import DataError
 
 SPOOL_SERVICE = "spool"
 """The name under which the process offers its spool in `Environment.services`."""
-
-DAY_MS = 86_400_000
 
 
 class CloudSink:
@@ -151,17 +149,17 @@ def _windows_around(settings: CloudSettings, zone: ZoneInfo, start_ms: int) -> _
     except (DataError, ValueError, OverflowError):
         raise ValueError(_no_instant(start_ms)) from None
     _, finest_ms, end_ms = levels[0]
-    return _Windows(levels, _utc_date(finest_ms), end_ms - finest_ms)
+    return _Windows(levels, _date_of(finest_ms), end_ms - finest_ms)
 
 
 def _no_instant(instant_ms: int) -> str:
     return f"window start {instant_ms} is not an instant in milliseconds since 1970"
 
 
-def _utc_date(instant_ms: int) -> str:
+def _date_of(instant_ms: int) -> str:
     try:
-        return datetime.fromtimestamp(instant_ms // DAY_MS * 86_400, UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
+        return utc_date(instant_ms)
+    except OverflowError:
         raise ValueError(_no_instant(instant_ms)) from None
 
 

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from cloud_sync.names import utc_date
 from cloud_sync.spark import fleet, intake, quality
-from cloud_sync.spark.contract.files import utc_date
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from cloud_sync.names import utc_date
 from cloud_sync.spark import fleet
 from cloud_sync.spark.aggregate import FILES, Batch
-from cloud_sync.spark.contract.files import utc_date
 from cloud_sync.spark.lease import held
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version, encode

@@ -7,7 +7,6 @@ here, so that nothing behind has to. It needs only the standard library: it runs
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import re
@@ -16,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe
+from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe, utc_date
 from cloud_sync.schemas import Check, Schema, is_id
 from cloud_sync.signing import FIELD, is_signed
 from cloud_sync.spark.contract.declared import broken_checks, check_fit, declared
@@ -242,12 +241,6 @@ def _revision(fields: Mapping[str, Any]) -> tuple[int, bool]:
     if retracted and not revision:
         raise Bad("a record that takes its window back needs a 'revision'")
     return revision, retracted
-
-
-def utc_date(instant_ms: int) -> str:
-    """The UTC date of an instant of the years 1970 to 9999."""
-    day = datetime.date(1970, 1, 1) + datetime.timedelta(days=instant_ms // 86_400_000)
-    return day.isoformat()
 
 
 def _windows(fields: Mapping[str, Any], start: int) -> tuple[Span, ...]:
