@@ -50,10 +50,16 @@ class Univariate:
 
     def properties(self) -> dict[str, Any]:
         """The current statistic by property name."""
-        spreads = zip(("variance", "stddev", "stddevpa"), self.moments.spreads(), strict=True)
-        return {name: COLUMNS[name](self.moments) for name in ("datapoints", "total", "average")} | dict(
-            spreads
-        )
+        moments = self.moments
+        variance, deviation, population = moments.spreads()
+        return {
+            "datapoints": moments.count,
+            "total": moments.total(),
+            "average": moments.mean(),
+            "variance": variance,
+            "stddev": deviation,
+            "stddevpa": population,
+        }
 
     def snapshot(self) -> Any:
         return self.moments.state()
