@@ -103,14 +103,12 @@ class Moments:
         self.sum, self.squares = (Power(decode(numerator), shift) for numerator, shift in sums)
 
 
-class Spread(Accumulator):
-    """One of the measures of spread. NULL over too few values, NaN while a value is not finite."""
+class OfMoments(Accumulator):
+    """Base: the subclass reads its result from the moments of the values."""
 
     __slots__ = ("moments",)
 
     name: ClassVar[str]
-    sample: ClassVar[bool]
-    rooted: ClassVar[bool]
 
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         self.moments = Moments()
@@ -126,16 +124,8 @@ class Spread(Accumulator):
         if value is not None:
             self.moments.take(value, -1, self.name)
 
-    def result(self) -> float | None:
-        if self.moments.count <= self.sample:
-            return None
-        variance = self.moments.variance(self.sample)
-        if variance is None:
-            return NAN
-        return root(*variance) if self.rooted else to_float(*variance)
-
     def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, Spread)
+        assert isinstance(other, OfMoments)
         self.moments.merge(other.moments)
 
     def snapshot(self) -> Any:
@@ -143,6 +133,23 @@ class Spread(Accumulator):
 
     def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
         self.moments.restore(state)
+
+
+class Spread(OfMoments):
+    """One of the measures of spread. NULL over too few values, NaN while a value is not finite."""
+
+    __slots__ = ()
+
+    sample: ClassVar[bool]
+    rooted: ClassVar[bool]
+
+    def result(self) -> float | None:
+        if self.moments.count <= self.sample:
+            return None
+        variance = self.moments.variance(self.sample)
+        if variance is None:
+            return NAN
+        return root(*variance) if self.rooted else to_float(*variance)
 
 
 class StandardDeviation(Spread):

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal
-from sql.aggregates.exact import NAN, Power, check_number, to_float
+from sql.aggregates.base import Accumulator, Aggregate, Removal
+from sql.aggregates.exact import NAN, Power, to_float
 from sql.aggregates.inline import AVG, COUNT, UNIT_SHIFT, Inline
-from sql.aggregates.moments import Moments
+from sql.aggregates.moments import Moments, OfMoments
 from sql.aggregates.rare import RareMoments
 from sql.aggregates.sums import Sum, count_with, together
 from sql.functions.registry import Parameter
@@ -68,32 +68,18 @@ class Univariate:
         self.moments.restore(state)
 
 
-class UnivariateColumn(Accumulator):
+class UnivariateColumn(OfMoments):
     """One column of `uni` on its own."""
 
-    __slots__ = ("read", "statistic")
+    __slots__ = ("read",)
+    name = "uni"
 
     def __init__(self, read: Callable[[Moments], Any]) -> None:
+        super().__init__()
         self.read = read
-        self.statistic = Univariate()
-
-    def add(self, value: Any, event: EventView) -> None:
-        self.statistic.add(value)
-
-    def check(self, value: Any) -> None:
-        check_number(value, "uni")
-
-    def remove(self, value: Any, event: EventView) -> None:
-        self.statistic.remove(value)
 
     def result(self) -> Any:
-        return self.read(self.statistic.moments)
-
-    def snapshot(self) -> Any:
-        return self.statistic.snapshot()
-
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
-        self.statistic.restore(state)
+        return self.read(self.moments)
 
 
 # --- the columns in a loop ------------------------------------------------------------------------------------
