@@ -8,8 +8,6 @@ processes that look for near misses are niced and not counted: they take at most
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,7 +17,7 @@ from benchmarks.gateway_cpu import processor_s
 from benchmarks.latency import Sender
 from benchmarks.measure import Result
 from benchmarks.payloads import payloads
-from tests.integration.daemon.support import ROOT, STREAM, Process
+from tests.integration.daemon.support import STREAM, Process, page_address
 from tests.support.browser import Browser, chromium
 
 RATE = 5_000
@@ -48,7 +46,7 @@ def page() -> Result:
         chromium(Path(folder)) as browser,
     ):
         sender = Sender(broker.port)
-        address = _address(process)
+        address = page_address(process)
         _used(process, sender, messages)
         closed, opened = [], []
         for _ in range(ROUNDS):
@@ -68,14 +66,6 @@ def page() -> Result:
         bar=BAR,
         lines=[line],
     )
-
-
-def _address(process: Process) -> str:
-    command = [sys.executable, "-m", "edge.cli", "ui", "--print", "--address", process.address]
-    done = subprocess.run(
-        [*command, "--data", str(process.data)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
 
 
 def _open(browser: Browser, address: str) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -170,6 +171,15 @@ def daemon(
         yield process.start()
     finally:
         process.kill()
+
+
+def page_address(process: Process) -> str:
+    """What `penstock ui` opens."""
+    command = [sys.executable, "-m", "edge.cli", "ui", "--print", "--address", process.address]
+    command += ["--data", str(process.data)]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+    ).stdout.strip()
 
 
 class Publisher:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.integration.daemon.support import ROOT, STREAM, Process, daemon, publisher
+from tests.integration.daemon.support import STREAM, Process, daemon, page_address, publisher
 from tests.support.brokers import Mosquitto, wait_for
 from tests.support.browser import Browser, chromium
 
@@ -43,17 +41,8 @@ def gateway(broker: Mosquitto, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture(scope="module")
 def page(gateway: Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("browser")) as browser:
-        browser.open(address(gateway))
+        browser.open(page_address(gateway))
         yield browser
-
-
-def address(gateway: Process) -> str:
-    """What `penstock ui` opens."""
-    command = [sys.executable, "-m", "edge.cli", "ui", "--print", "--address", gateway.address]
-    command += ["--data", str(gateway.data)]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
-    ).stdout.strip()
 
 
 def test_rules_streams_and_dead_letters_are_shown(page: Browser) -> None:
