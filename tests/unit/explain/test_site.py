@@ -18,3 +18,7 @@ def test_the_site_has_all_pages_a_search_and_no_broken_link(tmp_path: Path) -> N
     build(load_config(str(CONFIG), site_dir=str(tmp_path), strict=True))
     assert (tmp_path / "search" / "search_index.json").stat().st_size > 100_000
     assert "acc_sum" in (tmp_path / "reference" / "functions.html").read_text(encoding="utf-8")
+    shown_as_text = [
+        page.name for page in tmp_path.rglob("*.html") if "```" in page.read_text(encoding="utf-8")
+    ]
+    assert shown_as_text == []
