@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -69,7 +69,7 @@ def parse_instant(value: int | str) -> int:
     return (moment - datetime.fromtimestamp(0, UTC)) // _MILLISECOND
 
 
-def looks_like_instant(value: Any) -> bool:
+def looks_like_instant(value: object) -> bool:
     """True if a text is meant as a date, not as a duration: it begins with a year."""
     return isinstance(value, str) and re.match(r"\s*\d{4}-\d\d", value) is not None
 

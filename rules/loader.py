@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rules.model import Variable
 from rules.problems import FileProblem, Report, in_order
@@ -255,7 +255,7 @@ def _read(file: LoadedFile, reading: Reading) -> None:
     file.variables = read_rules.read_variables(reading, data.get("variables"))
 
 
-def _creates(data: Any) -> bool:
+def _creates(data: object) -> bool:
     """True if this is text with CREATE statements, perhaps behind a comment."""
     return isinstance(data, str) and data.lstrip().lower().startswith(("create", "--", "/*"))
 

@@ -165,7 +165,7 @@ class LoadedTest:
     nested_in: LoadedRule | None = None
 
 
-def items(reading: Reading, data: Any, path: Path, what: str) -> Iterator[tuple[Path, Any, str | None]]:
+def items(reading: Reading, data: object, path: Path, what: str) -> Iterator[tuple[Path, Any, str | None]]:
     """Path, data and (in a mapping) name of each member of a list or mapping."""
     if isinstance(data, dict):
         yield from (((*path, key), item, key) for key, item in data.items())

@@ -49,7 +49,7 @@ Start = Annotated[
 ]
 
 
-def _rows(value: Any) -> Any:
+def _rows(value: object) -> Any:
     """A list of rows; a single row is put into one."""
     return [value] if isinstance(value, dict) else value
 

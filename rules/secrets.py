@@ -61,7 +61,7 @@ class Secret:
         return self
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: object, handler: Any) -> core_schema.CoreSchema:
         """The schema as a field type: accepts a secret, or a text and hides it; dumps as stars."""
         return core_schema.no_info_before_validator_function(
             lambda value: cls(value) if isinstance(value, str) else value,
@@ -177,12 +177,12 @@ class Secrets:
             raise Unresolved(f"the secret file '{name}' cannot be read: {type(error).__name__}") from None
 
     def resolve_all(
-        self, value: Any, path: tuple[Any, ...] = ()
+        self, value: object, path: tuple[Any, ...] = ()
     ) -> tuple[Any, list[tuple[tuple[Any, ...], Unresolved]]]:
         """A copy of plain data with every text resolved, and (path, reason) for each that cannot be."""
         failures: list[tuple[tuple[Any, ...], Unresolved]] = []
 
-        def walk(item: Any, at: tuple[Any, ...]) -> Any:
+        def walk(item: object, at: tuple[Any, ...]) -> Any:
             if isinstance(item, dict):
                 return {key: walk(inner, (*at, key)) for key, inner in item.items()}
             if isinstance(item, list):
@@ -198,7 +198,7 @@ class Secrets:
         return walk(value, path), failures
 
 
-def references_in(value: Any) -> Iterator[str]:
+def references_in(value: object) -> Iterator[str]:
     """The references in plain data, as `env:NAME` and `file:name`."""
     if isinstance(value, str):
         for match in _REFERENCE.finditer(value):
@@ -209,7 +209,7 @@ def references_in(value: Any) -> Iterator[str]:
             yield from references_in(inner)
 
 
-def secrets_in(value: Any) -> Iterator[str]:
+def secrets_in(value: object) -> Iterator[str]:
     """The characters of all secrets inside plain data, for removing them from messages."""
     if isinstance(value, Secret):
         yield value.reveal()

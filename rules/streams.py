@@ -4,7 +4,7 @@ checks serve both forms; `Statement` maps each part of the text to its path in t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -199,11 +199,11 @@ def _identifier(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     return _text(value) if isinstance(value, str) else str(value).upper()
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A quoted text; with eKuiper's DDL every option is one."""
     if isinstance(value, bool):
         value = "true" if value else "false"

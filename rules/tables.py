@@ -68,7 +68,7 @@ class SourceTable(Stream):
 
     @field_validator(*ASKED)
     @classmethod
-    def _is_asked(cls, value: Any, info: ValidationInfo) -> Any:
+    def _is_asked(cls, value: object, info: ValidationInfo) -> Any:
         if value is not None and info.data.get("type") not in STORES:
             name = cls.model_fields[info.field_name or ""].alias
             raise ValueError(f"'{name}' is for stores that are asked: type {', '.join(STORES)}")

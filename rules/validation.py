@@ -46,7 +46,7 @@ _BOUNDS = {
 
 def validate(
     model: type[M],
-    data: Any,
+    data: object,
     document: Document,
     path: Path,
     report: Report,
@@ -69,7 +69,7 @@ def validate(
         return None
 
 
-def sketch(model: type[M], data: Any, depth: int) -> M | None:
+def sketch(model: type[M], data: object, depth: int) -> M | None:
     """The data without its invalid parts as a model, or None if nothing useful is left.
 
     For further checks only (so that a misspelt option does not hide an error in the query), never for
@@ -101,7 +101,7 @@ class _Translation:
     def __init__(
         self,
         model: type[BaseModel],
-        data: Any,
+        data: object,
         document: Document,
         path: Path,
         report: Report,
@@ -225,7 +225,7 @@ class _Translation:
             return f"must match {context['pattern']}"
         return f"is not valid: {error['msg']}"
 
-    def _shown(self, inner: Path, value: Any) -> str:
+    def _shown(self, inner: Path, value: object) -> str:
         return STARS if any(is_secret_name(part) for part in inner) else describe(value)
 
     def _clean(self, message: str) -> str:
@@ -244,7 +244,7 @@ def _wanted(kind: str) -> str | None:
     return _WANTED.get(kind)
 
 
-def _type_hint(wanted: list[str], value: Any) -> str | None:
+def _type_hint(wanted: list[str], value: object) -> str | None:
     if isinstance(value, Secret):
         return "a secret cannot stand here"
     if (
@@ -264,7 +264,7 @@ def _type_hint(wanted: list[str], value: Any) -> str | None:
     return None
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A value of a file in words, cut if long; secrets as stars.
 
     >>> describe(True), describe("on"), describe([1]), describe(None), describe(1.5)
@@ -288,7 +288,7 @@ def _name(path: Path) -> str:
     return f"'{path[-1]}'"
 
 
-def _models_at(annotation: Any, path: Path) -> Iterator[type[BaseModel]]:
+def _models_at(annotation: object, path: Path) -> Iterator[type[BaseModel]]:
     """The models that a value at `path` below a value of this type may belong to."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:

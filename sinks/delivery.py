@@ -89,7 +89,7 @@ class Delivery:
 
     # --- the caller's side ----------------------------------------------------------------------------------
 
-    def submit(self, emission: Emission, token: Any = None, timeout_ms: int = 0) -> bool:
+    def submit(self, emission: Emission, token: object = None, timeout_ms: int = 0) -> bool:
         """Queue one emission; False when the queue stayed full for `timeout_ms` or the delivery is closed.
 
         False changes nothing: keep the emission and offer it again. With `disableBufferFullDiscard: false`

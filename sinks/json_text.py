@@ -15,7 +15,7 @@ import msgspec
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
-def json_bytes(value: Any) -> bytes:
+def json_bytes(value: object) -> bytes:
     """Compact UTF-8 JSON. Bytes become base64; NaN and infinities become null.
 
     >>> json_bytes({"a": 1, "b": float("nan")})
@@ -24,7 +24,7 @@ def json_bytes(value: Any) -> bytes:
     return _encoder.encode(value)
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """`json_bytes` as text."""
     return json_bytes(value).decode()
 

@@ -32,7 +32,7 @@ def line(measurement: str, tags: Mapping[str, str], fields: Mapping[str, Any], a
     return f"{head} {','.join(written)}" + ("" if at is None else f" {at}")
 
 
-def _field(value: Any) -> str | None:
+def _field(value: object) -> str | None:
     """A value as a field; None for NULL, NaN and infinities, which have none."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None

@@ -10,7 +10,7 @@ from typing import Any
 _BYTES = "$bytes"
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     """Plain data as compact UTF-8 JSON; raises TypeError for other values.
 
     >>> encode({"sum": float("inf"), "raw": b"ab"})
@@ -30,7 +30,7 @@ def decode(data: bytes) -> Any:
     return json.loads(data.decode("utf-8", "surrogatepass"), object_hook=_untagged)
 
 
-def _tagged(value: Any) -> dict[str, str]:
+def _tagged(value: object) -> dict[str, str]:
     if isinstance(value, bytes):
         return {_BYTES: base64.b64encode(value).decode("ascii")}
     raise TypeError(f"a {type(value).__name__} is not plain data")

@@ -17,7 +17,7 @@ Post = Callable[[str, dict[str, str], str], tuple[int, bytes]]
 """Post a body to a URL; the status and answer."""
 
 
-def template_of(text: Any) -> Template:
+def template_of(text: object) -> Template:
     """A setting with `{{.field}}` in it; raises ValueError, without secrets, for one that cannot be
     parsed."""
     try:
@@ -35,14 +35,14 @@ class _Request(Model):
 
     @field_validator("url")
     @classmethod
-    def _is_http(cls, url: Any) -> Any:
+    def _is_http(cls, url: object) -> Any:
         if not reveal(url).lower().startswith(("http://", "https://")):
             raise ValueError("the url of a token begins with http:// or https://")
         return url
 
     @field_validator("body")
     @classmethod
-    def _body_is_a_template(cls, body: Any) -> Any:
+    def _body_is_a_template(cls, body: object) -> Any:
         template_of(body)
         return body
 

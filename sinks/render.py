@@ -148,7 +148,7 @@ class Renderer:
             values = [inner for value in values for inner in self._data_of(value, settings.data_field)]
         return [self._columns(value) if isinstance(value, dict) else value for value in values]
 
-    def _data_of(self, value: Any, name: str) -> list[Any]:
+    def _data_of(self, value: object, name: str) -> list[Any]:
         """The value of `dataField`: a list counts as several rows."""
         data = value.get(name) if isinstance(value, dict) else None
         if data is None:
@@ -182,7 +182,7 @@ class Renderer:
         return buffer.getvalue().encode()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """A value as a cell of a delimited line; NULL is empty."""
     if value is None:
         return ""

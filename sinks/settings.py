@@ -28,7 +28,7 @@ from rules.secrets import Secret, secrets_in
 from sinks.template import Template, TemplateError
 
 
-def reveal(text: Any) -> str:
+def reveal(text: object) -> str:
     """The characters of a setting that may be a secret. Use the result at once and never log it."""
     return text.reveal() if isinstance(text, Secret) else str(text)
 
@@ -58,7 +58,7 @@ def server_addresses(address: str) -> Iterator[str]:
     )
 
 
-def _check_text(value: Any) -> Any:
+def _check_text(value: object) -> Any:
     if isinstance(value, str | Secret):
         return value
     raise ValueError(f"must be text, not {type(value).__name__}")
@@ -68,7 +68,7 @@ Text = Annotated[Any, PlainValidator(_check_text), WithJsonSchema({"type": "stri
 """A text that may come from `${env:NAME}` or `${file:path}`; read it with `reveal`."""
 
 
-def _read_mapping(value: Any) -> Any:
+def _read_mapping(value: object) -> Any:
     """eKuiper also writes a mapping as the text of a JSON object."""
     if not isinstance(value, str):
         return value
@@ -222,7 +222,7 @@ class SinkSettings(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _names_in_any_case(cls, data: Any) -> Any:
+    def _names_in_any_case(cls, data: object) -> Any:
         """Accept names in any case, as eKuiper does: `clientId` and `clientid` are the same."""
         if not isinstance(data, dict):
             return data

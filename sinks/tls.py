@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import ssl
 import tempfile
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -95,7 +95,7 @@ class TlsSettings(Model):
             context.load_cert_chain(file.name)
 
 
-def _pem(text: Any) -> str:
+def _pem(text: object) -> str:
     """A certificate or key as PEM; it may be given in base64. Raises ValueError for anything else."""
     written = reveal(text).strip()
     if not written.startswith("-----"):

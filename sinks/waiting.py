@@ -43,7 +43,7 @@ class Waiting:
         """True if `bufferLength` emissions wait."""
         return len(self._entries) >= self._settings.buffer_length
 
-    def append(self, emission: Emission, token: Any, now_ms: int) -> None:
+    def append(self, emission: Emission, token: object, now_ms: int) -> None:
         """Queue one emission."""
         rows = max(1, len(emission.inserted) + len(emission.removed))
         self._entries.append(Entry(emission, token, rows, now_ms))

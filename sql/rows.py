@@ -64,7 +64,7 @@ class WholeRow(dict[str, Any]):
     """All columns of an event as one argument, to distinguish `f(*)` from a struct column."""
 
 
-def whole_row(row: Any) -> WholeRow:
+def whole_row(row: object) -> WholeRow:
     """The columns of an event without its metadata.
 
     >>> whole_row({"a": 1, "$meta": {"topic": "t"}})

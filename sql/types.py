@@ -74,7 +74,7 @@ def declared_type(column: ColumnType) -> Type:
     return type_named(column.name) or Type.ANY
 
 
-def type_of(value: Any) -> Type:
+def type_of(value: object) -> Type:
     """The type of a value at run time."""
     return _OF_CLASS.get(value.__class__, Type.ANY)
 
@@ -95,7 +95,7 @@ _OF_CLASS = {
 # --- equality and order -------------------------------------------------------------------------------------
 
 
-def equal(a: Any, b: Any) -> bool | None:
+def equal(a: object, b: object) -> bool | None:
     """SQL `=`: NULL if either is; numbers by value; different types are an error, not a quiet FALSE."""
     if a is None or b is None:
         return None
@@ -119,14 +119,14 @@ def less(a: Any, b: Any) -> bool | None:
 _NUMBERS = (int, float)
 
 
-def ordered(value: Any) -> Any:
+def ordered(value: object) -> Any:
     """A number, a text or NULL, which min and max accept; a `DataError` for anything else."""
     if value is None or value.__class__ is str or value.__class__ in _NUMBERS:
         return value
     raise DataError(f"min and max take numbers or text, not {describe(value)}")
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A value with its type, for messages; long values are cut."""
     text = repr(value)
     return f"{type_of(value).value} {text if len(text) <= 40 else text[:37] + '...'}"
@@ -207,7 +207,7 @@ OrderKey = tuple[int, Any] | tuple[int, Any, int]
 _RANK = {type(None): 0, bool: 1, int: 2, float: 2, str: 3, bytes: 4, list: 5, tuple: 5, dict: 6}
 
 
-def order_key(value: Any) -> OrderKey:
+def order_key(value: object) -> OrderKey:
     """A key that orders any two values: null, boolean, number (NaN last), text, the rest by their text."""
     rank = _RANK.get(value.__class__, 7)
     if rank == 2 and value != value:

@@ -232,7 +232,7 @@ def _row(emission: Emission, kind: str, row: dict[str, Any], plan: Plan | None) 
     return found | {"row": _json(cells)}
 
 
-def _fits(value: Any, kind: Type) -> bool:
+def _fits(value: object, kind: Type) -> bool:
     """True if a value fits a column of its type."""
     if kind is Type.INTEGER:
         return value.__class__ is int and -(2**63) <= value < 2**63
@@ -245,7 +245,7 @@ def _fits(value: Any, kind: Type) -> bool:
     return kind is not Type.BOOLEAN or isinstance(value, bool)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     """JSON text; NaN and infinities are null as in the sinks, bytes are base64."""
     try:
         return json.dumps(value, ensure_ascii=False, default=_told, allow_nan=False)
@@ -255,5 +255,5 @@ def _json(value: Any) -> str:
         return json_text(value)
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

@@ -87,5 +87,5 @@ def _line(partition: dict[str, Any]) -> str:
     return "  " + "  ".join(f"{key}={_short(value)}" for key, value in partition.items() if key != "name")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)

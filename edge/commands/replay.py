@@ -139,7 +139,7 @@ def printed(emission: Emission) -> str:
         return json.dumps(as_sent(line), ensure_ascii=False)
 
 
-def as_sent(value: Any) -> Any:
+def as_sent(value: object) -> Any:
     """A value as the JSON of a sink has it: bytes are base64, NaN and infinities are null."""
     from sinks.json_text import json_bytes
 

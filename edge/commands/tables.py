@@ -90,7 +90,7 @@ def rows_in_columns(rows: list[dict[str, Any]]) -> list[str]:
     return in_columns([names, *texts])
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -93,7 +93,7 @@ def _spelled(model: type[BaseModel], keys: list[str], variable: str) -> list[str
     return spelled
 
 
-def _put(values: dict[str, Any], keys: list[str], value: Any) -> None:
+def _put(values: dict[str, Any], keys: list[str], value: object) -> None:
     """Set a nested key, making sections on the way."""
     for key in keys[:-1]:
         section = values.setdefault(key, {})
@@ -118,7 +118,7 @@ def _resolved(values: dict[str, Any], environment: Mapping[str, str]) -> Any:
     return _revealed(resolved)
 
 
-def _revealed(value: Any) -> Any:
+def _revealed(value: object) -> Any:
     if isinstance(value, dict):
         return {key: _revealed(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -34,7 +34,7 @@ SECRETS_DIR = Path("/run/secrets")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def _split(value: Any) -> Any:
+def _split(value: object) -> Any:
     """Environment variables give lists as text."""
     return (
         tuple(item.strip() for item in value.split(",") if item.strip()) if isinstance(value, str) else value

@@ -126,7 +126,7 @@ def _tls(settings: MqttSettings) -> Any:
     return context
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value if value is None or isinstance(value, (bool, int)) else reveal(value)
 
 

@@ -152,5 +152,5 @@ def subscribe(broker: str, seen: list[Channel], results: Results) -> Any:
     return client
 
 
-def _on_message(results: Results, label: str, _client: Any, _userdata: Any, message: Any) -> None:
+def _on_message(results: Results, label: str, _client: object, _userdata: object, message: Any) -> None:
     results.add(label, message.payload)

@@ -166,7 +166,7 @@ def _format_of(stream: Stream) -> str:
     return str(stream.options.get("FORMAT", "json"))
 
 
-def _source_feeds(stream: Stream, kind: str, settings: Any, plans: Iterable[Plan]) -> list[SourceFeed]:
+def _source_feeds(stream: Stream, kind: str, settings: object, plans: Iterable[Plan]) -> list[SourceFeed]:
     """The source of a stream; of a table in a file, one for each rule, which reads it when it begins."""
     if stream.kind != "scan" or kind != FILE:
         return [SourceFeed(stream, settings)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 FENCE = "```"
 
@@ -22,7 +21,7 @@ def code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as it is written in YAML and JSON."""
     import json
 
@@ -34,7 +33,7 @@ def shown(value: Any) -> str:
         return str(value)
 
 
-def result(value: Any) -> str:
+def result(value: object) -> str:
     """A result of an example as SQL writes it."""
     if value is None:
         return "NULL"

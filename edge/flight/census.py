@@ -78,7 +78,7 @@ class Census:
         if self.timestamp is not None:
             self._time(row.get(self.timestamp), at_ms)
 
-    def _time(self, value: Any, at_ms: int) -> None:
+    def _time(self, value: object, at_ms: int) -> None:
         if not isinstance(value, int) or isinstance(value, bool):
             self.bad_times += 1
             return
@@ -97,7 +97,7 @@ def _count(counter: Counter[str], name: str, most: int) -> None:
         counter[name] += 1
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """The type of a value in the words of stream declarations.
 
     >>> kind_of(1), kind_of("x"), kind_of(None), kind_of([1])

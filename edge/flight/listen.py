@@ -76,7 +76,7 @@ class _Writer:
         return passes is None or passes(row, at_ms)
 
 
-def _shown(row: Any) -> dict[str, Any]:
+def _shown(row: object) -> dict[str, Any]:
     return {
         name: value for name, value in as_dict(row).items() if value is not None and not name.startswith("$")
     }

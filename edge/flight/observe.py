@@ -213,7 +213,7 @@ class Observer:
     def _counting(self, stream: str) -> Callable[[Any], Any]:
         """Counts rows of a stream that other rules feed, without changing them."""
 
-        def count(row: Any) -> Any:
+        def count(row: object) -> Any:
             shown, census = as_dict(row), self.seen.streams.get(stream)
             if census is not None:
                 census.row(shown, self._now_ms)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -89,7 +88,7 @@ class _MemoryOnly:
             if written.sink == MEMORY
         ]
 
-    def _action(self, rule_id: str, role: str, position: int, settings: Any) -> Action:
+    def _action(self, rule_id: str, role: str, position: int, settings: object) -> Action:
         assert isinstance(settings, SinkSettings)
         on_done = self._outbox.on_done_in_loop
         delivery = memory_action(settings, rule_id, self._environment, self._dead_letters, on_done)

@@ -97,7 +97,7 @@ class Lessons:
         }
 
 
-def fits(declared: Type, value: Any) -> bool:
+def fits(declared: Type, value: object) -> bool:
     """True if a value of a payload may stand in a column of this type: NULL may, and 23.0 for a bigint."""
     if isinstance(value, float) and declared is Type.INTEGER:
         return value.is_integer()

@@ -122,7 +122,7 @@ class Commits:
         self.journal.append_batch(at_ms, messages, connection)
         self._changed()
 
-    def received(self, acknowledge: Callable[[Any], None], receipt: Any, messages: int) -> None:
+    def received(self, acknowledge: Callable[[Any], None], receipt: object, messages: int) -> None:
         """Remember to call `acknowledge(receipt)` when all records until now are durable."""
         self.acknowledgements.add((acknowledge, receipt, messages), self._clock.monotonic_ms())
 

@@ -118,12 +118,12 @@ class HttpLookup:
         return rows
 
 
-def _is(found: Any, wanted: Any) -> bool:
+def _is(found: object, wanted: object) -> bool:
     """True if a server's value equals the key's; servers write numbers as texts; keys come from addresses."""
     return bool(found == wanted) or (found is not None and _text(found) == _text(wanted))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -18,7 +18,7 @@ def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {str(name): plain(value) for name, value in row.items()}
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A value: times as ISO texts, exact numbers as numbers, bytes in base64, anything else as its text."""
     if value is None or isinstance(value, str | int | float):
         return value

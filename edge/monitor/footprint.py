@@ -71,7 +71,7 @@ def footprint_of_each(things: Sequence[object], shared: Iterable[object] = ()) -
     return (more - first) // (len(sample) - 1)
 
 
-def _parts(thing: Any, times: float) -> Iterator[tuple[Any, float]]:
+def _parts(thing: object, times: float) -> Iterator[tuple[Any, float]]:
     """The objects that an object refers to, each with the number of objects that it stands for."""
     if isinstance(thing, types.FunctionType):  # its globals are those of a module
         return ((cell, times) for cell in thing.__closure__ or ())

@@ -189,7 +189,7 @@ class _Server(ThreadingHTTPServer):
                     if request in connections:
                         connections.remove(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is not worth a traceback."""
 
 

@@ -383,5 +383,5 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _as_text(value: Any) -> Any:
+def _as_text(value: object) -> Any:
     return dict(as_dict(value)) if isinstance(value, msgspec.Struct) else str(value)

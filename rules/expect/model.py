@@ -11,7 +11,7 @@ from rules.base import Model
 from rules.durations import DurationMs
 
 
-def _bounds(value: Any) -> Any:
+def _bounds(value: object) -> Any:
     """The two bounds of a range, null for one that is open."""
     numbers = value if isinstance(value, list | tuple) else ()
     if len(numbers) != 2 or any(isinstance(item, bool | str | list | dict) for item in numbers):
@@ -68,7 +68,7 @@ class Expect(Model):
         """The check in a few words, for metrics and tests: its column, or `freshness`."""
         return self.column or "freshness"
 
-    def is_broken_by(self, value: Any) -> bool:
+    def is_broken_by(self, value: object) -> bool:
         """True if a value of the column breaks the check; NULL breaks `not_null` only, and what is no number any
         range."""
         if value is None:

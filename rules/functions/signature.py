@@ -92,7 +92,7 @@ def _parameter(function: str, item: inspect.Parameter, hints: Mapping[str, Any])
     return Parameter(item.name, found, optional=optional, variadic=variadic), nullable
 
 
-def _type(annotation: Any, what: str) -> tuple[Type, bool]:
+def _type(annotation: object, what: str) -> tuple[Type, bool]:
     """The type of an annotation; True with it if None is allowed."""
     if get_origin(annotation) in (Union, types.UnionType):
         parts = get_args(annotation)

@@ -41,7 +41,7 @@ def _content(message: Any, field: Any) -> Any:
     return getattr(message, field.name)
 
 
-def _key(key: Any) -> str:
+def _key(key: object) -> str:
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
@@ -120,6 +120,6 @@ def _typed_key(field: Any, key: str) -> Any:
     return key == "true" if field.cpp_type == field.CPPTYPE_BOOL else int(key)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

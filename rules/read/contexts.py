@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rules.contexts import Context, prefix_of
 from rules.reading import LoadedContext, Reading
 from rules.source.document import Path
@@ -18,7 +16,7 @@ from sql.record import replace
 from sql.syntax import CreateContext
 
 
-def read_contexts(reading: Reading, data: Any) -> list[LoadedContext]:
+def read_contexts(reading: Reading, data: object) -> list[LoadedContext]:
     """The contexts under `contexts`: a mapping of names to the text behind `create context NAME`."""
     if data is None:
         return []

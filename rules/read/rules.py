@@ -41,7 +41,7 @@ def check_keys(reading: Reading, data: dict[str, Any]) -> None:
             )
 
 
-def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
+def read_variables(reading: Reading, data: object) -> dict[str, Variable]:
     """The variables: a mapping of names to first values."""
     if data is None:
         return {}
@@ -65,7 +65,7 @@ def read_variables(reading: Reading, data: Any) -> dict[str, Variable]:
     return found
 
 
-def read_expressions(reading: Reading, data: Any) -> list[LoadedExpression]:
+def read_expressions(reading: Reading, data: object) -> list[LoadedExpression]:
     """The expressions: a mapping of names to texts such as `x => x.high - x.low`."""
     found = []
     if data is not None and not isinstance(data, dict):
@@ -90,7 +90,7 @@ def read_expressions(reading: Reading, data: Any) -> list[LoadedExpression]:
 
 
 def read_rules(
-    reading: Reading, data: Any, at: Path = ("rules",), only: type[Any] = object
+    reading: Reading, data: object, at: Path = ("rules",), only: type[Any] = object
 ) -> list[LoadedRule]:
     """The rules under `rules`, as a list or by id; a duplicate id is reported.
 
@@ -116,7 +116,7 @@ def read_rules(
     return [*found.values(), *nameless]
 
 
-def read_rule(reading: Reading, data: Any, path: Path, name: str | None = None) -> LoadedRule | None:
+def read_rule(reading: Reading, data: object, path: Path, name: str | None = None) -> LoadedRule | None:
     """One rule; None if it is not usable. Its actions are checked even if the rest is invalid."""
     document, report = reading.document, reading.report
     if isinstance(data, dict) and "graph" in data:
@@ -190,7 +190,7 @@ def _refuse_secrets(reading: Reading, data: dict[str, Any], path: Path) -> bool:
     return bool(found)
 
 
-def read_actions(reading: Reading, data: Any, path: Path) -> tuple[Action, ...]:
+def read_actions(reading: Reading, data: object, path: Path) -> tuple[Action, ...]:
     """A list of actions. eKuiper allows several sinks in one item; each becomes an action."""
     found: list[Action] = []
     for number, item in enumerate(data if isinstance(data, list) else []):
@@ -207,7 +207,7 @@ def read_actions(reading: Reading, data: Any, path: Path) -> tuple[Action, ...]:
     return tuple(found)
 
 
-def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action | None:
+def _read_action(reading: Reading, sink: str, data: object, path: Path) -> Action | None:
     model = action_settings(sink)
     if model is None:
         known = action_names()
@@ -237,7 +237,7 @@ def _read_action(reading: Reading, sink: str, data: Any, path: Path) -> Action |
     return None if settings is None or failures else Action(sink, settings, path)
 
 
-def _without_effect(model: type[Model], data: Any) -> Iterator[tuple[str, str]]:
+def _without_effect(model: type[Model], data: object) -> Iterator[tuple[str, str]]:
     """The keys of an action that change nothing, with the reason; keys may be written in any case."""
     reasons = {key.lower(): reason for key, reason in model.without_effect.items()}
     for key in data if isinstance(data, dict) else ():
@@ -245,7 +245,7 @@ def _without_effect(model: type[Model], data: Any) -> Iterator[tuple[str, str]]:
             yield key, reasons[key.lower()]
 
 
-def read_tests(reading: Reading, data: Any, path: Path) -> list[LoadedTest]:
+def read_tests(reading: Reading, data: object, path: Path) -> list[LoadedTest]:
     """The tests of the file as a whole; each names its rule."""
     if data is None:
         return []

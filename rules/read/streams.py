@@ -18,7 +18,7 @@ from sql.syntax import CreateStream
 
 
 def read_streams(
-    reading: Reading, data: Any, at: Path = ("streams",), only: type[Any] = object
+    reading: Reading, data: object, at: Path = ("streams",), only: type[Any] = object
 ) -> list[LoadedStream]:
     """The streams under `streams`, as texts or mappings, in a list or by name.
 
@@ -53,13 +53,13 @@ def each_once(reading: Reading, streams: Iterable[LoadedStream]) -> list[LoadedS
     return list(found.values())
 
 
-def read_table(reading: Reading, data: Any, path: Path, name: str) -> list[LoadedStream]:
+def read_table(reading: Reading, data: object, path: Path, name: str) -> list[LoadedStream]:
     """A table under `tables` whose rows are outside."""
     return _read_stream(reading, data, path, name, SourceTable)
 
 
 def _read_stream(
-    reading: Reading, data: Any, path: Path, name: str | None, model: type[Stream] = Stream
+    reading: Reading, data: object, path: Path, name: str | None, model: type[Stream] = Stream
 ) -> list[LoadedStream]:
     if isinstance(data, str):
         return list(_stream_texts(reading, data, path, name))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rules.read.streams import read_table
 from rules.reading import LoadedStream, LoadedTable, Reading
 from rules.source.document import Path
@@ -18,7 +16,7 @@ from sql.plan.relations import Bounds
 from sql.syntax import CreateStream
 
 
-def read_tables(reading: Reading, data: Any) -> tuple[list[LoadedTable], list[LoadedStream]]:
+def read_tables(reading: Reading, data: object) -> tuple[list[LoadedTable], list[LoadedStream]]:
     """The tables under `tables`, a mapping of names to declarations: relations, and those whose rows a source
     or a store has."""
     if data is None:
@@ -42,7 +40,7 @@ def read_tables(reading: Reading, data: Any) -> tuple[list[LoadedTable], list[Lo
     return relations, outside
 
 
-def _relation(reading: Reading, item: Any, path: Path, name: str) -> list[LoadedTable]:
+def _relation(reading: Reading, item: object, path: Path, name: str) -> list[LoadedTable]:
     document, report = reading.document, reading.report
     if isinstance(item, dict) and "sql" not in item:
         report.error(
@@ -59,7 +57,7 @@ def _relation(reading: Reading, item: Any, path: Path, name: str) -> list[Loaded
     return [LoadedTable(name, table, sql_path, document.key_span(path), reading)]
 
 
-def _is_outside(item: Any) -> bool:
+def _is_outside(item: object) -> bool:
     """True if a table has external rows: the declaration names its kind, or is eKuiper's text."""
     if isinstance(item, dict):
         if "kind" in item:

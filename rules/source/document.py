@@ -117,7 +117,7 @@ class Builder:
         top.keys.setdefault(name, span)
         top.key, top.key_span = name, span
 
-    def scalar(self, value: Any, span: Span, style: Style) -> None:
+    def scalar(self, value: object, span: Span, style: Style) -> None:
         """A value that is no collection."""
         self._count(span)
         self._attach(value, span, style)
@@ -151,7 +151,7 @@ class Builder:
     def _inside_duplicate(self) -> bool:
         return any(item.duplicate for item in self._open)
 
-    def _attach(self, value: Any, span: Span, style: Style) -> Path:
+    def _attach(self, value: object, span: Span, style: Style) -> Path:
         path: Path = ()
         if not self._open:
             self.root = value

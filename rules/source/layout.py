@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from rules.source.document import Document, Path, Place
 from rules.source.yaml_source import read_text
@@ -55,7 +54,7 @@ def _changes(document: Document) -> Iterator[tuple[int, int, str]]:
             yield put
 
 
-def _queries(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _queries(data: object, path: Path) -> Iterator[tuple[Path, str]]:
     """The path and text of every `sql` of a rule or a stream in the file."""
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in items:
@@ -98,7 +97,7 @@ def _indented(text: str, indent: int) -> str:
     return "\n".join(" " * indent + line for line in text.split("\n"))
 
 
-def _same(one: Any, other: Any, key: Any = None) -> bool:
+def _same(one: object, other: object, key: object = None) -> bool:
     """True if two documents are equal, except for white space in queries."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[name], other[name], name) for name in one)

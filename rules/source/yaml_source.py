@@ -163,7 +163,7 @@ def _handle(event: Any, span: Span, builder: Builder, report: Report) -> None:
         builder.end(mark.index)
 
 
-def _put(value: Any, written: str, span: Span, style: Style, builder: Builder) -> None:
+def _put(value: object, written: str, span: Span, style: Style, builder: Builder) -> None:
     if builder.expects_key:
         builder.key(written, span)
     else:

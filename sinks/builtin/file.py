@@ -72,7 +72,7 @@ class FileSettings(SinkSettings):
 
     @field_validator("path")
     @classmethod
-    def _path_is_below(cls, path: Any) -> Any:
+    def _path_is_below(cls, path: object) -> Any:
         Target(reveal(path), "path")
         check_relative(reveal(path))
         return path

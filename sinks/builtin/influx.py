@@ -45,7 +45,7 @@ class _InfluxSettings(SinkSettings, TlsSettings):
 
     @field_validator("addr")
     @classmethod
-    def _addr_is_http(cls, addr: Any) -> Any:
+    def _addr_is_http(cls, addr: object) -> Any:
         parts = urlsplit(reveal(addr))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError("addr looks like 'http://host:8086', without a password in it")

@@ -95,12 +95,12 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
 
     @field_validator("sasl_auth_type", mode="before")
     @classmethod
-    def _spellings(cls, kind: Any) -> Any:
+    def _spellings(cls, kind: object) -> Any:
         return kind.lower().replace("-", "_") if isinstance(kind, str) else kind
 
     @field_validator("brokers", mode="before")
     @classmethod
-    def _brokers_as_text(cls, brokers: Any) -> Any:
+    def _brokers_as_text(cls, brokers: object) -> Any:
         return (
             ",".join(brokers)
             if isinstance(brokers, list) and all(isinstance(item, str) for item in brokers)
@@ -222,7 +222,7 @@ class KafkaSink:
         except DataError as failure:
             raise Reject(str(failure)) from None
 
-        def report(error: Any, _record: Any) -> None:
+        def report(error: object, _record: object) -> None:
             errors[number] = error
 
         while True:

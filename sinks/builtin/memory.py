@@ -38,7 +38,7 @@ class MemorySettings(SinkSettings):
 
     @field_validator("topic")
     @classmethod
-    def _topic_is_one(cls, topic: Any) -> Any:
+    def _topic_is_one(cls, topic: object) -> Any:
         check_topic(reveal(topic))
         return topic
 

@@ -71,12 +71,12 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
 
     @field_validator("protocol_version", mode="before")
     @classmethod
-    def _version_as_text(cls, version: Any) -> Any:
+    def _version_as_text(cls, version: object) -> Any:
         return {"3": "3.1", "4": "3.1.1", "5.0": "5"}.get(str(version), str(version))
 
     @field_validator("server")
     @classmethod
-    def _server_is_an_address(cls, server: Any) -> Any:
+    def _server_is_an_address(cls, server: object) -> Any:
         if server is None:
             return None
         parts = _address(server)
@@ -286,7 +286,7 @@ class MqttSink:
                 self._clock.wait(self._changed, left_ms)
 
 
-def _address(server: Any) -> SplitResult:
+def _address(server: object) -> SplitResult:
     """The parts of a broker's address; without a scheme it is not encrypted."""
     text = reveal(server)
     return urlsplit(text if "://" in text else f"tcp://{text}")

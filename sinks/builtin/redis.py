@@ -29,12 +29,12 @@ class _Server(SinkSettings, ConnectionSettings):
 
     @field_validator("db", mode="before")
     @classmethod
-    def _number(cls, db: Any) -> Any:
+    def _number(cls, db: object) -> Any:
         return int(db) if isinstance(db, str) and db.isdecimal() else db
 
     @field_validator("addr")
     @classmethod
-    def _is_host_and_port(cls, addr: Any) -> Any:
+    def _is_host_and_port(cls, addr: object) -> Any:
         host, colon, port = ("", "", "") if addr is None else reveal(addr).rpartition(":")
         if addr is not None and not (host and colon and port.isdecimal()):
             raise ValueError("the address of a Redis server is host:port")
@@ -68,7 +68,7 @@ class RedisSettings(_Server):
 
     @field_validator("expiration", mode="before")
     @classmethod
-    def _seconds(cls, seconds: Any) -> Any:
+    def _seconds(cls, seconds: object) -> Any:
         return int(seconds) if isinstance(seconds, str) and seconds.isdecimal() else seconds
 
     @classmethod
@@ -112,7 +112,7 @@ class RedisPubSettings(_Server):
 
     @field_validator("channel")
     @classmethod
-    def _channel_is_one(cls, channel: Any) -> Any:
+    def _channel_is_one(cls, channel: object) -> Any:
         check_topic(reveal(channel))
         return channel
 
@@ -209,7 +209,7 @@ class RedisSink:
         return [(str(key), message.payload)]
 
 
-def _text(value: Any) -> bytes:
+def _text(value: object) -> bytes:
     return value.encode() if isinstance(value, str) else json_bytes(value)
 
 

@@ -89,7 +89,7 @@ class RestSettings(SinkSettings, TlsSettings):
 
     @field_validator("url")
     @classmethod
-    def _url_is_http(cls, url: Any) -> Any:
+    def _url_is_http(cls, url: object) -> Any:
         text = reveal(url)
         parts = urlsplit(text)
         if (

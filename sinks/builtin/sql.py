@@ -60,7 +60,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
 
     @field_validator("url")
     @classmethod
-    def _url_is_one(cls, url: Any) -> Any:
+    def _url_is_one(cls, url: object) -> Any:
         if url is not None and "://" not in reveal(url):
             raise ValueError("a url looks like 'postgresql://user@host/database' or 'sqlite:///name.db'")
         if url is not None and reveal(url).startswith("sqlite:"):
@@ -69,7 +69,7 @@ class SqlSettings(SinkSettings, ConnectionSettings):
 
     @field_validator("table")
     @classmethod
-    def _table_is_named(cls, table: Any) -> Any:
+    def _table_is_named(cls, table: object) -> Any:
         if not reveal(table).strip():
             raise ValueError("the table has no name")
         Target(reveal(table), "path")
@@ -187,7 +187,7 @@ class SqlSink:
         return found if wanted is None else [{key: item.get(key) for key in wanted} for item in found]
 
 
-def _stored(value: Any) -> Any:
+def _stored(value: object) -> Any:
     """A value in a type that databases have: arrays, objects and numbers beyond 64 bits as text."""
     if isinstance(value, dict | list | tuple) or (isinstance(value, int) and abs(value) > INTEGER_MAX):
         return json_text(value)

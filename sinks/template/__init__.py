@@ -10,8 +10,6 @@ as JSON (Go: `map[a:1]`), so that output stays JSON.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sinks.template.blocks import Parser
 from sinks.template.expressions import INSTANT
 from sinks.template.scan import TEMPLATE_CHARS_MAX, TemplateError
@@ -37,7 +35,7 @@ class Template:
         self._emit = parser.parse()
         self._unset: list[None] = [None] * (parser.scope.size - INSTANT - 1)
 
-    def render(self, data: Any, at_ms: int = 0) -> str:
+    def render(self, data: object, at_ms: int = 0) -> str:
         """Fill in `data` (the row, or the list of rows); `at_ms` is the value of `now`.
 
         Raises `sql.errors.DataError` if the data do not fit.

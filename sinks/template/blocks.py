@@ -91,7 +91,7 @@ class Parser:
         if not self.loops or len(tokens) > 1:
             self.scanner.fail(f"'{head.text}' stands by itself inside 'range'", head.start, tokens[-1].end)
 
-        def leave(dot: Any, variables: Variables, out: list[str]) -> None:
+        def leave(dot: object, variables: Variables, out: list[str]) -> None:
             raise _Leave(head.text)
 
         return leave
@@ -104,7 +104,7 @@ class Parser:
         if place is None:
             self.scanner.fail(f"unknown variable '{name.text}'", name.start, name.end, "declare it with ':='")
 
-        def assign(dot: Any, variables: Variables, out: list[str]) -> None:
+        def assign(dot: object, variables: Variables, out: list[str]) -> None:
             variables[place] = value(dot, variables)
 
         return assign
@@ -182,7 +182,7 @@ def _emit_value(value: Evaluate) -> Emit:
 
 
 def _emit_all(emits: list[Emit]) -> Emit:
-    def run(dot: Any, variables: Variables, out: list[str]) -> None:
+    def run(dot: object, variables: Variables, out: list[str]) -> None:
         for emit in emits:
             emit(dot, variables, out)
 
@@ -190,7 +190,7 @@ def _emit_all(emits: list[Emit]) -> Emit:
 
 
 def _emit_if(head: _Head, body: Emit, otherwise: Emit) -> Emit:
-    def run(dot: Any, variables: Variables, out: list[str]) -> None:
+    def run(dot: object, variables: Variables, out: list[str]) -> None:
         value = head.value(dot, variables)
         head.assign(variables, value)
         (body if is_true(value) else otherwise)(dot, variables, out)
@@ -199,7 +199,7 @@ def _emit_if(head: _Head, body: Emit, otherwise: Emit) -> Emit:
 
 
 def _emit_with(head: _Head, body: Emit, otherwise: Emit) -> Emit:
-    def run(dot: Any, variables: Variables, out: list[str]) -> None:
+    def run(dot: object, variables: Variables, out: list[str]) -> None:
         value = head.value(dot, variables)
         head.assign(variables, value)
         if is_true(value):
@@ -211,7 +211,7 @@ def _emit_with(head: _Head, body: Emit, otherwise: Emit) -> Emit:
 
 
 def _emit_range(head: _Head, body: Emit, otherwise: Emit) -> Emit:
-    def run(dot: Any, variables: Variables, out: list[str]) -> None:
+    def run(dot: object, variables: Variables, out: list[str]) -> None:
         values = head.value(dot, variables)
         if not is_true(values):
             otherwise(dot, variables, out)
@@ -227,7 +227,7 @@ def _emit_range(head: _Head, body: Emit, otherwise: Emit) -> Emit:
     return run
 
 
-def _items(values: Any) -> list[tuple[Any, Any]]:
+def _items(values: object) -> list[tuple[Any, Any]]:
     """Pairs of index or key and value. Go walks a map in the order of its keys."""
     if isinstance(values, dict):
         return sorted(values.items())

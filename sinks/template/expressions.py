@@ -183,11 +183,11 @@ def _names(path: str) -> list[str]:
     return [name for name in path.split(".") if name]
 
 
-def _constant(value: Any) -> Evaluate:
+def _constant(value: object) -> Evaluate:
     return lambda dot, variables: value
 
 
-def _dot(dot: Any, variables: Variables) -> Any:
+def _dot(dot: object, variables: Variables) -> Any:
     return dot
 
 
@@ -200,7 +200,7 @@ def _field(base: Evaluate, names: list[str]) -> Evaluate:
     if not names:
         return base
 
-    def walk(dot: Any, variables: Variables) -> Any:
+    def walk(dot: object, variables: Variables) -> Any:
         value = base(dot, variables)
         for name in names:
             value = step_into(value, name)
@@ -212,7 +212,7 @@ def _field(base: Evaluate, names: list[str]) -> Evaluate:
 def _call_lazily(values: list[Evaluate], *, stop_at: bool) -> Evaluate:
     """`and` and `or`: the first argument whose truth is `stop_at`, else the last one."""
 
-    def choose(dot: Any, variables: Variables) -> Any:
+    def choose(dot: object, variables: Variables) -> Any:
         result = None
         for value in values:
             result = value(dot, variables)

@@ -11,12 +11,12 @@ from sinks.json_text import json_text
 from sql.errors import DataError
 
 
-def is_true(value: Any) -> bool:
+def is_true(value: object) -> bool:
     """Go's truth: false, 0, NULL, and empty text, lists and objects are false."""
     return bool(value)
 
 
-def step_into(value: Any, name: str) -> Any:
+def step_into(value: object, name: str) -> Any:
     """Field `name` of an object; NULL if it is absent or the object is NULL."""
     if value is None:
         return None
@@ -26,7 +26,7 @@ def step_into(value: Any, name: str) -> Any:
     raise DataError(f"template: field '{name}' of a {kind_of(value)}{hint}")
 
 
-def print_value(value: Any) -> str:
+def print_value(value: object) -> str:
     """The text of a value: text as it is, whole floats without fraction, lists and objects as JSON.
 
     >>> print_value(20.0), print_value(True), print_value([1, "a"]), print_value(None)
@@ -44,7 +44,7 @@ def print_value(value: Any) -> str:
     return json_text(value)
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     names = {
         bool: "boolean",
         int: "number",

@@ -57,10 +57,10 @@ class Accumulator(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         """Add a value. Raises DataError for a value of a wrong type; the state is then unchanged."""
 
-    def check(self, value: Any) -> None:  # most aggregates take any value
+    def check(self, value: object) -> None:  # most aggregates take any value
         """Raise the DataError that `add` would raise: several aggregates take an event together or not at
         all."""
 
@@ -69,7 +69,7 @@ class Accumulator(ABC):
         for value in values:
             self.add(value, NO_EVENT)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         """Remove a value that was added before."""
         raise AssertionError(f"{type(self).__name__} was not built for removal")
 

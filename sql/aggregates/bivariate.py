@@ -33,11 +33,11 @@ class Regression:
         self.y = Moments()
         self.products = Power()
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Add a pair (x, y); DataError if one is no number."""
         self._take(value, 1)
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: object) -> None:
         """Remove a pair."""
         self._take(value, -1)
 
@@ -157,14 +157,14 @@ class WeightedAverage(Accumulator):
         self.products = Power()
         self.weights = Power()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self._take(value, 1)
 
     def check(self, value: Any) -> None:
         for part in value:
             check_number(part, "a weighted average")
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self._take(value, -1)
         if not self.count:
             self.products, self.weights = Power(), Power()
@@ -217,11 +217,11 @@ class WeightedMean:
     def __init__(self) -> None:
         self.sums = WeightedAverage()
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Add a pair (x, w); DataError if one is no number."""
         self.sums.add(value, _NOWHERE)
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: object) -> None:
         """Remove a pair."""
         self.sums.remove(value, _NOWHERE)
 

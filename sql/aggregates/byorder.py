@@ -22,7 +22,7 @@ from sql.types import Descending, Type, key_of, order_key
 Criteria = tuple[Any, ...]
 
 
-def criteria(value: Any) -> Criteria:
+def criteria(value: object) -> Criteria:
     """The arguments of an aggregate as a key that orders any two events."""
     return tuple(
         Descending(order_key(part.key)) if part.__class__ is Descending else order_key(part)
@@ -30,17 +30,17 @@ def criteria(value: Any) -> Criteria:
     )
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
+def _parts(value: object) -> tuple[Any, ...]:
     """The criteria of an event as a tuple."""
     return value if value.__class__ is tuple else (value,)
 
 
-def _is_null(value: Any) -> bool:
+def _is_null(value: object) -> bool:
     first, *more = _parts(value)
     return not more and (first is None or (first.__class__ is Descending and first.key is None))
 
 
-def _pack(value: Any) -> Any:
+def _pack(value: object) -> Any:
     """The arguments as plain data: a list of [value, descending]."""
     return [
         [encode(part.key), True] if part.__class__ is Descending else [encode(part), False]
@@ -65,7 +65,7 @@ class KeptEvent(Accumulator):
         self.largest = largest
         self.best: Entry | None = None
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if _is_null(value):
             return
         key = criteria(value)
@@ -102,7 +102,7 @@ class QueuedEvents(Accumulator):
         self.largest = largest
         self.queue: deque[Entry] = deque()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if _is_null(value):
             return
         key, queue = criteria(value), self.queue
@@ -110,7 +110,7 @@ class QueuedEvents(Accumulator):
             queue.pop()
         queue.append((key, event, value))
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if self.queue and self.queue[0][1].seq == event.seq:
             self.queue.popleft()
 
@@ -143,10 +143,10 @@ class Sorted(Accumulator):
         self.entries = OrderedMultiset()
         """(criteria, seq, event, arguments): seq is unique, so the rest is never compared."""
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self.entries.add((criteria(value), event.seq, event, _parts(value)))
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self.entries.remove((criteria(value), event.seq, event, _parts(value)))
 
     def result(self) -> Any:
@@ -177,15 +177,15 @@ class SortedBest(Sorted):
         super().__init__()
         self.largest = largest
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if not _is_null(value):
             self.entries.add(self._entry(value, event))
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if not _is_null(value):
             self.entries.remove(self._entry(value, event))
 
-    def _entry(self, value: Any, event: EventView) -> tuple[Any, ...]:
+    def _entry(self, value: object, event: EventView) -> tuple[Any, ...]:
         # The largest is also the earliest of those with the same criteria.
         key = criteria(value)
         return (Descending(key) if self.largest else key, event.seq, event, _parts(value))
@@ -209,10 +209,10 @@ class Deduplicate(Accumulator):
         self.all_keys = all_keys
         self.values = arrivals(removal)
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self.values.add((value, event), event)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self.values.remove((value, event), event)
 
     def result(self) -> Any:

@@ -23,10 +23,10 @@ class Leaving(Accumulator):
     def __init__(self, removal: Removal) -> None:
         self.left = False
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         pass
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self.left = True
 
     def result(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from sql.errors import DataError
 from sql.types import describe
@@ -41,7 +41,7 @@ def root(numerator: int, denominator: int) -> float:
         return INFINITY
 
 
-def number(value: Any, name: str) -> bool:
+def number(value: object, name: str) -> bool:
     """True if the value is a finite number; False for NaN and infinities; anything else raises DataError."""
     if value.__class__ is float:
         return math.isfinite(value)
@@ -50,7 +50,7 @@ def number(value: Any, name: str) -> bool:
     raise DataError(f"{name} takes numbers, not {describe(value)}")
 
 
-def check_number(value: Any, name: str) -> None:
+def check_number(value: object, name: str) -> None:
     """Raise the DataError of an aggregate of numbers unless the value is a number or NULL."""
     if value.__class__ is not float and value.__class__ is not int and value is not None:
         raise DataError(f"{name} takes numbers, not {describe(value)}")

@@ -34,7 +34,7 @@ class Extreme(Accumulator):
         self.kind: type | None = None
         """The class of the values; float also for integers."""
 
-    def _admit(self, value: Any) -> bool:
+    def _admit(self, value: object) -> bool:
         """Count a value; True if the structure must keep it, False for NULL and NaN."""
         kind = value.__class__
         if kind is int:
@@ -50,7 +50,7 @@ class Extreme(Accumulator):
         self.count += 1
         return True
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         kind = float if value.__class__ is int else value.__class__
         if kind is self.kind or value is None:
             return
@@ -60,7 +60,7 @@ class Extreme(Accumulator):
         if kind is not float and kind is not str:
             raise DataError(f"min and max take numbers or text, not {describe(value)}")
 
-    def _dismiss(self, value: Any) -> bool:
+    def _dismiss(self, value: object) -> bool:
         """Count a value that leaves; True if it is in the structure."""
         if value is None:
             return False
@@ -93,7 +93,7 @@ class BestSoFar(Extreme):
         self.largest = largest
         self.best: Any = None
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if self._admit(value):
             best = self.best
             if self.count == 1 or (value > best if self.largest else value < best):
@@ -137,11 +137,11 @@ class Queued(Extreme):
         self.largest = largest
         self.queue: deque[Any] = deque()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if self._admit(value):
             self._push(value)
 
-    def _push(self, value: Any) -> None:
+    def _push(self, value: object) -> None:
         queue = self.queue
         if self.largest:
             while queue and queue[-1] < value:
@@ -151,7 +151,7 @@ class Queued(Extreme):
                 queue.pop()
         queue.append(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         # The value that leaves is older than all others, so either it heads the queue or a later one has
         # beaten it.
         if self._dismiss(value) and self.queue[0] == value:
@@ -186,11 +186,11 @@ class SortedExtreme(Extreme):
         self.largest = largest
         self.values = OrderedMultiset()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if self._admit(value):
             self.values.add(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if self._dismiss(value):
             self.values.remove(value)
 

@@ -117,7 +117,7 @@ class OfMoments(Accumulator):
         if value is not None:
             self.moments.take(value, 1, self.name)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         check_number(value, self.name)
 
     def remove(self, value: Any, event: EventView) -> None:

@@ -25,12 +25,12 @@ class Head(Accumulator):
 
     __slots__ = ("default", "index", "values")
 
-    def __init__(self, index: int, default: Any) -> None:
+    def __init__(self, index: int, default: object) -> None:
         self.index = index
         self.default = default
         self.values: list[Any] = []
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if len(self.values) <= self.index:
             self.values.append(value)
 
@@ -53,17 +53,17 @@ class Tail(Accumulator):
 
     __slots__ = ("count", "default", "index", "values")
 
-    def __init__(self, index: int, default: Any) -> None:
+    def __init__(self, index: int, default: object) -> None:
         self.index = index
         self.default = default
         self.count = 0
         self.values: deque[Any] = deque(maxlen=index + 1)
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self.count += 1
         self.values.append(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self.count -= 1
         if self.count < len(self.values):
             self.values.popleft()
@@ -92,10 +92,10 @@ class InArrival(Accumulator):
     def __init__(self, removal: Removal) -> None:
         self.values = arrivals(removal)
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self.values.add(value, event)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self.values.remove(value, event)
 
     def merge(self, other: Accumulator) -> None:
@@ -114,7 +114,7 @@ class AtIndex(InArrival):
 
     __slots__ = ("default", "index")
 
-    def __init__(self, removal: Removal, index: int, default: Any) -> None:
+    def __init__(self, removal: Removal, index: int, default: object) -> None:
         super().__init__(removal)
         self.index = index
         self.default = default
@@ -133,7 +133,7 @@ class Collect(InArrival):
         return list(self.values) or None
 
 
-def _columns(value: Any) -> dict[str, Any]:
+def _columns(value: object) -> dict[str, Any]:
     """An object, or a whole row of any shape, as columns; DataError for other values."""
     if is_row(value):
         return as_dict(value)
@@ -145,15 +145,15 @@ class MergeObjects(InArrival):
 
     __slots__ = ()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value is not None:
             super().add(_columns(value), event)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         if value is not None:
             _columns(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if value is not None:
             super().remove(value, event)
 
@@ -172,11 +172,11 @@ class MergedObject(Accumulator):
     def __init__(self) -> None:
         self.merged: dict[str, Any] = {}
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value is not None:
             self.merged.update(_columns(value))
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         if value is not None:
             _columns(value)
 
@@ -194,25 +194,25 @@ class MergedObject(Accumulator):
         self.merged = decode(state)
 
 
-def _place(index: Any, name: str) -> int:
+def _place(index: object, name: str) -> int:
     if index.__class__ is not int or index < 0:
         raise ValueError(f"the index of {name}() is a whole number from 0, not {index!r}")
     return int(index)
 
 
-def make_first(removal: Removal, index: Any = 0, default: Any = None) -> Accumulator:
+def make_first(removal: Removal, index: object = 0, default: object = None) -> Accumulator:
     """The accumulator of first(x, index)."""
     index = _place(index, "first")
     return Head(index, default) if removal is Removal.NEVER else AtIndex(removal, index, default)
 
 
-def make_last(removal: Removal, index: Any = 0, default: Any = None) -> Accumulator:
+def make_last(removal: Removal, index: object = 0, default: object = None) -> Accumulator:
     """The accumulator of last(x, index), nth(x, index) and, in stream queries, prior(x, index)."""
     index = _place(index, "last")
     return AtIndex(removal, -1 - index, default) if removal is Removal.ANY else Tail(index, default)
 
 
-def make_lot_nth(removal: Removal, index: Any, default: Any = None) -> Accumulator:
+def make_lot_nth(removal: Removal, index: object, default: object = None) -> Accumulator:
     """The accumulator of nth(x, index) in stream queries; `default` is the result if there is no such
     item."""
     if index.__class__ is not int:
@@ -220,7 +220,7 @@ def make_lot_nth(removal: Removal, index: Any, default: Any = None) -> Accumulat
     return make_first(removal, index, default) if index >= 0 else make_last(removal, -1 - index, default)
 
 
-def make_last_value(removal: Removal, ignore_null: Any = False) -> Accumulator:
+def make_last_value(removal: Removal, ignore_null: bool = False) -> Accumulator:
     """The accumulator of last_value(x, ignore_null)."""
     if ignore_null.__class__ is not bool:
         raise ValueError(f"the second argument of last_value() is true or false, not {ignore_null!r}")

@@ -30,7 +30,7 @@ class OrderedMultiset:
         for block in self._blocks:
             yield from block
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Insert a value in its place."""
         self.count += 1
         if not self._blocks:
@@ -49,7 +49,7 @@ class OrderedMultiset:
             self._highest.insert(index, block[half - 1])
             self._derived.insert(index, None)
 
-    def remove(self, value: Any) -> Any:
+    def remove(self, value: object) -> Any:
         """Remove one value equal to `value` and return it; KeyError if there is none."""
         index = bisect_left(self._highest, value)
         block = self._blocks[index] if index < len(self._blocks) else []

@@ -45,19 +45,19 @@ class Quantile(Ordered):
 
     name = "percentile_cont"
 
-    def __init__(self, removal: Removal, fraction: Any) -> None:
+    def __init__(self, removal: Removal, fraction: object) -> None:
         super().__init__()
         self.fraction = _fraction(fraction, self.name)
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         check_number(value, self.name)
         if value is not None and value == value:
             self.values.add(value)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         check_number(value, self.name)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if value is not None and value == value:
             self.values.remove(value)
 
@@ -96,7 +96,7 @@ class NearestRank(Quantile):
         return self.values.at(max(ceil(self.fraction * count) - 1, 0)) if count else None
 
 
-def _fraction(value: Any, name: str) -> Fraction:
+def _fraction(value: object, name: str) -> Fraction:
     if value.__class__ not in (int, float) or not 0 <= value <= 1:
         raise ValueError(f"{name}() takes a constant from 0 to 1, not {value!r}")
     # From its text: 0.1 means a tenth exactly, so that the tenth of 30 values is the third.
@@ -171,7 +171,7 @@ class MeanDeviation(Accumulator):
         self.nonfinite = 0
         self.values = Summed()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value is None:
             return
         if number(value, "avedev"):
@@ -179,10 +179,10 @@ class MeanDeviation(Accumulator):
         else:
             self.nonfinite += 1
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         check_number(value, "avedev")
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if value is None:
             return
         if number(value, "avedev"):

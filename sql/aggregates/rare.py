@@ -71,7 +71,7 @@ def moments_entered(rest: RareMoments | None, value: Rare) -> RareMoments:
 # --- min and max --------------------------------------------------------------------------------------------
 
 
-def check_extreme(queues: tuple[deque[Any], ...], rest: Accumulator | None, value: Any) -> None:
+def check_extreme(queues: tuple[deque[Any], ...], rest: Accumulator | None, value: object) -> None:
     """Raise the DataError of a value that cannot be ordered among the present ones."""
     if rest is not None:
         rest.check(value[0] if value.__class__ is tuple else value)
@@ -115,14 +115,14 @@ class _Rest:
         self.low: Any = make_min(Removal.FIFO)
         self.high: Any = make_max(Removal.FIFO)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         self.low.check(value)
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         self.low.add(value, NO_EVENT)
         self.high.add(value, NO_EVENT)
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: object) -> None:
         self.low.remove(value, NO_EVENT)
         self.high.remove(value, NO_EVENT)
 

@@ -25,14 +25,14 @@ class ArrivalRate(Accumulator):
 
     __slots__ = ("left", "span_ms", "times_ms")
 
-    def __init__(self, removal: Removal, seconds: Any) -> None:
+    def __init__(self, removal: Removal, seconds: object) -> None:
         if seconds.__class__ not in (int, float) or not 0.001 <= seconds < 1e12:
             raise ValueError(f"rate() takes a number of seconds, at least 0.001, not {seconds!r}")
         self.span_ms = int(Fraction(str(seconds)) * 1000)
         self.times_ms: deque[int] = deque()
         self.left = False
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         times_ms = self.times_ms
         times_ms.append(event.time_ms)
         due_ms = event.time_ms - self.span_ms
@@ -51,7 +51,7 @@ class ArrivalRate(Accumulator):
         self.times_ms = deque(state[1])
 
 
-def _stamped(value: Any) -> tuple[Any, Any]:
+def _stamped(value: object) -> tuple[Any, Any]:
     """The arguments of rate(ts) and rate(ts, x) as (time stamp, amount)."""
     parts = value if value.__class__ is tuple else (value,)
     return parts[0], parts[1] if len(parts) > 1 else 1
@@ -72,20 +72,20 @@ class WindowRate(Accumulator):
         self.newest_ms: float | None = None
         self.left_ms: float | None = None
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self.check(value)
         time_ms, amount = _stamped(value)
         if time_ms is not None:
             self.amounts.add(amount, event)
             self.newest_ms = time_ms
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         time_ms, amount = _stamped(value)
         if time_ms is not None and not number(time_ms, "rate"):
             raise DataError(f"rate takes time stamps in ms, not {describe(time_ms)}")
         self.amounts.check(amount)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         time_ms, amount = _stamped(value)
         if time_ms is not None:
             self.amounts.remove(amount, event)

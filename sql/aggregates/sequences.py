@@ -13,8 +13,8 @@ from sql.aggregates.state import decode, encode
 class Arrivals(Protocol):
     """Values in order of arrival; `at` counts from 0, negative numbers from the newest."""
 
-    def add(self, value: Any, event: EventView) -> None: ...
-    def remove(self, value: Any, event: EventView) -> None: ...
+    def add(self, value: object, event: EventView) -> None: ...
+    def remove(self, value: object, event: EventView) -> None: ...
     def at(self, index: int) -> Any: ...
     def extend(self, other: Any) -> None: ...
     def snapshot(self) -> Any: ...
@@ -37,11 +37,11 @@ class ValueQueue:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         """Append a value."""
         self.values.append(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         """Remove the oldest value."""
         self.values.popleft()
 
@@ -77,13 +77,13 @@ class Scattered:
     def __iter__(self) -> Iterator[Any]:
         return (value for value, there in self.entries if there)
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         """Append a value."""
         entry = [value, True]
         self.entries.append(entry)
         self.places[event.seq] = entry
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         """Remove the value that came with this event."""
         entry = self.places.pop(event.seq)
         entry[0], entry[1] = None, False

@@ -46,16 +46,16 @@ class Counted(Accumulator):
         self.sketch = sketch
         self.counts: dict[Any, int] = {}
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if _is_there(value):
             key = self.spelling(value, self.name)
             self.counts[key] = self.counts.get(key, 0) + 1
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         if _is_there(value):
             self.spelling(value, self.name)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if _is_there(value):
             key = self.spelling(value, self.name)
             self.counts[key] -= 1
@@ -85,14 +85,14 @@ class KllNumbers(Ordered):
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         super().__init__()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if (number := _real(value)) is not None:
             self.values.add(number)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         _real(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if (number := _real(value)) is not None:
             self.values.remove(number)
 
@@ -100,7 +100,7 @@ class KllNumbers(Ordered):
         return kll(list(self.values)) if self.values.count else None
 
 
-def _is_there(value: Any) -> bool:
+def _is_there(value: object) -> bool:
     """True if a value is neither NULL nor NaN."""
     return value is not None and bool(value == value)
 
@@ -130,7 +130,7 @@ def _identity(value: Any, name: str) -> int | float | str:
     raise DataError(f"{name}() takes text and numbers of up to 64 bits, not {describe(value)}")
 
 
-def _item(value: Any, name: str) -> str:
+def _item(value: object, name: str) -> str:
     """A value as an item of a list of top values: its text."""
     return str(_identity(value, name))
 

@@ -17,7 +17,7 @@ _MARKS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def is_row(value: Any) -> bool:
+def is_row(value: object) -> bool:
     """True if a value is an object or a whole row, which may be a struct."""
     return isinstance(value, dict) or hasattr(value, "__columns__") or hasattr(value, "__slots__")
 
@@ -49,7 +49,7 @@ def encode(value: Any) -> Any:
     raise TypeError(f"an aggregate cannot store a {kind.__name__} in a snapshot")
 
 
-def decode(data: Any) -> Any:
+def decode(data: object) -> Any:
     """The value that `encode` was called with."""
     if data.__class__ is list:
         return [decode(item) for item in data]

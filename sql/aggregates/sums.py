@@ -22,11 +22,11 @@ class Count(Accumulator):
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         self.count = 0
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value is not None:
             self.count += 1
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if value is not None:
             self.count -= 1
 
@@ -56,11 +56,11 @@ class LotCount(Count):
 
     __slots__ = ()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value is not None and value is not False and value == value:
             self.count += 1
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if value is not None and value is not False and value == value:
             self.count -= 1
 
@@ -94,7 +94,7 @@ class Sum(Accumulator):
         self.bits = bits
         self.scale = 2.0 ** (bits - 1) if bits <= FINE else NAN
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value.__class__ is float:
             scaled = value * self.scale
             if scaled.is_integer():
@@ -109,7 +109,7 @@ class Sum(Accumulator):
         else:
             check_number(value, self.name)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         check_number(value, self.name)
 
     def remove(self, value: Any, event: EventView) -> None:
@@ -252,11 +252,11 @@ class LotSum(Sum):
 
     __slots__ = ()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value == value:
             super().add(value, event)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if value == value:
             super().remove(value, event)
 

@@ -29,7 +29,7 @@ class Distinct(Accumulator):
         self.counts: dict[Any, list[Any]] = {}
         """key -> [occurrences, the value that was passed on, the event it came with]"""
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         key = key_of(value)
         found = self.counts.get(key)
         if found is not None:
@@ -38,11 +38,11 @@ class Distinct(Accumulator):
         self.inner.add(value, event)
         self.counts[key] = [1, value, event]
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         if key_of(value) not in self.counts:
             self.inner.check(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         key = key_of(value)
         found = self.counts[key]
         found[0] -= 1
@@ -133,14 +133,14 @@ class NotNull(Filtered):
 
     __slots__ = ()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         if value is not None:
             self.inner.add(value, event)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         if value is not None:
             self.inner.check(value)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         if value is not None:
             self.inner.remove(value, event)

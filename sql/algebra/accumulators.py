@@ -82,7 +82,7 @@ class Around(Accumulator):
     def __init__(self, inner: Accumulator) -> None:
         self.inner = inner
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         self.inner.check(value)
 
     def add(self, value: Any, event: Any) -> None:
@@ -104,7 +104,7 @@ class Around(Accumulator):
         self.inner.restore(state, events)
 
 
-def _as_value(row: Any) -> Any:
+def _as_value(row: object) -> Any:
     return columns_of(*row) if isinstance(row, tuple) else columns_of(row)
 
 
@@ -121,7 +121,7 @@ class AsRows(Around):
 class Ever(Around):
     """countever, firstever and their like: what leaves the window still counts."""
 
-    def remove(self, value: Any, event: Any) -> None:
+    def remove(self, value: object, event: Any) -> None:
         return None
 
 
@@ -136,12 +136,12 @@ class LocalGroups(Accumulator):
         self.by_key: dict[Hashable, list[Any]] = {}
         self.current: Event | None = None
 
-    def add(self, value: Any, event: Any) -> None:
+    def add(self, value: object, event: Any) -> None:
         entry = self.by_key.setdefault(self.key(event), [0, self.make(), event.seq, event])
         entry[1].add(value, event)
         entry[0] += 1
 
-    def remove(self, value: Any, event: Any) -> None:
+    def remove(self, value: object, event: Any) -> None:
         key = self.key(event)
         entry = self.by_key[key]
         entry[1].remove(value, event)
@@ -149,7 +149,7 @@ class LocalGroups(Accumulator):
         if not entry[0]:
             del self.by_key[key]
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         self.make().check(value)
 
     def held(self) -> Iterable[Any]:

@@ -15,7 +15,7 @@ _MARKERS = {"true": _TRUE, "false": _FALSE, "nan": _NAN}
 _NAMES = {id(marker): name for name, marker in _MARKERS.items()}
 
 
-def pack_key(key: Any) -> Any:
+def pack_key(key: object) -> Any:
     """A group or sort key as JSON: markers, tuples, sets and directions keep what they are."""
     if id(key) in _NAMES:
         return {"m": _NAMES[id(key)]}
@@ -28,7 +28,7 @@ def pack_key(key: Any) -> Any:
     return encode(key)
 
 
-def unpack_key(packed: Any) -> Any:
+def unpack_key(packed: object) -> Any:
     """The key `pack_key` packed."""
     if isinstance(packed, dict):
         if "m" in packed:
@@ -42,7 +42,7 @@ def unpack_key(packed: Any) -> Any:
     return decode(packed)
 
 
-def pack_row(row: Any) -> Any:
+def pack_row(row: object) -> Any:
     """A row of any shape; a row made of several is the list of its sides, one of which
     may be a list of rows."""
     if isinstance(row, tuple | list):

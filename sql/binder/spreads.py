@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from sql.binder.expressions import ExpressionBinder
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Any:
     """The array whose elements become rows."""
     if isinstance(value, list | tuple):
         return value
     raise DataError(f"unnest() takes an array, not {describe(value)}")
 
 
-def _struct(value: Any) -> dict[str, Any]:
+def _struct(value: object) -> dict[str, Any]:
     """The struct whose keys become columns."""
     if isinstance(value, list | tuple | str | int | float | bytes):
         raise DataError(f"extract() takes a struct, not {describe(value)}")

@@ -205,7 +205,7 @@ class Catalog:
         found.loop, found.assigned = loop or self.loop, self.assigned
         return found
 
-    def assign(self, name: str, value: Any) -> None:
+    def assign(self, name: str, value: object) -> None:
         """Give a variable a new value, and call the watchers."""
         variable = self.variables[name]
         variable.value = value
@@ -233,7 +233,7 @@ class Catalog:
         """The type of a declared column; the name of a schema is the type of its events."""
         return Type.OBJECT if column.name in self.streams else declared_type(column)
 
-    def define_variable(self, statement: CreateVariable, value: Any) -> Variable:
+    def define_variable(self, statement: CreateVariable, value: object) -> Variable:
         """Declare a variable with its first value."""
         kind = (
             Type.OBJECT
@@ -246,7 +246,7 @@ class Catalog:
         return variable
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 

@@ -310,7 +310,7 @@ def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[B
     return f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
 
 
-def spread(value: Any, excluded: frozenset[str]) -> dict[str, Any]:
+def spread(value: object, excluded: frozenset[str]) -> dict[str, Any]:
     """A whole event or a struct as columns, for a dict display to copy: it may be the event itself."""
     if value is None:
         return {}

@@ -28,7 +28,7 @@ class Names:
         """Reserve these names: nothing is bound to them."""
         self.reserved = self.reserved.union(locals_)
 
-    def bind(self, value: Any, hint: str) -> str:
+    def bind(self, value: object, hint: str) -> str:
         """A global name bound to `value`; the same one for the same object."""
         known = self._known.get(id(value))
         if known is None:
@@ -46,7 +46,7 @@ class Names:
         self._temporaries += 1
         return f"t{self._temporaries}"
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: object) -> str:
         """A literal if Python has one, else a bound name: user text never becomes code."""
         if not self.literals and value.__class__ in (str, int, float):
             name = f"k_{len(self.constants)}"

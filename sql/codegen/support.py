@@ -42,19 +42,19 @@ class Warnings:
         return fmod(a, b) if b else self.zero()
 
 
-def concat(a: Any, b: Any) -> str:
+def concat(a: object, b: object) -> str:
     """`a || b` for two texts."""
     if a.__class__ is not str or b.__class__ is not str:
         raise DataError(f"|| joins two texts, not {describe(a)} and {describe(b)}")
     return str(a + b)
 
 
-def is_same(a: Any, b: Any) -> bool:
+def is_same(a: object, b: object) -> bool:
     """`a IS b`: equality in which NULL equals NULL."""
     return a is b if a is None or b is None else equal(a, b) is True
 
 
-def contains(value: Any, items: Collection[Any]) -> bool | None:
+def contains(value: object, items: Collection[Any]) -> bool | None:
     """`value IN items` in three-valued logic."""
     if value is None:
         return None
@@ -67,7 +67,7 @@ def contains(value: Any, items: Collection[Any]) -> bool | None:
     return None if unknown else False
 
 
-def in_array(value: Any, array: Any) -> bool | None:
+def in_array(value: object, array: object) -> bool | None:
     """`value IN arr`, arr an array."""
     if array is None:
         return None
@@ -86,7 +86,7 @@ _TESTS: dict[str, Callable[[Any, Any], bool | None]] = {
 }
 
 
-def any_of(sign: str, value: Any, items: Collection[Any]) -> bool | None:
+def any_of(sign: str, value: object, items: Collection[Any]) -> bool | None:
     """`value sign ANY (items)` in three-valued logic; FALSE over no item."""
     test, unknown = _TESTS[sign], False
     for item in items:
@@ -97,7 +97,7 @@ def any_of(sign: str, value: Any, items: Collection[Any]) -> bool | None:
     return None if unknown else False
 
 
-def all_of(sign: str, value: Any, items: Collection[Any]) -> bool | None:
+def all_of(sign: str, value: object, items: Collection[Any]) -> bool | None:
     """`value sign ALL (items)` in three-valued logic; TRUE over no item."""
     test, unknown = _TESTS[sign], False
     for item in items:
@@ -108,14 +108,14 @@ def all_of(sign: str, value: Any, items: Collection[Any]) -> bool | None:
     return None if unknown else True
 
 
-def boolean(value: Any) -> bool | None:
+def boolean(value: object) -> bool | None:
     """A value used as a condition."""
     if value is None or value.__class__ is bool:
         return value
     raise DataError(f"a condition must be a boolean, not {describe(value)}")
 
 
-def field(base: Any, name: str) -> Any:
+def field(base: object, name: str) -> Any:
     """`base->name`: NULL if base is NULL or has no such key."""
     if base is None:
         return None
@@ -126,7 +126,7 @@ def field(base: Any, name: str) -> Any:
     return getattr(base, attribute_name(name), None)
 
 
-def index(base: Any, position: Any) -> Any:
+def index(base: object, position: object) -> Any:
     """`base[i]`: negative from the end, NULL out of range; a text index reads a key."""
     if base is None or position is None:
         return None
@@ -148,7 +148,7 @@ def cut(base: Any, low: Any, high: Any) -> Any:
     return list(base[low:high])
 
 
-def like(value: Any, pattern: Any, escape: str | None = None) -> bool | None:
+def like(value: object, pattern: object, escape: str | None = None) -> bool | None:
     """`value LIKE pattern`: % any text, line ends included; _ one character."""
     if value is None or pattern is None:
         return None
@@ -170,7 +170,7 @@ def like_matcher(pattern: str, escape: str | None) -> Callable[[str], Any]:
     return re.compile("".join(parts), re.DOTALL).fullmatch
 
 
-def invert(value: Any) -> bool | None:
+def invert(value: object) -> bool | None:
     """NOT in three-valued logic."""
     return None if boolean(value) is None else not value
 

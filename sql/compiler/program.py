@@ -156,5 +156,5 @@ def departure_of(plan: Plan, catalog: Catalog) -> Removal:
     return builder.build(0, _no_event, lambda: 0).departure
 
 
-def _no_event(row: Any, time_ms: int) -> Any:
+def _no_event(row: object, time_ms: int) -> Any:
     raise AssertionError("a window makes no events before it has an instance")

@@ -78,7 +78,7 @@ class Dispatch:
                 out += self.roster.queries[reader].reject(row, why, now_ms)
         return good
 
-    def note_arrival(self, stream: str, row: Any, now_ms: int) -> None:
+    def note_arrival(self, stream: str, row: object, now_ms: int) -> None:
         """Filters that read relations see them as they are when the event arrives."""
         if self.roster.arrival_readers:
             for name in self.roster.readers_of(stream):
@@ -197,7 +197,7 @@ class Dispatch:
                 out += self.give(name, stream, rows, now_ms, as_lot=True)
         return out
 
-    def give_row(self, stream: str, row: Any, now_ms: int) -> list[Emission]:
+    def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]:
         """A row of `insert into`, for the statements of its stream."""
         out: list[Emission] = []
         for changed in self.changed(stream, [row]):

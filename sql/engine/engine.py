@@ -240,7 +240,7 @@ class Engine:
 
     # --- variables and relations ----------------------------------------------------------------------------
 
-    def set_variable(self, name: str, value: Any) -> None:
+    def set_variable(self, name: str, value: object) -> None:
         """Set a variable; rules that depend on it are updated."""
         self.catalog.assign(name, value)
         self.catalog.end_step()

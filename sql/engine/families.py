@@ -174,7 +174,7 @@ class WindowFamily(Family):
         self.due_ms = min(self.due_ms, core.open(p, at_ms))
         return self.due_ms
 
-    def again(self, core: Core, row: Any, at_ms: int) -> None:
+    def again(self, core: Core, row: object, at_ms: int) -> None:
         """An event has failed: its rule's own code does it again, and reports it."""
         core.enter((row,), (at_ms,) if self.is_timed else at_ms)
         self.stirred.add(core)

@@ -186,7 +186,7 @@ class ColumnIndex:
                     touched.append(entry)
                 entry.rows.append(item)
 
-    def _in_ranges(self, value: Any) -> list[Entry]:
+    def _in_ranges(self, value: object) -> list[Entry]:
         """The rules whose range holds a value; NaN is in none."""
         if value != value:
             return []

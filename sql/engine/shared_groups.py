@@ -40,7 +40,7 @@ class Batch(Record):
 class Unsupported(Exception):
     """An event that some rules of the sharing ones cannot take, and others can."""
 
-    def __init__(self, row: Any) -> None:
+    def __init__(self, row: object) -> None:
         super().__init__(row)
         self.row = row
 
@@ -91,7 +91,7 @@ class SharedGroups:
         self._publish(Closing(start_ms, end_ms, list(sample)))
         return ()
 
-    def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
+    def failed(self, row: object, error: BaseException, at_ms: int) -> None:
         """An event failed: for all in filter or key; Unsupported if an aggregate did not take it."""
         code = self.core.code
         line = code.line_of(error)

@@ -149,13 +149,13 @@ class Validator:
         return {**row, **changed} if is_dict else _with(row, changed)
 
 
-def _attribute(row: Any, column: str) -> str:
+def _attribute(row: object, column: str) -> str:
     """The attribute of a column in a struct; the struct lacks it if no rule reads the column."""
     columns = getattr(row, "__columns__", None)
     return attribute_name(column) if columns is None else columns.get(column, attribute_name(column))
 
 
-def _with(row: Any, changed: dict[str, Any]) -> Any:
+def _with(row: object, changed: dict[str, Any]) -> Any:
     """A copy of a struct with other values in the columns it keeps."""
     out = copy(row)
     for name, value in changed.items():
@@ -177,17 +177,17 @@ def _check(column: ColumnType, stream: Stream) -> Check:
     return _SCALARS.get(kind, _any)
 
 
-def _any(value: Any) -> Any:
+def _any(value: object) -> Any:
     return value
 
 
-def _integer(value: Any) -> Any:
+def _integer(value: object) -> Any:
     if value.__class__ is float and value.is_integer():
         return int(value)
     return _expected(value, "a bigint", int)
 
 
-def _bytes(value: Any) -> Any:
+def _bytes(value: object) -> Any:
     if value.__class__ is bytes:
         return value
     try:
@@ -197,7 +197,7 @@ def _bytes(value: Any) -> Any:
     return value
 
 
-def _expected(value: Any, what: str, *kinds: type) -> Any:
+def _expected(value: object, what: str, *kinds: type) -> Any:
     if value.__class__ in kinds:
         return value
     raise _Misfit(f"must be {what}, not {describe(value)}")
@@ -257,7 +257,7 @@ def _struct(fields: list[tuple[str, Check]]) -> Check:
 def _datetime(pattern: str | None) -> Check:
     """Epoch milliseconds, or text: by TIMESTAMP_FORMAT, else ISO 8601."""
 
-    def check(value: Any) -> Any:
+    def check(value: object) -> Any:
         from zoneinfo import ZoneInfo
 
         from sql.functions.instants import instant_ms

@@ -82,7 +82,7 @@ class Timeline:
         return f"{sample.key} {interval}" if sample.key else interval
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """The text of a value in a picture.
 
     >>> value_text(2.0), value_text(0.1 + 0.2), value_text("a"), value_text(None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from sql.engine.context.member import ContextMember
 from sql.engine.event_time.query import EventTime
@@ -73,7 +72,7 @@ def _statements(query: object) -> Iterator[RunningStatement]:
         yield query
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """The event of a tag, or the newest of several."""
     if isinstance(value, list):
         return f"{len(value)} events, the last {_shown(value[-1])}" if value else "none"

@@ -66,7 +66,7 @@ def period(argument: PeriodArgument, text: str) -> str:
     return slice_of(text, argument.span) if made.is_calendar else length(made.millis)
 
 
-def argument(value: Any, text: str) -> str:
+def argument(value: object, text: str) -> str:
     """One bound window argument of any kind."""
     if isinstance(value, PeriodArgument):
         return period(value, text)

@@ -43,7 +43,7 @@ def array_create(*values: Any) -> list[Any] | None:
     parameters=(VALUE,),
     examples=(("cardinality(array_create(1, 2))", 2), ("cardinality('abc')", 0), ("cardinality(NULL)", 0)),
 )
-def cardinality(value: Any) -> int:
+def cardinality(value: object) -> int:
     """The number of elements; 0 if the value is not an array."""
     return len(value) if isinstance(value, (list, tuple)) else 0
 
@@ -74,7 +74,7 @@ def array_cardinality(array: Array | None) -> int:
         ("element_at(object_construct('a', 1), 'a')", 1),
     ),
 )
-def element_at(collection: Any, index: Any) -> Any:
+def element_at(collection: object, index: object) -> Any:
     """The element of an array at an index, or of an object at a key; NULL if there is none."""
     if isinstance(collection, dict) and isinstance(index, str):
         return collection.get(index)
@@ -97,7 +97,7 @@ def element_at(collection: Any, index: Any) -> Any:
         ("array_position(array_create(1), '1')", -1),
     ),
 )
-def array_position(array: Array | None, value: Any) -> int:
+def array_position(array: Array | None, value: object) -> int:
     """The position of the first element equal to the value, -1 if there is none or the array is NULL."""
     key = key_of(value)
     return next((index for index, item in enumerate(array or ()) if key_of(item) == key), -1)
@@ -111,7 +111,7 @@ def array_position(array: Array | None, value: Any) -> int:
     parameters=(ARRAY, VALUE),
     examples=(("array_last_position(array_create('a', 'b', 'a'), 'a')", 2),),
 )
-def array_last_position(array: Array | None, value: Any) -> int:
+def array_last_position(array: Array | None, value: object) -> int:
     """The position of the last element equal to the value, -1 if there is none or the array is NULL."""
     key, array = key_of(value), array or ()
     return next((index for index in range(len(array) - 1, -1, -1) if key_of(array[index]) == key), -1)
@@ -125,7 +125,7 @@ def array_last_position(array: Array | None, value: Any) -> int:
     parameters=(ARRAY, VALUE),
     examples=(("array_contains(array_create(1, 2), 2)", True), ("array_contains(NULL, 2)", False)),
 )
-def array_contains(array: Array | None, value: Any) -> bool:
+def array_contains(array: Array | None, value: object) -> bool:
     """True if the value is an element; false for a NULL array."""
     key = key_of(value)
     return array is not None and any(key_of(item) == key for item in array)
@@ -151,7 +151,7 @@ def array_contains_any(array: Array | None, other: Array | None) -> bool:
     parameters=(ARRAY, VALUE),
     examples=(("array_remove(array_create(1, 2, 1), 1)", [2]),),
 )
-def array_remove(array: Array, value: Any) -> list[Any]:
+def array_remove(array: Array, value: object) -> list[Any]:
     """The array without any element equal to the value."""
     key = key_of(value)
     return [item for item in array if key_of(item) != key]
@@ -355,7 +355,7 @@ def array_map(context: Context, name: str, array: Array) -> list[Any]:
     parameters=(VALUE, Parameter("n", Type.INTEGER)),
     examples=(("repeat('a', 3)", ["a", "a", "a"]),),
 )
-def repeat(value: Any, n: int) -> list[Any]:
+def repeat(value: object, n: int) -> list[Any]:
     """An array of n copies of the value, at most ELEMENTS_MAX; n below 1 gives an empty array."""
     return [value] * within(max(n, 0), ELEMENTS_MAX, "ELEMENTS_MAX")
 

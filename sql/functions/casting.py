@@ -14,7 +14,7 @@ from sql.functions.registry import Context, Parameter, function
 from sql.types import Type, as_text, describe, type_named, type_names, type_of
 
 
-def cast_value(value: Any, target: Type, zone: tzinfo) -> Any:
+def cast_value(value: object, target: Type, zone: tzinfo) -> Any:
     """The value as `target`. NULL stays NULL.
 
     bigint   a float is cut towards zero, text must be a whole number, TRUE is 1
@@ -34,7 +34,7 @@ def cast_value(value: Any, target: Type, zone: tzinfo) -> Any:
     return convert(value)
 
 
-def _to_integer(value: Any) -> int:
+def _to_integer(value: object) -> int:
     if isinstance(value, (bool, int)):
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -44,7 +44,7 @@ def _to_integer(value: Any) -> int:
     raise DataError(f"cannot cast {describe(value)} to bigint")
 
 
-def _to_float(value: Any) -> float:
+def _to_float(value: object) -> float:
     if isinstance(value, (bool, int)):
         return float(value)
     if isinstance(value, str) and re.fullmatch(r"[\s0-9+.eE-]+", value):
@@ -57,7 +57,7 @@ def _to_float(value: Any) -> float:
     raise DataError(f"cannot cast {describe(value)} to float")
 
 
-def _to_number(value: Any) -> float:
+def _to_number(value: object) -> float:
     if isinstance(value, float):
         return value
     try:
@@ -69,7 +69,7 @@ def _to_number(value: Any) -> float:
 _BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
-def _to_boolean(value: Any) -> bool:
+def _to_boolean(value: object) -> bool:
     if isinstance(value, (int, float)):
         return value != 0
     if isinstance(value, str) and value.strip().lower() in _BOOLEANS:
@@ -77,7 +77,7 @@ def _to_boolean(value: Any) -> bool:
     raise DataError(f"cannot cast {describe(value)} to boolean")
 
 
-def _to_bytes(value: Any) -> bytes:
+def _to_bytes(value: object) -> bytes:
     if isinstance(value, str):
         return from_base64(value)
     raise DataError(f"cannot cast {describe(value)} to bytea")

@@ -84,14 +84,14 @@ def _general(
     return call_variadic if function.parameters[-1].variadic else call
 
 
-def _fitted(function: Function, index: int, value: Any) -> Any:
+def _fitted(function: Function, index: int, value: object) -> Any:
     """The text of a value whose class the parameter does not take, if `as_text` allows it; else an error."""
     if function.parameter(index).as_text and value.__class__ in (int, float, bool):
         return as_text(value)
     raise mismatch(function, index, value)
 
 
-def mismatch(function: Function, index: int, value: Any) -> DataError:
+def mismatch(function: Function, index: int, value: object) -> DataError:
     """The error for `value` as the argument at `index` (from 0)."""
     parameter = function.parameter(index)
     wanted = _WORDS.get(parameter.type, parameter.type.value)

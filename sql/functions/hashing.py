@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sql.errors import DataError
 from sql.functions.registry import Parameter, function
 from sql.types import Type, as_text, describe
 
 
-def octets(value: Any, caller: str) -> bytes:
+def octets(value: object, caller: str) -> bytes:
     """The bytes of a text (UTF-8) or of bytes; raises `DataError` for anything else.
 
     >>> octets("ü", "md5")
@@ -24,13 +22,13 @@ def octets(value: Any, caller: str) -> bytes:
     )
 
 
-def not_a_number(value: Any) -> None:
+def not_a_number(value: object) -> None:
     """Raise `DataError` for a constant that is neither text nor bytes."""
     if not isinstance(value, str | bytes):
         raise DataError(f"text or bytes are needed, not {describe(value)}; convert it with cast(x, 'string')")
 
 
-def _hashed(value: Any, caller: str) -> bytes:
+def _hashed(value: object, caller: str) -> bytes:
     """The bytes as from `octets`; a number or a boolean of the data counts as its text."""
     return octets(as_text(value) if value.__class__ in (int, float, bool) else value, caller)
 
@@ -39,7 +37,7 @@ DATA = Parameter("text_or_bytes", check=not_a_number)
 
 
 def _hash(algorithm: str, bits: int, example: tuple[str, str]) -> None:
-    def digest(value: Any) -> str:
+    def digest(value: object) -> str:
         import hashlib
 
         return hashlib.new(algorithm, _hashed(value, algorithm), usedforsecurity=False).hexdigest()
@@ -62,7 +60,7 @@ _hash("sha512", 512, ("substring(sha512('abc'), 0, 16)", "ddaf35a193617aba"))
     parameters=(DATA,),
     examples=(("crc32('123456789')", "cbf43926"), ("crc32('')", "0")),
 )
-def crc32(value: Any) -> str:
+def crc32(value: object) -> str:
     """The CRC-32 checksum (IEEE polynomial) as a hexadecimal number of up to 8 digits."""
     from binascii import crc32 as checksum
 

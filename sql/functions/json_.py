@@ -28,7 +28,7 @@ PATH = Parameter("path", Type.STRING, check=_compiled)
         ("to_json(NULL)", "null"),
     ),
 )
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """The value as compact JSON text; bytes become base64 text. NaN and infinities have
     no JSON form: an error."""
     import json
@@ -67,7 +67,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"'{name}' is not a JSON value")
 
 
-def _base64(value: Any) -> str:
+def _base64(value: object) -> str:
     from base64 import b64encode
 
     if isinstance(value, bytes):
@@ -75,7 +75,7 @@ def _base64(value: Any) -> str:
     raise DataError(f"to_json() has no form for {type(value).__name__}")
 
 
-def _check_depth(value: Any) -> None:
+def _check_depth(value: object) -> None:
     """Refuse values nested deeper than JSON_DEPTH_MAX; level by level, so that the check
     itself needs no deep stack."""
     level, depth = [value], 0
@@ -84,7 +84,7 @@ def _check_depth(value: Any) -> None:
         level = [inner for item in level for inner in _children(item)]
 
 
-def _children(value: Any) -> Any:
+def _children(value: object) -> Any:
     return value.values() if isinstance(value, dict) else value
 
 
@@ -99,7 +99,7 @@ def _children(value: Any) -> Any:
         ("json_path_exists(parse_json('{\"a\": 1}'), '$.b')", False),
     ),
 )
-def json_path_exists(value: Any, path: str | None) -> bool:
+def json_path_exists(value: object, path: str | None) -> bool:
     """True if the path leads to a value, also to null; false if the value or the path is NULL."""
     return value is not None and path is not None and any(True for _ in _find(value, path))
 
@@ -114,7 +114,7 @@ def json_path_exists(value: Any, path: str | None) -> bool:
         ("json_path_query(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[?@.x>1]')", [{"x": 3}]),
     ),
 )
-def json_path_query(value: Any, path: str) -> Any:
+def json_path_query(value: object, path: str) -> Any:
     """The value that a path leads to, NULL if there is none; an array of all values for a path to several
     places.
 
@@ -132,11 +132,11 @@ def json_path_query(value: Any, path: str) -> Any:
     parameters=(VALUE, PATH),
     examples=(("json_path_query_first(parse_json('{\"a\": [5, 6]}'), '$.a[-1]')", 6),),
 )
-def json_path_query_first(value: Any, path: str) -> Any:
+def json_path_query_first(value: object, path: str) -> Any:
     """The first value the path leads to; NULL if it leads nowhere."""
     return next(iter(_find(value, path)), None)
 
 
-def _find(value: Any, path: str) -> Any:
+def _find(value: object, path: str) -> Any:
     compiled: Path = _compiled(path)
     return compiled.find(parse_json(value) if isinstance(value, str) else value)

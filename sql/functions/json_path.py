@@ -30,7 +30,7 @@ class Path(Record):
     is_open: bool = False
     """True if the path may lead to several places: it contains a slice, `*`, `..` or a condition."""
 
-    def find(self, value: Any) -> Iterator[Any]:
+    def find(self, value: object) -> Iterator[Any]:
         """All values that the path leads to from `value`, in order."""
         return _follow(value, self.steps)
 
@@ -49,7 +49,7 @@ def compile_path(text: str) -> Path:
     return path
 
 
-def _follow(value: Any, steps: tuple[Step, ...]) -> Iterator[Any]:
+def _follow(value: object, steps: tuple[Step, ...]) -> Iterator[Any]:
     if not steps:
         yield value
         return
@@ -76,13 +76,13 @@ def _slice(start: int | None, end: int | None) -> Step:
     return lambda value: value[start:end] if isinstance(value, (list, tuple)) else ()
 
 
-def _children(value: Any) -> Iterable[Any]:
+def _children(value: object) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, (list, tuple)) else ()
 
 
-def _descendants(value: Any) -> Iterator[Any]:
+def _descendants(value: object) -> Iterator[Any]:
     """The value and all below it, depth first, at most JSON_DEPTH_MAX levels down."""
     stack = [(value, 0)]
     while stack:
@@ -228,7 +228,7 @@ _OPERATORS = {"==": eq, "=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 def _comparison(left: Operand, compare: Callable[[Any, Any], Any], right: Operand) -> Condition:
     by_key = compare in (eq, ne)
 
-    def condition(item: Any) -> bool:
+    def condition(item: object) -> bool:
         for a in left(item):
             for b in right(item):
                 if by_key:
@@ -241,7 +241,7 @@ def _comparison(left: Operand, compare: Callable[[Any, Any], Any], right: Operan
     return condition
 
 
-def _ordered(a: Any, b: Any) -> bool:
+def _ordered(a: object, b: object) -> bool:
     kinds = type_of(a), type_of(b)
     return (kinds[0] is kinds[1] and isinstance(a, (str, bool, int, float))) or all(
         kind.is_numeric for kind in kinds

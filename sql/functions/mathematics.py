@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from sql.errors import DataError
 from sql.functions.checks import number_like_first, number_of_all
@@ -319,7 +318,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
         ("conv('1', 37, 2)", None),
     ),
 )
-def conv(x: Any, from_base: int, to_base: int) -> str | None:
+def conv(x: object, from_base: int, to_base: int) -> str | None:
     """A whole number, as text or number, written in another base with capital letters; NULL for a base
     outside 2 to 36.
 

@@ -81,7 +81,7 @@ def from_entries(entries: Sequence[Any]) -> Object:
     return built
 
 
-def _constant_key(name: Any) -> None:
+def _constant_key(name: object) -> None:
     _key(name, "object_construct")
 
 
@@ -155,7 +155,7 @@ def object_pick(source: Object, *names: Any) -> Object:
     return picked
 
 
-def _pick_inside(source: Any, path: list[str], picked: Object) -> None:
+def _pick_inside(source: object, path: list[str], picked: Object) -> None:
     """Copy the value at `path` into `picked`; do nothing if the path leads nowhere."""
     for step in path[:-1]:
         source = source.get(step) if isinstance(source, dict) else None
@@ -193,7 +193,7 @@ def obj_to_kvpair_array(source: Object) -> list[Object]:
     return [{"key": key, "value": value} for key, value in source.items()]
 
 
-def _key(name: Any, caller: str) -> str:
+def _key(name: object, caller: str) -> str:
     if isinstance(name, str):
         return name
     raise DataError(f"{caller}() takes text as a key, not {describe(name)}")

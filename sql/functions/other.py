@@ -20,7 +20,7 @@ MORE = Parameter("more", variadic=True)
     parameters=(X,),
     examples=(("isnull(NULL)", True), ("isnull(0)", False)),
 )
-def isnull(x: Any) -> bool:
+def isnull(x: object) -> bool:
     """True if the value is NULL; the same as `x IS NULL`."""
     return x is None
 
@@ -47,7 +47,7 @@ def coalesce(*values: Any) -> Any:
     parameters=(X, Parameter("y")),
     examples=(("nullif(-1, -1)", None), ("nullif(5, -1)", 5)),
 )
-def nullif(x: Any, y: Any) -> Any:
+def nullif(x: object, y: object) -> Any:
     """NULL if the two are equal, else the first: turns a device's 'no value' number into NULL."""
     return None if equal(x, y) else x
 
@@ -93,7 +93,7 @@ def least(*values: Any) -> Any:
     parameters=(X,),
     examples=(("typeof(1.5)", "float"), ("typeof('a')", "string")),
 )
-def typeof(x: Any) -> str:
+def typeof(x: object) -> str:
     """The type of the value by its declaration name: bigint, float, string, boolean, bytea, array, struct."""
     return type_of(x).value
 

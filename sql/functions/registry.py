@@ -17,11 +17,15 @@ TypeError, ValueError, OverflowError, ZeroDivisionError count as one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sql.functions.checks import checked
 from sql.record import Record, replace
 from sql.types import Type
+
+if TYPE_CHECKING:
+    from random import Random
+    from zoneinfo import ZoneInfo
 
 Implementation = Callable[..., Any]
 
@@ -98,8 +102,8 @@ class Context:
         self,
         *,
         now_ms: int = 0,
-        zone: Any = None,
-        random: Any = None,
+        zone: ZoneInfo | None = None,
+        random: Random | None = None,
         rule_id: str = "",
         start_ms: int = 0,
         properties: dict[str, Any] | None = None,

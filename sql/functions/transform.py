@@ -48,7 +48,7 @@ BASE64 = Parameter("method", Type.STRING, check=_only_base64)
     parameters=(DATA, BASE64),
     examples=(("encode('abc', 'base64')", "YWJj"),),
 )
-def encode(value: Any, method: str) -> str:
+def encode(value: object, method: str) -> str:
     """Text (in UTF-8) or bytes as base64 text; the method is 'base64'."""
     from base64 import b64encode
 
@@ -79,7 +79,7 @@ def decode(text: str, method: str) -> bytes:
     parameters=(DATA, METHOD),
     examples=(("cast(decompress(compress('abc', 'gzip'), 'gzip'), 'string')", "abc"),),
 )
-def compress(value: Any, method: str) -> bytes:
+def compress(value: object, method: str) -> bytes:
     """Text (in UTF-8) or bytes compressed by zlib, gzip, flate or zstd (which needs the package
     `zstandard`)."""
     data = octets(value, "compress")

@@ -54,7 +54,7 @@ def _parts(plan: Plan) -> list[tuple[str, Any]]:
     ]  # fmt: skip
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Plan data as JSON: kinds by name, fields that are not at their default."""
     if isinstance(value, Function | Aggregate):
         return {type(value).__name__: value.name}

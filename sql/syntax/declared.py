@@ -69,7 +69,7 @@ def _with_children(node: Node, change: Callable[[Node], Node]) -> Node:
     return replace(node, **different) if different else node
 
 
-def _changed(value: Any, change: Callable[[Node], Node]) -> Any:
+def _changed(value: object, change: Callable[[Node], Node]) -> Any:
     if isinstance(value, Node):
         return change(value)
     if value.__class__ is not tuple:

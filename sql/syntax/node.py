@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import astuple
 
@@ -27,7 +26,7 @@ class Node(Record, kw_only=True):
             yield from child.walk()
 
 
-def _nodes(value: Any) -> Iterator[Node]:
+def _nodes(value: object) -> Iterator[Node]:
     if isinstance(value, Node):
         yield value
     elif isinstance(value, tuple):

@@ -191,7 +191,7 @@ def time_column(row: dict[str, Any], timestamp: str | None, where: str) -> str:
     return column
 
 
-def instant_ms(value: Any, where: str) -> int:
+def instant_ms(value: object, where: str) -> int:
     """Milliseconds since the epoch of a number of them or an ISO text; text without a zone is UTC.
 
     >>> instant_ms("1970-01-01T00:00:01Z", "x"), instant_ms(1500, "x")

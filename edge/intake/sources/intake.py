@@ -117,7 +117,7 @@ class StockReader:
     def cut_off_id(self) -> int | None:
         return None  # paho does not report it
 
-    def _on_message(self, client: paho.Client, userdata: Any, message: paho.MQTTMessage) -> None:
+    def _on_message(self, client: paho.Client, userdata: object, message: paho.MQTTMessage) -> None:
         token = self._epoch_bits | message.mid if message.qos == 1 else None
         if message.qos == 2:  # allowed only where loss is: from here on the message is in memory only
             client.ack(message.mid, 2)
@@ -221,6 +221,6 @@ class BufferedReader(StockReader):
             raise ConnectionLost("connection closed by the broker")
 
 
-def buffered_by_tls(sock: Any) -> bool:
+def buffered_by_tls(sock: object) -> bool:
     """True if decrypted bytes are waiting that the socket itself does not show."""
     return bool(getattr(sock, "pending", int)())

@@ -322,7 +322,7 @@ class Connection:
 
     # Session and subscriptions.
 
-    def _on_connect(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
+    def _on_connect(self, client: object, userdata: object, flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
             self._refusal = f"broker refused the connection: {reason}"
             return
@@ -350,7 +350,9 @@ class Connection:
     def _tell_session(self) -> None:
         self.on_session(dict(self.subscriptions.granted), False)
 
-    def _on_disconnect(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
+    def _on_disconnect(
+        self, client: object, userdata: object, flags: Any, reason: Any, properties: object
+    ) -> None:
         if flags.is_disconnect_packet_from_server:
             advice = f"; {taken_over(self.options.client_id)}" if reason.value == SESSION_TAKEN_OVER else ""
             self.lost_because = f"broker closed the connection: {reason}{advice}"

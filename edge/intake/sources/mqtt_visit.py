@@ -111,7 +111,7 @@ class Visit:
             if not self._changed.wait_for(fulfilled, ANSWER_S):
                 raise VisitFailed(failure)
 
-    def _set_answer(self, reason: Any) -> None:
+    def _set_answer(self, reason: object) -> None:
         with self._changed:
             self._answer = reason
             self._changed.notify_all()

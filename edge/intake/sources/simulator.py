@@ -32,7 +32,7 @@ class SimulatorSettings(Model):
 
     @field_validator("data", mode="before")
     @classmethod
-    def _from_text(cls, data: Any) -> Any:
+    def _from_text(cls, data: object) -> Any:
         return json.loads(data) if isinstance(data, str) else data
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
 
 from sinks.template.functions.registry import Function
 from sinks.template.values import kind_of
@@ -54,7 +53,7 @@ def _written(at: datetime, layout: str) -> str:
     return _LAYOUT.sub(part, layout)
 
 
-def _moment(value: Any, zone: tzinfo = UTC) -> datetime:
+def _moment(value: object, zone: tzinfo = UTC) -> datetime:
     """A moment, or a number of seconds since 1970."""
     if isinstance(value, datetime):
         return value.astimezone(zone)
@@ -68,11 +67,11 @@ def _moment(value: Any, zone: tzinfo = UTC) -> datetime:
         ) from None
 
 
-def _date_in_zone(layout: Any, value: Any, zone: Any) -> str:
+def _date_in_zone(layout: object, value: object, zone: object) -> str:
     return _written(_moment(value, zone_named(str(zone), UTC)), str(layout))
 
 
-def _duration(text: Any) -> timedelta:
+def _duration(text: object) -> timedelta:
     sign, rest = (-1, str(text)[1:]) if str(text).startswith("-") else (1, str(text).removeprefix("+"))
     if not re.fullmatch(f"(?:{_DURATION.pattern})+", rest):
         raise DataError(f"template: {str(text)[:40]!r} is no duration such as -1h30m")

@@ -14,7 +14,7 @@ from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
 
 
-def _length(value: Any) -> int:
+def _length(value: object) -> int:
     if isinstance(value, str):
         return len(value.encode())  # Go counts bytes
     if isinstance(value, Mapping | Sequence):
@@ -22,7 +22,7 @@ def _length(value: Any) -> int:
     raise DataError(f"template: len of a {kind_of(value)}")
 
 
-def _index(value: Any, *keys: Any) -> Any:
+def _index(value: object, *keys: Any) -> Any:
     for key in keys:
         if isinstance(value, Mapping) and isinstance(key, str):
             value = value.get(key)
@@ -35,7 +35,7 @@ def _index(value: Any, *keys: Any) -> Any:
     return value
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: object, right: object) -> bool:
     if left is None or right is None:
         return left is right
     if kind_of(left) != kind_of(right):
@@ -43,12 +43,12 @@ def _same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _equal(first: Any, *others: Any) -> bool:
+def _equal(first: object, *others: Any) -> bool:
     return any(_same(first, other) for other in others)
 
 
 def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
-    def run(left: Any, right: Any) -> bool:
+    def run(left: object, right: object) -> bool:
         if kind_of(left) != kind_of(right) or kind_of(left) not in ("number", "text"):
             raise DataError(f"template: cannot order a {kind_of(left)} and a {kind_of(right)}")
         return bool(compare(left, right))
@@ -56,7 +56,7 @@ def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
     return run
 
 
-def _slice(value: Any, *bounds: Any) -> Any:
+def _slice(value: object, *bounds: Any) -> Any:
     if not isinstance(value, str | list | tuple):
         raise DataError(f"template: slice of a {kind_of(value)}")
     low = bounds[0] if bounds else 0
@@ -66,7 +66,7 @@ def _slice(value: Any, *bounds: Any) -> Any:
     return value[low:high]
 
 
-def _from_json(text: Any) -> Any:
+def _from_json(text: object) -> Any:
     import msgspec
 
     try:
@@ -75,7 +75,7 @@ def _from_json(text: Any) -> Any:
         raise DataError(f"template: fromJson: {error}") from None
 
 
-def _pretty(value: Any) -> str:
+def _pretty(value: object) -> str:
     import msgspec
 
     return msgspec.json.format(json_text(value).encode(), indent=2).decode()

@@ -11,13 +11,13 @@ from sql.functions.limits import ELEMENTS_MAX
 from sql.types import key_of
 
 
-def _list(value: Any, name: str) -> list[Any]:
+def _list(value: object, name: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise DataError(f"template: {name} needs a list, not a {kind_of(value)}")
     return list(value)
 
 
-def _object(value: Any, name: str) -> dict[str, Any]:
+def _object(value: object, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(f"template: {name} needs an object, not a {kind_of(value)}")
     return value
@@ -29,14 +29,14 @@ def _dict(*pairs: Any) -> dict[str, Any]:
     return {print_value(key): value for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
 
 
-def _uniq(value: Any) -> list[Any]:
+def _uniq(value: object) -> list[Any]:
     found: dict[Any, Any] = {}
     for item in _list(value, "uniq"):
         found.setdefault(key_of(item), item)
     return list(found.values())
 
 
-def _until(count: Any) -> list[int]:
+def _until(count: object) -> list[int]:
     if not isinstance(count, int) or not 0 <= count <= ELEMENTS_MAX:
         raise DataError(f"template: until needs a number from 0 to {ELEMENTS_MAX}")
     return list(range(count))

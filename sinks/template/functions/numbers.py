@@ -22,7 +22,7 @@ def _float(value: Any) -> float:
         raise DataError(f"template: a number is needed, not a {kind_of(value)}") from None
 
 
-def _integer(value: Any) -> int:
+def _integer(value: object) -> int:
     """The whole part of a number."""
     if isinstance(value, str) and value.strip().lstrip("+-").isdecimal():
         return int(value)
@@ -45,7 +45,7 @@ def _divided_float(left: float, right: float) -> float:
     return left / right
 
 
-def _round(value: Any, decimals: Any = 0) -> float:
+def _round(value: object, decimals: object = 0) -> float:
     number, places = _float(value), 10 ** _integer(decimals)
     return math.copysign(math.floor(abs(number) * places + 0.5) / places, number)
 

@@ -27,7 +27,7 @@ def wrong_format(text: str, values: int) -> str | None:
     return None
 
 
-def _printf(text: Any, *values: Any) -> str:
+def _printf(text: object, *values: Any) -> str:
     if not isinstance(text, str):
         raise DataError("template: printf needs a format text")
     waiting = list(values)
@@ -51,7 +51,7 @@ def _printf(text: Any, *values: Any) -> str:
     return result
 
 
-def _format_verb(verb: str, flags: str, width: str, precision: str | None, value: Any) -> str:
+def _format_verb(verb: str, flags: str, width: str, precision: str | None, value: object) -> str:
     dot = "" if precision is None else f".{precision}"
     if verb in "svtq":
         text = json_text(print_value(value)) if verb == "q" else print_value(value)

@@ -22,7 +22,7 @@ def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: function(*map(print_value, values))
 
 
-def _whole(value: Any, name: str) -> int:
+def _whole(value: object, name: str) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -30,31 +30,31 @@ def _whole(value: Any, name: str) -> int:
     return value
 
 
-def _repeat(count: Any, text: Any) -> str:
+def _repeat(count: object, text: object) -> str:
     times, piece = _whole(count, "repeat"), print_value(text)
     if times < 0 or times * len(piece) > TEXT_CHARACTERS_MAX:
         raise DataError(f"template: repeat makes at most {TEXT_CHARACTERS_MAX} characters")
     return piece * times
 
 
-def _substr(start: Any, end: Any, text: Any) -> str:
+def _substr(start: object, end: object, text: object) -> str:
     """Characters from start to end; a negative start means the beginning, a negative end the end."""
     first, last, whole = _whole(start, "substr"), _whole(end, "substr"), print_value(text)
     return whole[max(0, first) : last if 0 <= last <= len(whole) else None]
 
 
-def _trunc(length: Any, text: Any) -> str:
+def _trunc(length: object, text: object) -> str:
     """The first `length` characters; the last ones for a negative number."""
     count, whole = _whole(length, "trunc"), print_value(text)
     return whole[:count] if count >= 0 else whole[count:]
 
 
-def _indent(count: Any, text: Any) -> str:
+def _indent(count: object, text: object) -> str:
     margin = _repeat(count, " ")
     return margin + print_value(text).replace("\n", "\n" + margin)
 
 
-def _abbrev(width: Any, text: Any) -> str:
+def _abbrev(width: object, text: object) -> str:
     most, whole = _whole(width, "abbrev"), print_value(text)
     return whole if len(whole) <= most or most < 4 else whole[: most - 3] + "..."
 
@@ -73,7 +73,7 @@ def _split_list(separator: str, text: str) -> list[str]:
     return text.split(separator) if separator else list(text)
 
 
-def _join(separator: Any, items: Any) -> str:
+def _join(separator: object, items: object) -> str:
     values = items if isinstance(items, list | tuple) else [items]
     return print_value(separator).join(print_value(item) for item in values if item is not None)
 

@@ -18,7 +18,7 @@ class Buckets(Generic[Item]):
     def __init__(self) -> None:
         self.found: dict[Any, Item | BucketItems[Item]] = {}
 
-    def add(self, key: Any, item: Item) -> None:
+    def add(self, key: object, item: Item) -> None:
         """Note an item."""
         known = self.found.setdefault(key, item)
         if known is item:
@@ -27,7 +27,7 @@ class Buckets(Generic[Item]):
             known = self.found[key] = BucketItems({known: None})
         known[item] = None
 
-    def discard(self, key: Any, item: Item) -> None:
+    def discard(self, key: object, item: Item) -> None:
         """Forget an item, if it is there."""
         known = self.found.get(key)
         if known is item:
@@ -37,7 +37,7 @@ class Buckets(Generic[Item]):
             if not known:
                 del self.found[key]
 
-    def of(self, key: Any) -> Collection[Item]:
+    def of(self, key: object) -> Collection[Item]:
         """The items of a key, in the order in which they came."""
         return items_of(self.found.get(key))
 

@@ -199,7 +199,7 @@ class _Builder:
         return due
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     if value is None:
         return 0
     if value.__class__ is not int:

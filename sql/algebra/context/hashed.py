@@ -58,7 +58,7 @@ class HashedLevel(Level):
         del self.by_hash[partition.key]
 
 
-def hash_code(value: Any) -> int:
+def hash_code(value: object) -> int:
     """A stable hash: a whole number is its own, a text the polynomial h = 31 h + unit
     of UTF-16 in 32 bits."""
     if value is None:
@@ -74,14 +74,14 @@ def hash_code(value: Any) -> int:
     return crc32(_text(value))
 
 
-def crc_code(value: Any) -> int:
+def crc_code(value: object) -> int:
     """The CRC-32 of the UTF-8 text of a string, of the compact JSON of anything else; 0 of NULL."""
     if value is None:
         return 0
     return crc32(value.encode("utf-8", "surrogatepass") if value.__class__ is str else _text(value))
 
 
-def _text(value: Any) -> bytes:
+def _text(value: object) -> bytes:
     import json
 
     return json.dumps(value, separators=(",", ":"), sort_keys=True, default=repr).encode(

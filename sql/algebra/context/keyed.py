@@ -72,7 +72,7 @@ class KeyedLevel(Level):
         self.visit_all(arrival)
 
     def _allocate(
-        self, key: Any, listed: ListedType, point: EventCondition | None, arrival: Arrival, *, counts: bool
+        self, key: object, listed: ListedType, point: EventCondition | None, arrival: Arrival, *, counts: bool
     ) -> None:
         """`counts`: whether the event that allocates is one of those the context divides."""
         values = self.values()

@@ -176,7 +176,7 @@ class Lifecycle:
     def open(
         self,
         level: Level,
-        key: Any,
+        key: object,
         values: list[Any],
         now_ms: int,
         arrival: Arrival | None = None,

@@ -69,7 +69,7 @@ class OverlappingLevel(Level):
             self._open(now_ms)
 
     def _open(
-        self, now_ms: int, arrival: Arrival | None = None, key: Any = None, match: Match | None = None
+        self, now_ms: int, arrival: Arrival | None = None, key: object = None, match: Match | None = None
     ) -> Partition:
         start, end = self.definition.start, self.definition.end
         values = self.values()

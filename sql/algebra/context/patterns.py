@@ -68,7 +68,7 @@ class PatternEnds:
         if pattern is not None:
             pattern.quit()
 
-    def enter(self, partition: Any, stream: str, row: Any, now_ms: int) -> Match | None:
+    def enter(self, partition: Any, stream: str, row: object, now_ms: int) -> Match | None:
         """An event for the pattern of a partition; the match that ends it."""
         pattern = self.patterns.get(partition)
         return None if pattern is None else next(iter(pattern.enter(stream, row, now_ms)), None)
@@ -93,7 +93,7 @@ class PatternEnds:
         pattern.restore(state, lambda row: row)
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> Any:
     if value is None:
         return None
     return as_dicts(value) if isinstance(value, list) else as_dict(value)

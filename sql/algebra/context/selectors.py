@@ -98,7 +98,7 @@ class Nested(Selector):
         )
 
 
-def selector_of(data: Any) -> Selector:
+def selector_of(data: object) -> Selector:
     """The selector a mapping describes: all, ids, keys, hashes, labels, has or nested. Raises DataError."""
     kinds: dict[str, Callable[[Any], Selector]] = {
         "all": lambda value: EVERY,
@@ -139,7 +139,7 @@ def properties_of(partition: Partition) -> dict[str, Any]:
     return found
 
 
-def _within(found: Any, path: str) -> Any:
+def _within(found: object, path: str) -> Any:
     for name in path.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
     return found

@@ -106,7 +106,7 @@ class ChangedColumn(AnalyticState):
         self.next: list[tuple[int, Any]] = []
         """The values that replace the remembered ones, by place."""
 
-    def _changed(self, ignore_null: Any, values: Sequence[Any], when: bool) -> list[bool]:
+    def _changed(self, ignore_null: bool, values: Sequence[Any], when: bool) -> list[bool]:
         self.next = []
         if not when:
             return [False] * len(values)
@@ -126,7 +126,7 @@ class ChangedColumn(AnalyticState):
                 self.next.append((place, value))
         return out
 
-    def _row_changed(self, place: int, row: WholeRow, ignore_null: Any) -> bool:
+    def _row_changed(self, place: int, row: WholeRow, ignore_null: bool) -> bool:
         """`*` of a stream without declared columns: each column is compared, one that is missing as NULL."""
         known = {} if self.known[place] is _UNSEEN else self.known[place]
         changed = {
@@ -190,7 +190,7 @@ class RunningValue(AnalyticState):
     def keep(self) -> None:
         self.now = self.next
 
-    def _with(self, x: Any, count: int, total: Any, extreme: Any) -> tuple[int, Any, Any]:
+    def _with(self, x: Any, count: int, total: Any, extreme: object) -> tuple[int, Any, Any]:
         """Count, total and extreme with another value."""
         if self.kind != "acc_count" and x.__class__ not in (int, float):
             raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
@@ -202,7 +202,7 @@ class RunningValue(AnalyticState):
                 extreme = x
         return count + 1, total, extreme
 
-    def _value(self, count: int, total: Any, extreme: Any) -> Any:
+    def _value(self, count: int, total: Any, extreme: object) -> Any:
         if self.kind == "acc_count":
             return count
         if self.kind == "acc_sum":
@@ -284,7 +284,7 @@ class AnalyticStage:
         self._newest.clear()
         self._row = None
 
-    def drop(self, row: Any) -> None:
+    def drop(self, row: object) -> None:
         """An event could not be evaluated: if it is the newest one, it does not count."""
         if row is self._row:
             self._newest.clear()

@@ -20,8 +20,8 @@ Row = dict[str, Any]
 class Statistic(Protocol):
     """The computation of a derived window: values in, named properties out."""
 
-    def add(self, value: Any) -> None: ...
-    def remove(self, value: Any) -> None: ...
+    def add(self, value: object) -> None: ...
+    def remove(self, value: object) -> None: ...
     def properties(self) -> Row: ...
     def snapshot(self) -> Any: ...
     def restore(self, state: Any) -> None: ...
@@ -35,10 +35,10 @@ class Size:
     def __init__(self) -> None:
         self.count = 0
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         self.count += 1
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: object) -> None:
         self.count -= 1
 
     def properties(self) -> Row:

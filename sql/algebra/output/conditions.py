@@ -10,6 +10,8 @@ from sql.calendar.period import Period
 from sql.emission import Update
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from sql.calendar.crontab import Crontab
 
 
@@ -44,7 +46,7 @@ class OutputTrigger(ABC):
 class EveryPeriod(OutputTrigger):
     """A grid from the first update; then every grid point, also without anything to say."""
 
-    def __init__(self, period: Callable[[], Period], zone: Any) -> None:
+    def __init__(self, period: Callable[[], Period], zone: ZoneInfo) -> None:
         self.period = period
         self.zone = zone
         self.origin_ms: int | None = None

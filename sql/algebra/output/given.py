@@ -293,7 +293,7 @@ class FirstPerGroup(Given):
                 old.setdefault(row.key, row)
         return (list(new.values()), list(old.values())) if new or old else None
 
-    def _passes(self, key: Any, now: int) -> bool:
+    def _passes(self, key: object, now: int) -> bool:
         mark = self.marks.get(key)
         if self.period_ms is not None:
             if mark is not None and now < mark:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sql.algebra.build import period, size
 from sql.algebra.output.conditions import (
@@ -53,7 +54,7 @@ class LimitBuilder:
         functions: FunctionSet,
         catalog: Catalog,
         now_ms: int,
-        zone: Any,
+        zone: ZoneInfo,
         present: Callable[[], list[Out]],
         current: Callable[[Any], list[Out]],
         touched: Callable[[], list[Out]] | None = None,

@@ -62,7 +62,7 @@ class Spreads:
         self.known = [{name: decode(value) for name, value in known.items()} for known in state]
 
 
-def _beside(row: Row, element: Any, name: str) -> Row:
+def _beside(row: Row, element: object, name: str) -> Row:
     """The row of one element: a struct's keys become columns, anything else stands under `name`."""
     return {**row, **element} if isinstance(element, dict) else {**row, name: element}
 

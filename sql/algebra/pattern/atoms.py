@@ -47,7 +47,7 @@ class FilterNode(PatternPart):
         unpacker.listeners.append(made)
         return made
 
-    def find(self, row: Any, found: list[Filter]) -> None:
+    def find(self, row: object, found: list[Filter]) -> None:
         """Append the listeners that an event fits."""
         if self.listening.count and (self.own is None or self.own(row)):
             self.listening.find(row, found)
@@ -74,7 +74,7 @@ class Filter(Instance):
         self.begun = machine.now
         self.node.listening.add(self)
 
-    def hear(self, row: Any) -> None:
+    def hear(self, row: object) -> None:
         """An event that fits."""
         parent, node = self.parent, self.node
         if parent is None:

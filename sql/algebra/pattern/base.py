@@ -175,6 +175,6 @@ def events_of(binding: Binding) -> Iterable[int]:
             yield id(value)
 
 
-def bound(binding: Binding, tag: int | None, row: Any) -> Binding:
+def bound(binding: Binding, tag: int | None, row: object) -> Binding:
     """The binding with one tag more."""
     return binding if tag is None else (*binding[:tag], row, *binding[tag + 1 :])

@@ -42,10 +42,10 @@ class Listening(ABC):
     def remove(self, listener: Filter) -> None: ...
 
     @abstractmethod
-    def find(self, row: Any, found: list[Filter]) -> None:
+    def find(self, row: object, found: list[Filter]) -> None:
         """Append the listeners that an event fits."""
 
-    def _tested(self, row: Any, listeners: Iterable[Filter], found: list[Filter]) -> None:
+    def _tested(self, row: object, listeners: Iterable[Filter], found: list[Filter]) -> None:
         rest = self.rest
         if rest is None:
             found.extend(listeners)
@@ -68,7 +68,7 @@ class InOrder(Listening):
         del self.listeners[listener]
         self.count -= 1
 
-    def find(self, row: Any, found: list[Filter]) -> None:
+    def find(self, row: object, found: list[Filter]) -> None:
         self._tested(row, self.listeners, found)
 
 
@@ -109,7 +109,7 @@ class ByKey(Listening):
                 return
         del self.by_key[key]
 
-    def find(self, row: Any, found: list[Filter]) -> None:
+    def find(self, row: object, found: list[Filter]) -> None:
         key = self.of_row(row)
         hit = None if key is None else self.by_key.get(key)
         if hit is None:
@@ -172,7 +172,7 @@ class ByRange(Listening):
         if not run:
             del self.runs[place]
 
-    def find(self, row: Any, found: list[Filter]) -> None:
+    def find(self, row: object, found: list[Filter]) -> None:
         value = self.of_row(row)
         if value is None or value != value:
             return

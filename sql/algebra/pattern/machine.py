@@ -102,7 +102,7 @@ class Pattern:
         self.root.start()
         return self._told()
 
-    def enter(self, stream: str, row: Any, now: int) -> list[Binding]:
+    def enter(self, stream: str, row: object, now: int) -> list[Binding]:
         """An event arrives; what is due by `now` has been done. Raises a data error before
         anything has changed."""
         found: list[Filter] = []

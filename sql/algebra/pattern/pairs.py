@@ -72,7 +72,7 @@ class Pairs:
         """Begin to listen; nothing is true at once."""
         return []
 
-    def enter(self, stream: str, row: Any, now: int) -> list[Binding]:
+    def enter(self, stream: str, row: object, now: int) -> list[Binding]:
         """An event arrives; the matches it completes. Raises a data error before anything has changed."""
         out = self.plan.hear[stream](self, (row,), now, _raise)
         return out[0] if out else []
@@ -82,7 +82,7 @@ class Pairs:
         called for data errors."""
         return self.plan.hear[stream](self, rows, now, fail)
 
-    def begin(self, row: Any, wanted: Hashable, found: Searches | None, now: int) -> list[Binding]:
+    def begin(self, row: object, wanted: Hashable, found: Searches | None, now: int) -> list[Binding]:
         """An event begins a search that waits for a key, and may end those found; the matches."""
         waiting = self.waiting
         heard = () if found is None else self._fitting(row, found)
@@ -101,13 +101,13 @@ class Pairs:
             waiting.add(PairSearch(row, wanted, now))
         return self._matched(told) if told else told
 
-    def end(self, row: Any, found: Searches) -> list[Binding]:
+    def end(self, row: object, found: Searches) -> list[Binding]:
         """An event may be the second one of the searches found; the matches."""
         if found.__class__ is PairSearch and self.plan.rest is None:
             return self._matched([self._end(found, row)])
         return self._matched([self._end(search, row) for search in self._fitting(row, found)])
 
-    def _fitting(self, row: Any, found: Searches) -> Sequence[PairSearch]:
+    def _fitting(self, row: object, found: Searches) -> Sequence[PairSearch]:
         """Those of the searches found that the rest of the second event's condition holds for."""
         rest, heard = self.plan.rest, each_of(found)
         return heard if rest is None else [search for search in heard if rest(row, self._tags(search.row))]
@@ -119,13 +119,13 @@ class Pairs:
         self.matched += len(told)
         return told
 
-    def _end(self, search: PairSearch, second: Any) -> Binding:
+    def _end(self, search: PairSearch, second: object) -> Binding:
         """A search has its second event."""
         tags = (search.row, second) if self.is_simple else self._tags(search.row, second)
         self.waiting.end(search)
         return tags
 
-    def _tags(self, first: Any, second: Any = None) -> Binding:
+    def _tags(self, first: object, second: object = None) -> Binding:
         plan = self.plan
         if self.is_simple:
             return (first, second)
@@ -206,5 +206,5 @@ class Pairs:
         self.started, self.expired, self.dropped, self.matched = state["counts"]
 
 
-def _raise(row: Any, error: BaseException) -> None:
+def _raise(row: object, error: BaseException) -> None:
     raise error

@@ -36,16 +36,16 @@ class Packer:
         """The places of rows in the table of rows."""
         return [self._row(row) for row in rows]
 
-    def key(self, key: Any) -> Any:
+    def key(self, key: object) -> Any:
         """A key of `every-distinct`."""
         return pack_key(key)
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: object) -> Any:
         if value is None:
             return None
         return self.rows(value) if value.__class__ in (list, tuple) else self._row(value)
 
-    def _row(self, row: Any) -> int:
+    def _row(self, row: object) -> int:
         place = self._rows.get(id(row))
         if place is None:
             place = self._rows[id(row)] = len(self.packed)

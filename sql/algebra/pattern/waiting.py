@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
 
 
 class PairSearch:
@@ -12,7 +11,7 @@ class PairSearch:
 
     __slots__ = ("begun", "key", "row")
 
-    def __init__(self, row: Any, key: Hashable, begun: int) -> None:
+    def __init__(self, row: object, key: Hashable, begun: int) -> None:
         self.row = row
         self.key = key
         self.begun = begun

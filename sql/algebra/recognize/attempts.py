@@ -72,7 +72,7 @@ class Attempts:
         """The rows that the window holds, with their instants; only kept where there is a window."""
 
     def read(
-        self, number: int, row: Any, now: int, *, may_begin: bool, keeps: bool = False
+        self, number: int, row: object, now: int, *, may_begin: bool, keeps: bool = False
     ) -> list[tuple[Attempt, list[Match]]]:
         """Lead a row through all attempts, and begin one with it. The matches it
         completes, by attempt, in order.

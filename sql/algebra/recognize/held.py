@@ -76,7 +76,7 @@ class HeldRecognizer:
                 fail(row, error)
         return self._matches(found)
 
-    def _read(self, number: int, row: Any, at: int, found: Found) -> None:
+    def _read(self, number: int, row: object, at: int, found: Found) -> None:
         """Lead a row through the attempts of its partition. Rows that come together are read before any
         match is chosen."""
         key = self.key(row)

@@ -31,7 +31,7 @@ class ReadingPacker:
         """The newest rows of a partition."""
         return [None if row is None else self.row(row) for row in recent]
 
-    def row(self, row: Any) -> int:
+    def row(self, row: object) -> int:
         """The place of a row in the table of rows."""
         return self.rows.rows((row,))[0]
 

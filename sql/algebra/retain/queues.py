@@ -300,7 +300,7 @@ class Stamped(Queue):
         self.stamps = deque(self.stamp(event) or 0 for event in self.events)
 
 
-def check_stamp(value: Any) -> None:
+def check_stamp(value: object) -> None:
     """Refuse a time stamp that is no finite number."""
     if value.__class__ is not int and (value.__class__ is not float or not isfinite(value)):
         raise DataError(f"a time stamp is a number of milliseconds, not {value!r}")

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sql.algebra.sample.content import Content, Entries
 from sql.algebra.sample.folded import Folded
@@ -83,7 +84,7 @@ def compose(
     catalog: Catalog,
     shape: Shape,
     hits: HitCounters,
-    zone: Any,
+    zone: ZoneInfo,
     make_row: Callable[[dict[str, Any]], Any],
     *,
     is_timed: bool,
@@ -133,7 +134,7 @@ def _content(
     plan: Plan,
     window: GroupWindowPlan,
     entries: Entries,
-    zone: Any,
+    zone: ZoneInfo,
     make_row: Callable[[dict[str, Any]], Any],
     *,
     at_once: bool,
@@ -167,7 +168,7 @@ def _content(
     )
 
 
-def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: Any) -> bool:
+def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: ZoneInfo) -> bool:
     is_even = is_utc(zone) or QUARTER_MS % window.hop_ms == 0
     return is_even and all(map(is_merged, calls))
 
@@ -176,7 +177,9 @@ def _empty_row(plan: Plan, make_row: Callable[[dict[str, Any]], Any]) -> Any:
     return tuple(None for _ in plan.sources) if plan.joins else make_row({})
 
 
-def _window(plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCounters, zone: Any) -> Window:
+def _window(
+    plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCounters, zone: ZoneInfo
+) -> Window:
     empty_max = (
         plan.options.max_empty_windows if plan.options.emit_empty and not window.partition_by else None
     )

@@ -38,7 +38,7 @@ class Entries:
         """The row of an entry."""
         return entry[0] if self.analytics else entry
 
-    def empty(self, row: Any) -> Any:
+    def empty(self, row: object) -> Any:
         """The entry of a row beside which there is nothing."""
         return (row, *[None] * self.analytics) if self.analytics else row
 

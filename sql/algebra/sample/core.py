@@ -36,7 +36,7 @@ class Owner(Protocol):
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """The window [start, end) is shown; its rows."""
 
-    def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
+    def failed(self, row: object, error: BaseException, at_ms: int) -> None:
         """An event could not be evaluated."""
 
     def skipped(self, windows: int) -> None:
@@ -130,12 +130,12 @@ class Core:
         self.number += 1
         return self.number
 
-    def see(self, row: Any, at_ms: int) -> list[Any]:
+    def see(self, row: object, at_ms: int) -> list[Any]:
         """The values of the analytic functions for an event."""
         assert self.analytic is not None
         return self.analytic(Event(row, at_ms, 0))
 
-    def fail(self, row: Any, error: BaseException, at_ms: int) -> None:
+    def fail(self, row: object, error: BaseException, at_ms: int) -> None:
         """An event could not be evaluated."""
         self.owner.failed(row, error, at_ms)
 

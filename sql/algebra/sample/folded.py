@@ -50,7 +50,7 @@ class MixedGroup(Group):
 
     __slots__ = ()
 
-    def append(self, value: Any) -> None:
+    def append(self, value: object) -> None:
         self.fold.take(self.p, self, (value,))
 
     def extend(self, values: Iterable[Any]) -> None:
@@ -285,7 +285,7 @@ class Folded(Content):
             for value, anything in zip(values, self.takes_any, strict=False)
         )
 
-    def check_one(self, p: Any, group: Group, place: int, value: Any) -> None:
+    def check_one(self, p: Any, group: Group, place: int, value: object) -> None:
         """Raise the DataError of the accumulator at that place if it cannot take the value."""
         group.accumulators[place].check(value)
 

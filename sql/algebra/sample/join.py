@@ -48,7 +48,7 @@ class SourceJoin:
             for place, join in enumerate(plan.joins, start=1)
         ]
 
-    def one_sided(self, row: Any, index: int) -> tuple[Any, ...]:
+    def one_sided(self, row: object, index: int) -> tuple[Any, ...]:
         """The row of one source as a joined row of which only that side is there."""
         return tuple(row if place == index else None for place in range(self.width))
 

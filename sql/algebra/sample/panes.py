@@ -68,7 +68,7 @@ class Panes(Folded):
             self.mix(p, group)
         return group
 
-    def check_one(self, p: Any, group: Group, place: int, value: Any) -> None:
+    def check_one(self, p: Any, group: Group, place: int, value: object) -> None:
         """Over all panes, where numbers may be refused because of text: by an
         accumulator that holds values."""
         if place >= len(self.definitions):

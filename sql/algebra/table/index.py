@@ -99,7 +99,7 @@ class HashIndex:
             return ()
         return found if isinstance(found, dict) else (found,)
 
-    def holder(self, row: Any) -> Event | None:
+    def holder(self, row: object) -> Event | None:
         """The row that has this row's key, if one has."""
         return next(iter(self._rows(self.key(row))), None)
 
@@ -143,7 +143,7 @@ class OrderedIndex:
                 found.add(value, row)
         return found.between(*span)
 
-    def holder(self, row: Any) -> Event | None:
+    def holder(self, row: object) -> Event | None:
         """The row that has this row's key and value, if one has."""
         key, value = self.key(row), self.value(row)
         rows = None if value is None or has_null(key) else self.by_key.get(key)
@@ -160,12 +160,12 @@ class Nowhere:
 NOWHERE = Nowhere()
 
 
-def sought(value: Any) -> Hashable:
+def sought(value: object) -> Hashable:
     """The key by which rows that equal a value are found: NULL and NaN equal nothing."""
     return NOWHERE if value is None or value != value else key_of(value)
 
 
-def has_null(key: Any) -> bool:
+def has_null(key: object) -> bool:
     """True if a key to look up holds NULL, which equals nothing."""
     return key is None or (key.__class__ is tuple and None in key)
 
@@ -206,7 +206,7 @@ class Indexes:
         for index in self.all:
             index.remove(event)
 
-    def check(self, row: Any, leaving: Mapping[Event, Any]) -> None:
+    def check(self, row: object, leaving: Mapping[Event, Any]) -> None:
         """Raise DataError where a unique index has a row of the same key that is not leaving."""
         for name, index in self.unique.items():
             holder = index.holder(row)

@@ -118,7 +118,7 @@ def within(index: Any, bounds: KeyRange) -> Callable[[Any, Any, Any], Iterable[E
     find, has_low, has_high = index.find, bounds.low is not None, bounds.high is not None
     low_inside, high_inside, turned = bounds.low_inside, bounds.high_inside, bounds.turned
 
-    def found(key: Any, low: Any, high: Any) -> Iterable[Event]:
+    def found(key: object, low: object, high: object) -> Iterable[Event]:
         if (has_low and low is None) or (has_high and high is None):
             return ()
         if turned and placed(low) > placed(high):

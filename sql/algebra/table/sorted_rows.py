@@ -29,7 +29,7 @@ UNORDERED = -1
 _number = attrgetter("seq")
 
 
-def placed(value: Any) -> tuple[int, Any]:
+def placed(value: object) -> tuple[int, Any]:
     """The kind of a value, and what orders it among those of its kind."""
     kind = value.__class__
     if kind is float or kind is int:
@@ -49,7 +49,7 @@ class SortedRows:
     def __bool__(self) -> bool:
         return bool(self.kinds)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: object, event: Event) -> None:
         """A row came."""
         kind, order = placed(value)
         rows = self.kinds.get(kind)
@@ -57,7 +57,7 @@ class SortedRows:
             rows = self.kinds[kind] = OneKind()
         rows.add(order, event)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: object, event: Event) -> None:
         """A row left."""
         kind, order = placed(value)
         rows = self.kinds[kind]
@@ -65,13 +65,13 @@ class SortedRows:
         if not rows.blocks:
             del self.kinds[kind]
 
-    def equal(self, value: Any) -> list[Event]:
+    def equal(self, value: object) -> list[Event]:
         """The rows of a value; NaN is one."""
         kind, order = placed(value)
         rows = self.kinds.get(kind)
         return [] if rows is None else rows.between(order, order, True, True)
 
-    def between(self, low: Any, high: Any, low_inside: bool, high_inside: bool) -> list[Event]:
+    def between(self, low: object, high: object, low_inside: bool, high_inside: bool) -> list[Event]:
         """The rows in a range, in order of the value. Values of another kind than its low end are in no range."""
         kind, low_order = placed(high if low is None else low)
         rows = self.kinds.get(kind)
@@ -98,19 +98,19 @@ class OneKind:
         self.last: list[int] = []
         """The last value of each block, and the number of its row."""
 
-    def _block(self, value: Any, number: int) -> int:
+    def _block(self, value: object, number: int) -> int:
         """The block in which a row is, or belongs: the first that ends with it or behind it."""
         first = bisect_left(self.highest, value)
         equal = bisect_right(self.highest, value, first)
         return bisect_left(self.last, number, first, equal)
 
     @staticmethod
-    def _place(values: list[Any], events: list[Event], value: Any, number: int) -> int:
+    def _place(values: list[Any], events: list[Event], value: object, number: int) -> int:
         """The place in its block where a row is, or belongs."""
         first = bisect_left(values, value)
         return bisect_left(events, number, first, bisect_right(values, value, first), key=_number)
 
-    def add(self, value: Any, event: Event) -> None:
+    def add(self, value: object, event: Event) -> None:
         """A row came."""
         if not self.blocks:
             self.blocks.append(([value], [event]))
@@ -132,7 +132,7 @@ class OneKind:
             block += 1
         self._note_end(block)
 
-    def remove(self, value: Any, event: Event) -> None:
+    def remove(self, value: object, event: Event) -> None:
         """A row left."""
         block = self._block(value, event.seq)
         values, events = self.blocks[block]
@@ -148,7 +148,7 @@ class OneKind:
         self.highest[block] = values[-1]
         self.last[block] = events[-1].seq
 
-    def between(self, low: Any, high: Any, low_inside: bool, high_inside: bool) -> list[Event]:
+    def between(self, low: object, high: object, low_inside: bool, high_inside: bool) -> list[Event]:
         """The rows in a range, of which None is no bound."""
         after = bisect_left if low_inside else bisect_right
         before = bisect_right if high_inside else bisect_left

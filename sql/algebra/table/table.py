@@ -322,7 +322,7 @@ class Fresh:
     def __init__(self, index: Index) -> None:
         self.index = index
 
-    def bucket(self, key: Any) -> Bucket | None:
+    def bucket(self, key: object) -> Bucket | None:
         """The rows of a key without NULL."""
         return dict.fromkeys(self.find(key))
 

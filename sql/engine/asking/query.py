@@ -117,7 +117,7 @@ class Asking:
 
     # --- the rest is the query's ----------------------------------------------------------------------------
 
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
         """Filters see relations as they are when the event enters the rule."""
 
     def fill(self, *, posts: bool = False) -> list[Emission]:
@@ -126,7 +126,7 @@ class Asking:
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         return self.query.feed(changes, now_ms)
 
-    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         return self.query.reject(row, why, now_ms)
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:

@@ -154,7 +154,7 @@ class ContextHost(Hosted):
         def parts(selector: Selector) -> list[Any]:
             return [body.instance.relation for body in self.members[name].bodies(selector)]
 
-        def owners(row: Any, now_ms: int) -> list[Any]:
+        def owners(row: object, now_ms: int) -> list[Any]:
             if name not in self.members:
                 return []
             if like is None:
@@ -230,7 +230,7 @@ class ContextHost(Hosted):
         except DATA_ERRORS:
             return None
 
-    def give(self, body: Body, stream: str, row: Any, now_ms: int) -> list[Emission]:
+    def give(self, body: Body, stream: str, row: object, now_ms: int) -> list[Emission]:
         """Pass an event to one instance; the emissions."""
         out = body.push(stream, (row,), now_ms)
         if out:

@@ -124,7 +124,7 @@ class Lane:
         finally:
             self.host.lane = None
 
-    def change(self, row: Any) -> None:
+    def change(self, row: object) -> None:
         """An event that may start and end partitions, and belong to several."""
         arrival, touched = self.arrival, self.touched
         targets, whole = arrival.targets, arrival.whole
@@ -147,7 +147,7 @@ class Lane:
                 self._end_event()
             touched.clear()
 
-    def reach(self, partition: Partition, row: Any) -> None:
+    def reach(self, partition: Partition, row: object) -> None:
         """An event waits for the statements of the only partition it belongs to."""
         for body in partition.bodies:
             run = self.runs.get(body.member)
@@ -184,7 +184,7 @@ class Lane:
             for body in member.reached(event, arrival):
                 self._add(run, body, event.row)
 
-    def _add(self, run: Run, body: Body, row: Any) -> None:
+    def _add(self, run: Run, body: Body, row: object) -> None:
         """The present event, or an end that it causes, waits for a body."""
         run.bodies.append(body)
         run.rows.append(row)

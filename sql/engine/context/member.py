@@ -93,7 +93,7 @@ class ContextMember(Hosted):
                 body.instance.variable_changed(name)
                 self.host.schedule(body)
 
-    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         self.counts["events_in"] += 1
         self.counts["errors"] += 1
         return super().reject(row, why, now_ms)

@@ -34,7 +34,7 @@ class Driven(Protocol):
     def next_deadline(self) -> int | None: ...
     def flush(self, now_ms: int) -> list[Emission]: ...
     def leave(self) -> None: ...
-    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]: ...
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]: ...
     def unseen(self, emissions: list[Emission]) -> list[Emission]: ...
     def variable_changed(self, name: str) -> None: ...
     def read(self, now_ms: int) -> list[dict[str, Any]]: ...
@@ -99,7 +99,7 @@ class EventTime:
 
     # --- driving --------------------------------------------------------------------------------------------
 
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
         """Filters see relations as they are when the watermark hands the event over."""
 
     def fill(self, *, posts: bool = False) -> list[Emission]:
@@ -110,12 +110,12 @@ class EventTime:
         """Named windows have changed."""
         return self.query.feed(changes, now_ms)
 
-    def push(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock, for this rule alone."""
         self.leave()
         return self.take_inbox() + self.stage.push(stream, rows, now_ms)
 
-    def push_lot(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows of another query are ordered by their own time stamps like any others."""
         return self.push(stream, rows, now_ms)
 
@@ -161,18 +161,18 @@ class EventTime:
             out += query.advance(until_ms if query.steps_itself else deadline)
         return out
 
-    def refuse(self, row: Any, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+    def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
         self.query.counts["errors"] += 1
         self.counts["refused_future"] += is_future
         return [Emission(self.name, now_ms, "error", [dict(as_dict(row))], (), why)]
 
-    def late(self, row: Any, at_ms: int) -> list[Emission]:
+    def late(self, row: object, at_ms: int) -> list[Emission]:
         self.counts["late"] += 1
         return [Emission(self.name, at_ms, "late", [dict(as_dict(row))])]
 
     # --- the rest is the query's ----------------------------------------------------------------------------
 
-    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         """An event was refused before it came here."""
         return self.query.reject(row, why, now_ms)
 

@@ -109,12 +109,12 @@ class Audience:
         msg = "rules that read tables have stages of their own"
         raise AssertionError(msg)
 
-    def refuse(self, row: Any, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+    def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
         return [
             out for member in self.members for out in member.refuse(row, why, now_ms, is_future=is_future)
         ]
 
-    def late(self, row: Any, at_ms: int) -> list[Emission]:
+    def late(self, row: object, at_ms: int) -> list[Emission]:
         return [out for member in self.members for out in member.late(row, at_ms)]
 
 

@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 from itertools import accumulate, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, Protocol
+from zoneinfo import ZoneInfo
 
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
@@ -44,14 +45,14 @@ class Behind(Protocol):
     def step_to(self, until_ms: int) -> list[Emission]:
         """The clock moves."""
 
-    def refuse(self, row: Any, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+    def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
         """An event has no time stamp, or one too far ahead."""
 
-    def late(self, row: Any, at_ms: int) -> list[Emission]:
+    def late(self, row: object, at_ms: int) -> list[Emission]:
         """An event is below the watermark."""
 
 
-def time_stamp(plan: Plan, stream: str, row: Any, zone: Any) -> int:
+def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
     """The instant of an event by its own column, in ms; DataError where that holds none."""
     column, pattern = plan.timestamps.get(stream, (plan.timestamp or "", None))
     value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
@@ -62,7 +63,7 @@ def time_stamp(plan: Plan, stream: str, row: Any, zone: Any) -> int:
     raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
 
 
-def _parsed(text: str, pattern: str | None, zone: Any) -> int:
+def _parsed(text: str, pattern: str | None, zone: ZoneInfo) -> int:
     from sql.functions.instants import epoch_ms, instant_ms
     from sql.functions.time_pattern import parse_moment
 
@@ -72,7 +73,7 @@ def _parsed(text: str, pattern: str | None, zone: Any) -> int:
 class EventTimeStage:
     """Orders what comes in and drives the rules behind it by the watermark."""
 
-    def __init__(self, plan: Plan, zone: Any, behind: Behind, now_ms: int, *, waits: bool) -> None:
+    def __init__(self, plan: Plan, zone: ZoneInfo, behind: Behind, now_ms: int, *, waits: bool) -> None:
         self.plan = plan
         self.zone = zone
         self.behind = behind
@@ -113,7 +114,7 @@ class EventTimeStage:
             out += self._take(stream, row, at_ms, now_ms)
         return out
 
-    def _take(self, stream: str, row: Any, at_ms: int, now_ms: int) -> list[Emission]:
+    def _take(self, stream: str, row: object, at_ms: int, now_ms: int) -> list[Emission]:
         self.heard_ms[stream] = now_ms
         if not self.waits:
             return self.behind.give(stream, [row], [at_ms])

@@ -30,7 +30,7 @@ class Hosted:
         """Events arrive."""
         raise NotImplementedError
 
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
         """An event arrives: filters are evaluated before any statement has acted on it."""
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
@@ -50,7 +50,7 @@ class Hosted:
     def flush(self, now_ms: int) -> list[Emission]:
         return []
 
-    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         return [Emission(self.name, now_ms, "error", [dict(as_dict(row))], (), why)]
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:

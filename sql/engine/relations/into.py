@@ -47,7 +47,7 @@ class TableFold:
 
     # --- groups ---------------------------------------------------------------------------------------------
 
-    def group_at(self, key: Any, event: Event) -> Any:
+    def group_at(self, key: object, event: Event) -> Any:
         """The row of a key as a group of the compiled text; an empty group where the table has none."""
         row = self.table.rows.get(key)
         columns = self.into.columns
@@ -59,7 +59,7 @@ class TableFold:
             setattr(group, name, accumulator)
         return group
 
-    def _rows_of(self, key: Any, event: Event) -> list[TableRow]:
+    def _rows_of(self, key: object, event: Event) -> list[TableRow]:
         """The rows an event is counted in: that of its key, or with rollup one for each grouping set."""
         row = self.table.rows.get(key) if self.is_one else None
         if row is not None:
@@ -115,7 +115,7 @@ class TableFold:
             self.statement.fail(event.row, error)
             return NO_KEY
 
-    def _folded(self, event: Event, key: Any) -> bool:
+    def _folded(self, event: Event, key: object) -> bool:
         """True if the event could be counted."""
         columns = self.into.columns
         try:

@@ -56,7 +56,7 @@ class SetStatement(Triggered):
         return out
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A whole event as a plain object."""
     return (
         value
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _with(variable: Variable, index: Any, value: Any) -> list[Any]:
+def _with(variable: Variable, index: object, value: object) -> list[Any]:
     """An array with one element replaced."""
     items = variable.value
     if not isinstance(items, list) or index.__class__ is not int or not 0 <= index < len(items):

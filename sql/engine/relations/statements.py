@@ -44,7 +44,7 @@ class PostingStatement(Hosted):
         self.counts["rows_out"] += len(rows)
         return [Emission(self.name, now_ms, "rows", rows, removed)]
 
-    def failed(self, row: Any, error: BaseException, now_ms: int) -> list[Emission]:
+    def failed(self, row: object, error: BaseException, now_ms: int) -> list[Emission]:
         """An event, or a row, that a statement could not deal with."""
         self.counts["errors"] += 1
         shown = [dict(as_dict(row))] if row is not None and row.__class__ is not tuple else []
@@ -132,12 +132,12 @@ class Triggered(PostingStatement):
         """Begin work of this instance: what its functions read is this instance's."""
         self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
 
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
         self.begin(now_ms)
         self.subqueries.push(stream, row, now_ms)
         self.looked = stream == self.source.stream and self._passes(row, now_ms)
 
-    def _tell(self, row: Any, why: str) -> None:
+    def _tell(self, row: object, why: str) -> None:
         self.counts["errors"] += 1
         self.told.append(Emission(self.name, self.context.now_ms, "error", [dict(as_dict(row))], (), why))
 
@@ -146,7 +146,7 @@ class Triggered(PostingStatement):
         told, self.told = self.told, []
         return told
 
-    def _passes(self, row: Any, now_ms: int) -> bool:
+    def _passes(self, row: object, now_ms: int) -> bool:
         return self.passes is None or bool(self.passes(Event(row, now_ms, 0)))
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
@@ -175,7 +175,7 @@ class Triggered(PostingStatement):
                 out += self._completed(self.matches, stream, row, now_ms)
         return out + self.taken()
 
-    def _completed(self, matches: Matches, stream: str, row: Any, now_ms: int) -> list[Emission]:
+    def _completed(self, matches: Matches, stream: str, row: object, now_ms: int) -> list[Emission]:
         """Act on the matches that an event completes."""
         try:
             found = matches.enter(stream, row, now_ms)

@@ -65,12 +65,12 @@ class Correlated:
             limit = row_limit(plan, code.functions)
             self.evaluation = Evaluation(plan, code.text, limit, self._failed)
 
-    def _new_event(self, row: Any, time_ms: int) -> Event:
+    def _new_event(self, row: object, time_ms: int) -> Event:
         self.seq += 1
         return Event(row, time_ms, self.seq)
 
     @staticmethod
-    def _failed(row: Any, error: BaseException) -> None:
+    def _failed(row: object, error: BaseException) -> None:
         raise error
 
     def _begin(self) -> None:
@@ -82,7 +82,7 @@ class Correlated:
         """The function that takes the events of a stream; None if it reads none."""
         return partial(self.push, stream) if stream in self.plan.reads else None
 
-    def push(self, stream: str, row: Any, now_ms: int) -> None:
+    def push(self, stream: str, row: object, now_ms: int) -> None:
         """An event of its stream arrives."""
         self.inner.push(stream, row, now_ms)
         self._begin()
@@ -172,14 +172,14 @@ class Alone:
             return None
         return partial(self._push, stream) if self.value is None else self._counted()
 
-    def _push(self, stream: str, row: Any, now_ms: int) -> None:
+    def _push(self, stream: str, row: object, now_ms: int) -> None:
         self._note(self.query.push(stream, [row], now_ms))
 
     def _counted(self) -> Take:
         """The function that counts an event in the aggregates, and does nothing else."""
         query, push = self.query, self.query.code["push"]
 
-        def take(row: Any, now_ms: int) -> None:
+        def take(row: object, now_ms: int) -> None:
             query.now_ms = now_ms
             query.begin(now_ms)
             push(query, (row,), now_ms)
@@ -304,7 +304,7 @@ class Subqueries:
             found = self.by_stream[stream] = tuple([take for take in takes if take is not None])
         return found
 
-    def push(self, stream: str, row: Any, now_ms: int) -> None:
+    def push(self, stream: str, row: object, now_ms: int) -> None:
         """An event arrives, before the statement itself sees it."""
         for take in self.takes(stream):
             take(row, now_ms)

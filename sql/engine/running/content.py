@@ -47,7 +47,7 @@ class ContentReader:
         shown = dict(reversed(keys))
         return list(reversed(shown.values()))
 
-    def current(self, key: Any) -> list[Out]:
+    def current(self, key: object) -> list[Out]:
         """The present row of a group, also of one that has become empty; none where HAVING drops it."""
         statement = self.statement
         event = statement.representatives[key]

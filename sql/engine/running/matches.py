@@ -78,7 +78,7 @@ class Matches:
         """Matches that are true at once in a partition; they are processed when time next moves."""
         self.began_ms = now_ms
 
-    def enter(self, stream: str, row: Any, now_ms: int) -> Iterable[Any]:
+    def enter(self, stream: str, row: object, now_ms: int) -> Iterable[Any]:
         """The rows of the matches that an event completes; a data error has changed nothing."""
         return self._rows(self.pattern.enter(stream, row, now_ms)) if stream in self.streams else ()
 
@@ -171,7 +171,7 @@ def show_matches(
 ) -> None:
     """Events for a pattern whose matches are the statement's rows."""
 
-    def fail(row: Any, error: BaseException) -> None:
+    def fail(row: object, error: BaseException) -> None:
         statement.errors.append(statement.error_of(row, str(matches.functions.failure(error)), now_ms))
 
     for found in matches.pattern.lot(stream, rows, now_ms, fail):

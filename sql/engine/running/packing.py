@@ -8,7 +8,7 @@ from sql.aggregates.state import decode, encode
 from sql.algebra.accumulators import SKIP
 
 
-def pack_values(values: Any) -> Any:
+def pack_values(values: object) -> Any:
     """Contributions: SKIP, tuples, and values as JSON."""
     if values is SKIP:
         return {"skip": True}

@@ -76,7 +76,7 @@ class RunningQuery:
         """Start from the present rows of named windows; what that gives where it is to be posted."""
         return []
 
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
         """An event arrives, before any statement acts on it."""
 
     def flush(self, now_ms: int) -> list[Emission]:
@@ -100,12 +100,12 @@ class RunningQuery:
 
     # --- errors ---------------------------------------------------------------------------------------------
 
-    def error_of(self, row: Any, why: str, at_ms: int) -> Emission:
+    def error_of(self, row: object, why: str, at_ms: int) -> Emission:
         """Count an error; its emission."""
         self.counts["errors"] += 1
         return Emission(self.name, at_ms, "error", [plain(row)], (), why)
 
-    def reject(self, row: Any, why: str, now_ms: int) -> list[Emission]:
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         """An event was refused before it came here: counted, and an emission of its own."""
         self.counts["events_in"] += 1
         return [self.error_of(row, why, now_ms)]
@@ -119,7 +119,7 @@ class RunningQuery:
         self.counts["errors"] = counted
 
 
-def plain(row: Any) -> dict[str, Any]:
+def plain(row: object) -> dict[str, Any]:
     """A row, or the sides of a joined row, as a dict for an error's emission."""
     if isinstance(row, tuple):
         present = [side for side in row if side is not None]

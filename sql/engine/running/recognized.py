@@ -132,7 +132,7 @@ def is_alone(plan: Plan) -> bool:
 def failures_of(statement: RunningStatement, found: Recognized) -> Fail:
     """The function that adds an error event for each row that cannot be evaluated."""
 
-    def fail(row: Any, error: BaseException) -> None:
+    def fail(row: object, error: BaseException) -> None:
         statement.errors.append(statement.error_of(row, str(found.why(error)), statement.now_ms))
 
     return fail

@@ -85,7 +85,7 @@ class Rowwise(RunningQuery):
             out += self.errors
             self.errors.clear()
 
-    def again(self, row: Any, now_ms: int, out: list[Emission]) -> None:
+    def again(self, row: object, now_ms: int, out: list[Emission]) -> None:
         """An event that failed in the family's loop, which has counted it."""
         self.now_ms = self.context.now_ms = now_ms
         self.events((row,), now_ms, out)
@@ -112,7 +112,7 @@ class Rowwise(RunningQuery):
         """None: nothing is ever due."""
         return None
 
-    def fail(self, row: Any, error: BaseException) -> None:
+    def fail(self, row: object, error: BaseException) -> None:
         """An event could not be evaluated: counted, and an emission of its own."""
         at_ms, told = self.now_ms, self.errors
         if self.is_timed:

@@ -273,13 +273,13 @@ class SampledQuery(RunningQuery):
             self.errors.append(self.failure(row, error, trigger_ms, self.sampled_rows.code))
         return rows
 
-    def failed(self, row: Any, error: BaseException, at_ms: int) -> None:
+    def failed(self, row: object, error: BaseException, at_ms: int) -> None:
         """An event could not be evaluated."""
         if self.analytic is not None:
             self.analytic.drop(row)
         self.fail(row, error, at_ms, self.core.code)
 
-    def fail(self, row: Any, error: BaseException, at_ms: int, code: Generated) -> None:
+    def fail(self, row: object, error: BaseException, at_ms: int, code: Generated) -> None:
         """Count an error in generated text, and emit it."""
         self.counts["errors"] += 1
         failures = self.out if self.is_timed and not self.core.is_stepping else self.errors
@@ -289,7 +289,7 @@ class SampledQuery(RunningQuery):
         """Two rows could not be joined."""
         self.failed(event.row, error, self.now_ms)
 
-    def failure(self, row: Any, error: BaseException, at_ms: int, code: Generated) -> Emission:
+    def failure(self, row: object, error: BaseException, at_ms: int, code: Generated) -> Emission:
         """The emission of what could not be evaluated by a generated text."""
         line = code.line_of(error)
         own = self.sampled_rows.code if code is self.sampled_rows.code else self.core.code

@@ -110,7 +110,7 @@ class Sources:
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
         """An event arrives: the windows of subqueries take it, then the filters of the sources are
         evaluated."""
         if self.subqueries is not None:
@@ -122,7 +122,7 @@ class Sources:
                 if event is not None:
                     self.arrived.append((index, event))
 
-    def _arrival(self, index: int, row: Any, now_ms: int) -> Event | None:
+    def _arrival(self, index: int, row: object, now_ms: int) -> Event | None:
         """The event, if it passes the filter of a source."""
         statement = self.statement
         event = statement.new_event(row, now_ms)
@@ -135,7 +135,7 @@ class Sources:
             statement.fail(row, error)
             return None
 
-    def enter(self, stream: str, row: Any, now_ms: int) -> Iterator[Change]:
+    def enter(self, stream: str, row: object, now_ms: int) -> Iterator[Change]:
         """The changes by an event, in order; matches last, so that a match meets the event in the windows
         beside it."""
         if self.arrived is None:
@@ -161,7 +161,7 @@ class Sources:
             statement.fail(event.row, error)
             return []
 
-    def _completed(self, index: int, stream: str, row: Any, now_ms: int) -> Iterable[Any]:
+    def _completed(self, index: int, stream: str, row: object, now_ms: int) -> Iterable[Any]:
         """The matches that an event completes."""
         try:
             return self.matches[index].enter(stream, row, now_ms)
@@ -371,5 +371,5 @@ def merged(deltas: Sequence[Delta]) -> Delta:
     return Delta(inserted, [event for delta in deltas for event in delta.removed])
 
 
-def _unheard(row: Any, error: BaseException) -> None:
+def _unheard(row: object, error: BaseException) -> None:
     """Ignore errors while a content is shown: they were reported when the events came."""

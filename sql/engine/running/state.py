@@ -49,7 +49,7 @@ def snapshot(statement: RunningStatement) -> dict[str, Any]:
     }
 
 
-def _packed(row: Any) -> dict[str, Any]:
+def _packed(row: object) -> dict[str, Any]:
     return {name: encode(item) for name, item in as_dict(row).items()}
 
 

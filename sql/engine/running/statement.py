@@ -117,7 +117,7 @@ class RunningStatement(RunningQuery):
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def new_event(self, row: Any, time_ms: int) -> Event:
+    def new_event(self, row: object, time_ms: int) -> Event:
         """An event with the next number."""
         self.seq += 1
         return Event(row, time_ms, self.seq)
@@ -159,7 +159,7 @@ class RunningStatement(RunningQuery):
         self.take()
         return []
 
-    def arriving(self, stream: str, row: Any, now_ms: int) -> None:
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
         """An event arrives: filters that read relations are evaluated before any
         statement has acted on it."""
         self.now_ms = now_ms
@@ -202,13 +202,13 @@ class RunningStatement(RunningQuery):
         if self.whole is not None:
             self.whole = self.code["Group"](())
 
-    def group_of(self, key: Any, event: Event) -> Any:
+    def group_of(self, key: object, event: Event) -> Any:
         """The group of a key; an empty one where it has none."""
         if self.into is not None:
             return self.into.group_at(key, event)
         return self.groups.get(key) or self.empty_group(key, event)
 
-    def empty_group(self, key: Any, event: Event) -> Any:
+    def empty_group(self, key: object, event: Event) -> Any:
         """A group without events."""
         return (
             self.code["Group"](key, event) if self.program.text.fold.keeps_first else self.code["Group"](key)
@@ -254,13 +254,13 @@ class RunningStatement(RunningQuery):
             self.groups.pop(key, None)
             self.representatives.pop(key, None)
 
-    def fail(self, row: Any, error: BaseException) -> None:
+    def fail(self, row: object, error: BaseException) -> None:
         """An event could not be evaluated: counted, and an emission of its own."""
         if self.analytic is not None:
             self.analytic.drop(row)
         self.errors.append(self.error_of(row, self.why(error), self.now_ms))
 
-    def tell(self, row: Any, why: str) -> None:
+    def tell(self, row: object, why: str) -> None:
         """A subquery could not evaluate an event."""
         self.errors.append(self.error_of(row, why, self.now_ms))
 

@@ -48,7 +48,7 @@ class TimedStatement(RunningStatement):
             )
             self.out += found
 
-    def fail(self, row: Any, error: BaseException) -> None:
+    def fail(self, row: object, error: BaseException) -> None:
         at_ms = self.now_ms
         if row is not None:
             at_ms = time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone)

@@ -16,7 +16,7 @@ EXACT_MAX = 2**53
 """Whole numbers below are shifted into units; larger ones are left to accumulators."""
 
 
-def _is_plain(value: Any, *, is_scaled: bool) -> bool:
+def _is_plain(value: object, *, is_scaled: bool) -> bool:
     """True if statements can take a value: a number that is not NaN, and where it is scaled, a multiple of
     the unit."""
     if value.__class__ is float:
