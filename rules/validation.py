@@ -133,16 +133,12 @@ class _Translation:
     def _inner_path(self, error: ErrorDetails) -> Path:
         """The error's location without the names of union members, which are not in the file."""
         inner: list[str | int] = []
-        current = self.data
+        current: Any = self.data
         location = error["loc"]
         for number, part in enumerate(location):
             is_last_key = number == len(location) - 1 and error["type"] in ("missing", "extra_forbidden")
-            if (isinstance(current, dict) and part in current) or (
-                isinstance(current, list) and isinstance(part, int) and part < len(current)
-            ):
-                current = current[part]  # type: ignore[index]
-                inner.append(part)
-            elif isinstance(current, dict) and (written := _in_other_case(current, part)) is not None:
+            written = _as_written(current, part)
+            if written is not None:
                 current = current[written]
                 inner.append(written)
             elif is_last_key:
@@ -232,8 +228,14 @@ class _Translation:
         return redact(message, self.secrets)
 
 
-def _in_other_case(data: dict[Any, Any], key: str | int) -> str | None:
-    """The key of the data that equals `key` but for its case; those of sinks may be in any case."""
+def _as_written(data: object, key: str | int) -> str | int | None:
+    """The key or index as it stands in the data, if it does: the keys of sinks may be in any case."""
+    if isinstance(data, list):
+        return key if isinstance(key, int) and key < len(data) else None
+    if not isinstance(data, dict):
+        return None
+    if key in data:
+        return key
     return next((name for name in data if isinstance(name, str) and name.lower() == str(key).lower()), None)
 
 

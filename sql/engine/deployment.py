@@ -50,7 +50,7 @@ class Deployment:
         if plan.context is not None and plan.timestamp is None:
             self._deploy_in_context(name, plan, now_ms, state)
         elif plan.context is not None:
-            query = EventTime(OwnContext(name, plan, self.catalog, now_ms), now_ms)  # type: ignore[arg-type]
+            query = EventTime(OwnContext(name, plan, self.catalog, now_ms), now_ms)
             if state is not None:
                 query.restore(state)
             self.host(name, query, plan.streams)

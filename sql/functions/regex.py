@@ -98,7 +98,7 @@ def compile_regex(source: str) -> Regex:
 
 def _with_re2(source: str) -> Regex | None:
     try:
-        import re2  # type: ignore[import-untyped, unused-ignore]
+        import re2
     except ImportError:
         return None
     options = re2.Options()

@@ -161,9 +161,10 @@ class Table:
 
         `updates`: rows with just the declared columns.
         """
-        key_of_row, is_alike = self.key_of_row, not (rows or removed or self.indexes.unique)
+        there, key_of_row = self.rows, self.key_of_row
+        is_alike = not (rows or removed or self.indexes.unique)
         for event, row in updates:
-            is_alike = is_alike and key_of_row(row) == event.key  # type: ignore[attr-defined]
+            is_alike = is_alike and there.get(key_of_row(row)) is event
         if not is_alike:
             return self._write(updates, rows, removed, now_ms)
         came, before = [], []

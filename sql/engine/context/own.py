@@ -50,6 +50,9 @@ class OwnContext(Hosted):
                 self.lane = Lane(self.host, self.plan.streams[0], _raised)
         return self.member
 
+    def leave(self) -> None:
+        """It shares nothing with other rules."""
+
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events of the only stream with their own instants; what is due before each is done before it."""
         out: list[Emission] = []

@@ -47,21 +47,23 @@ class Audience:
 
     # --- membership -----------------------------------------------------------------------------------------
 
-    def leave(self, member: EventTime) -> None:
-        """A rule has a stage of its own again."""
+    def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
+        """A rule leaves."""
         self.index.reconcile()
+        member = self.by_name.pop(name)
         member.query.leave()
         self.members.remove(member)
-        del self.by_name[member.name]
         self.has_left = True
+        return stage.copied_to(member.single, member.query.now_ms)
 
-    def deal(self, emissions: Iterable[Emission], due_ms: int) -> None:
+    def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
         """Give each rule what was found for it when the stage had to do something at an instant."""
         for emission in emissions:
             member = self.by_name[emission.rule]
             member.inbox.append(emission)
             member.inbox_ms = due_ms
         self.index.reconcile()  # rules may have changed since events came last, and no index of the stream be there
+        return []
 
     # --- events and time ------------------------------------------------------------------------------------
 
@@ -72,7 +74,7 @@ class Audience:
             try:
                 party = self.parties.get(entry.name)
                 if party is None:
-                    out += self.by_name[entry.name].give(stream, mine, at)
+                    out += self.by_name[entry.name].single.give(stream, mine, at)
                     self._schedule(entry.name)
                 else:
                     for name in party.pour(mine, at[0], out, at):
@@ -92,7 +94,7 @@ class Audience:
             if self.noted.get(name) == deadline:
                 del self.noted[name]
             try:
-                out += self.by_name[name].step_to(until_ms)
+                out += self.by_name[name].single.step_to(until_ms)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 out += self.defect(name, (), until_ms, error)
             else:
@@ -111,11 +113,13 @@ class Audience:
 
     def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
         return [
-            out for member in self.members for out in member.refuse(row, why, now_ms, is_future=is_future)
+            out
+            for member in self.members
+            for out in member.single.refuse(row, why, now_ms, is_future=is_future)
         ]
 
     def late(self, row: object, at_ms: int) -> list[Emission]:
-        return [out for member in self.members for out in member.late(row, at_ms)]
+        return [out for member in self.members for out in member.single.late(row, at_ms)]
 
 
 class StageParty(Several):
@@ -171,7 +175,7 @@ class StageParty(Several):
         self.alone: list[EventTime] = []
         self.shared: list[tuple[EventTimeStage, Audience]] = []
         for stage, members in alike.items():
-            if stage.behind is members[0] and len(members) < SHARING_MIN:
+            if stage.behind is members[0].single and len(members) < SHARING_MIN:
                 self.alone += members
             else:
                 stage.behind = audience = Audience(members, self.defect)

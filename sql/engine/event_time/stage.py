@@ -51,6 +51,13 @@ class Behind(Protocol):
     def late(self, row: object, at_ms: int) -> list[Emission]:
         """An event is below the watermark."""
 
+    def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
+        """A timer of the stage emitted these: rules that share it find them in their inboxes, the only rule
+        has them back."""
+
+    def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
+        """The stage for one rule alone that has seen the same as this one."""
+
 
 def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
     """The instant of an event by its own column, in ms; DataError where that holds none."""
