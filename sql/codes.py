@@ -258,7 +258,7 @@ CODES: dict[str, CodeText] = {
         "an output limit on a window that fires by itself", "remove it, or use a window of FROM"
     ),
     "B604": CodeText(
-        "a stream selector on a window without remove stream", "use a window of FROM: E#time(10 sec)"
+        "a stream selector where there is no remove stream", "use a window of FROM: E#time(10 sec)"
     ),
     "B605": CodeText("HAVING that reads nothing of the window", "use WHERE"),
     "B606": CodeText("a snapshot of rows that nothing keeps", "add a window in FROM"),
@@ -274,7 +274,7 @@ CODES: dict[str, CodeText] = {
     "B704": CodeText(
         "warning: ORDER BY, LIMIT or DISTINCT where each event gives its own row", "add a window in FROM"
     ),
-    "B705": CodeText("warning: rstream without a window selects nothing", "add a window in FROM"),
+    "B705": CodeText("warning: a remove stream where nothing leaves", "add a window in FROM"),
     "B706": CodeText("warning: an annotation or a hint without effect", "remove it"),
     "B707": CodeText(
         "warning: a rule that inserts into the stream it reads",

@@ -156,14 +156,6 @@ def check_sources(
                 source.span,
                 "one that its source fills needs a KEY, in a rule file",
             )
-        elif stream.kind == "asked":
-            problems.error(
-                "B534",
-                f"lookup table '{stream.name}' has no events: it is asked for rows",
-                source.span,
-                f"join it in a rule over a stream: FROM … LEFT JOIN {stream.name} ON …; what else needs the rows reads "
-                "the stream that this rule inserts into",
-            )
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
             problems.error(
                 "B533", f"table '{stream.name}' cannot be the source of a stream query", source.span

@@ -89,7 +89,7 @@ class Scope:
         source = self.sources[index]
         kind = Type.ANY if source.columns is None else source.columns.get(column, Type.ANY)
         if source.carrier is not None:
-            return Op("field", (carrier(source.carrier),), column, type=kind, span=span)
+            return Op("field", (self._carried(index, source.carrier),), column, type=kind, span=span)
         known = self.reads[index]
         self.correlated = self.correlated or index >= self.own
         if known is not None:
@@ -100,7 +100,7 @@ class Scope:
         """The whole event of one source, or the list of a repeated tag: everything is read."""
         held = self.sources[index].carrier
         if held is not None:
-            return replace(carrier(held), span=span)
+            return replace(self._carried(index, held), span=span)
         columns = self.sources[index].columns
         known = self.reads[index]
         self.correlated = self.correlated or index >= self.own
@@ -110,6 +110,17 @@ class Scope:
             known.update(columns)
         is_list = self.sources[index].tag == "list"
         return Read(index, None, type=Type.ARRAY if is_list else Type.OBJECT, span=span)
+
+    def _carried(self, index: int, column: str) -> Read:
+        """The row that an event of the first source carries, in this statement or in the one around it."""
+        self.correlated = self.correlated or index >= self.own
+        return carrier(column, self._first_beside(index))
+
+    def _first_beside(self, index: int) -> int:
+        """The place of the first source of the statement that a source belongs to."""
+        if self.outer is None or index < self.own:
+            return 0
+        return self.own + self.outer._first_beside(index - self.own)
 
     def meta(self, span: Span, index: int = 0) -> Bound:
         """The metadata of the message of one source."""

@@ -20,6 +20,7 @@ from sql.binder.windows.folded import folded
 from sql.binder.windows.group_by import bind_group_window
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
+from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound, Const, Slot
 from sql.plan.contexts import ContextPlan
 from sql.plan.logical import (
@@ -82,6 +83,8 @@ class SelectBinder:
             self.context = context_named(catalog, select.context, problems, select.span)
             self.catalog = catalog.within(catalog.context_variables.get(select.context, {}))
         self.subqueries: list[SubqueryPlan] = []
+        self.carried: list[AskPlan] = []
+        """What the subqueries over tables of stores ask for."""
         self.sources = SourceBinder(
             self.select,
             self.asked,
@@ -156,7 +159,7 @@ class SelectBinder:
             options=self.options,
             name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
             joins=joins,
-            asks=lookups.bind_asks(binder, self.asked, joins),
+            asks=(*lookups.bind_asks(binder, self.asked, joins), *self.carried),
             analytics=tuple(binder.analytics),
             window=window,
             where=where,
@@ -192,13 +195,17 @@ class SelectBinder:
         return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
 
     def _checked(self, plan: Plan) -> Plan:
-        lookups.check(
-            self.problems, self.select, self.asked, self.context, self.outer, self.on_demand, self.is_trigger
-        )
+        lookups.check(self.problems, self.select, self.asked, *self._inside())
+        if self.outer is None:
+            lookups.refuse_as_sources(self.problems, self.sources.all, self.sources.streams)
         relations.check_target(self.problems, self.select, plan, self.catalog, self.scope)
         check_plan(self.problems, self.select, plan, is_epl=self.binder.epl)
         check_effects(self.problems, self.select, self.sources.all, plan, is_epl=self.binder.epl)
         return plan
+
+    def _inside(self) -> tuple[object, ...]:
+        """What is around the statement, so that its events wait for nothing."""
+        return self.context, self.outer, self.on_demand, self.is_trigger
 
     def _having(self, *, is_plain: bool) -> Bound | None:
         """HAVING; where nothing is grouped, `is_plain`, it is about a window as a whole."""
@@ -319,12 +326,24 @@ class SelectBinder:
             )
         if plan.joins or plan.output or plan.insert:
             self.problems.error("B209", "a subquery reads one stream, without output limit", node.span)
+        elif is_asked:
+            plan = self._carried(plan, inner.sources.all[0], scope)
         outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])
-        self.subqueries.append(SubqueryPlan(plan, kind, inner.scope.correlated, outer))
+        self.subqueries.append(SubqueryPlan(plan, kind, is_asked or inner.scope.correlated, outer))
         self.scope.tables |= inner.scope.tables
         types = {"exists": Type.BOOLEAN, "row": Type.OBJECT, "rows": Type.ARRAY, "list": Type.ARRAY}
         result = types.get(kind) or plan.items[0].value.type
         return Slot("subquery", len(self.subqueries) - 1, type=result, span=node.span)
+
+    def _carried(self, plan: Plan, source: ast.Source, scope: Scope) -> Plan:
+        """A subquery over a table of a store, whose rows the events of the first source carry."""
+        if not lookups.can_wait(self.select, *self._inside()):
+            lookups.refuse(self.problems, source.name, source.span)
+            return plan
+        is_first = scope.sources[0] is self.scope.sources[0]
+        ask, plan = lookups.carried(self.problems, plan, source, len(self.carried), reads_first=is_first)
+        self.carried.append(ask)
+        return plan
 
 
 def _subquery_kind(node: ast.Subquery | ast.Quantified, plan: Plan) -> SubqueryKind:

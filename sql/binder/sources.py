@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from sql import syntax as ast
 from sql.algebra.windows import catalog as windows
@@ -29,6 +29,14 @@ from sql.types import Type
 FILTER = Place("a stream's filter", aliases=False, analytics=False)
 
 Subquery = ast.Subquery | ast.Quantified
+
+
+RELATIONS: dict[str, Literal["window", "table", "answer"]] = {
+    "window": "window",
+    "table": "table",
+    "asked": "answer",
+}
+"""What a source is whose rows are not events of a stream; answers of stores are read in subqueries."""
 
 
 class SourceBinder:
@@ -154,7 +162,7 @@ class SourceBinder:
                 matches_by_name=by_name,
                 keeps_last=self._keeps_last(),
             )
-        kind = stream.kind if stream.kind in ("window", "table") else None
+        kind = RELATIONS.get(stream.kind)
         recognize = None
         if source.recognize is not None:
             recognize = self._recognize(index, source.recognize)

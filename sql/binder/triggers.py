@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql import syntax as ast
-from sql.binder import relations
+from sql.binder import lookups, relations
 from sql.binder.expressions import ExpressionBinder, Place
 from sql.binder.items import ItemBinder
 from sql.binder.scope import SourceScope
@@ -282,14 +282,25 @@ def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions,
         annotations=statement.annotations,
         context=statement.context,
     )
+    _check_selector(problems, statement.select)
     plan = SelectBinder(select, catalog, options, text, problems).bind()
+    for ask in plan.asks:
+        lookups.refuse(problems, ask.table, statement.span)
     problems.raise_if_any(text)
-    if statement.delete and stream is not None and stream.kind not in ("window", "table"):
-        problems.error("B202", "AND DELETE deletes from a named window or table", statement.span)
     heard = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
     heard |= set() if plan.context is None else set(plan.context.reads)
     reads = {name: columns for name, columns in plan.reads.items() if name in heard}
-    return replace(plan, reads=reads, acts=ChoicePlan(plan, True, statement.delete))
+    found = tuple(problems.found)
+    return replace(plan, reads=reads, warnings=found, acts=ChoicePlan(plan, True, statement.delete))
+
+
+def _check_selector(problems: Problems, select: ast.Select) -> None:
+    """Report a remove stream of ON … SELECT: each event is answered by itself, and nothing leaves an answer."""
+    if select.selector == "rstream":
+        problems.error("B604", "ON … SELECT has no remove stream: it posts what it finds", select.span)
+    elif select.selector == "irstream":
+        message = "irstream has no effect: ON … SELECT posts what it finds, and nothing leaves"
+        problems.warn("B705", message, select.span, "remove it, or select irstream from the named window")
 
 
 def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> ChoicePlan:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.build import WindowBuilder
-from sql.algebra.join.store import Pulled, Rows, Seen
+from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.table.search import Finder
 from sql.codegen.functions import FunctionSet
 from sql.compiler.answer import AnswerText, answers_by_row
@@ -41,12 +41,10 @@ class CorrelatedCode:
         source = plan.sources[0]
         self.builder = WindowBuilder(source, plan.options, *settings, shape, self.inner_answers)
         self.passes = None if source.filter is None else self.builder.functions.true(source.filter)
-        rows: Rows | Pulled = Rows(shape)
-        if source.relation is not None:
-            rows = Pulled(as_seen(source, around.catalog.relations, _all_seen), self.passes)
+        rows = store_of(source, self, around.catalog.relations, _all_seen)
         self.answer: AnswerText | None = None
         """The value itself, where every row that is found is a row of the subquery."""
-        if answers_by_row(part):
+        if source.relation != "answer" and answers_by_row(part):
             self.answer = AnswerText(part, rows, self.functions, shape)
             return
         width = range(1, 1 + len(part.outer))
@@ -54,6 +52,17 @@ class CorrelatedCode:
         self.text = StatementText(plan, around.catalog, shape, around.context, around.warnings, None, Removal.NEVER,
                                   {"aggregate": 0, "prev": 0}, self.inner_answers, is_driven=False,
                                   is_joined=True)  # fmt: skip
+
+
+def store_of(
+    source: SourcePlan, code: CorrelatedCode, relations: Any, unseen: Unseen
+) -> Rows | Pulled | Carried:
+    """The rows of a correlated subquery: kept here, in a relation, or with the event around it."""
+    if source.relation is None:
+        return Rows(code.shape)
+    if source.relation == "answer":
+        return Carried(source.stream, code.passes)
+    return Pulled(as_seen(source, relations, unseen), code.passes)
 
 
 class AloneCode:

@@ -139,6 +139,8 @@ def _source(source: SourcePlan, plan: Plan) -> TreeNode:
     derived = {name for window in source.windows for name in windows.posted_columns(window.name)}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
     alias = "" if source.alias == source.stream else f" as {source.alias}"
+    if source.relation == "answer":
+        return _filtered(TreeNode(f"answer of {source.alias}", "goes with the event"), source, plan)
     if source.retained_rows is not None:
         return TreeNode(
             f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}"
@@ -148,12 +150,18 @@ def _source(source: SourcePlan, plan: Plan) -> TreeNode:
     node = TreeNode(f"stream {source.stream}{alias}{asked}", f"reads {reads}")
     if source.pattern is not None:
         node = patterns.tree(source.pattern, plan.reads)
-    if source.filter is not None:
-        node = TreeNode(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
+    node = _filtered(node, source, plan)
     if plan.window is not None or (not source.windows and source.lot is None):
         return node
     spelt = "".join(f"#{words.slice_of(plan.text, window.span).lstrip('#.')}" for window in source.windows)
     return _stack(of_source(source, plan), spelt, node)
+
+
+def _filtered(node: TreeNode, source: SourcePlan, plan: Plan) -> TreeNode:
+    """A source behind its filter in parentheses, if it has one."""
+    if source.filter is None:
+        return node
+    return TreeNode(f"filter {words.written(source.filter, plan.text)}", "before the window", [node])
 
 
 def _stack(composition: Composition, spelt: str, *inputs: TreeNode) -> TreeNode:

@@ -49,6 +49,7 @@ class AskPlan(Record):
     columns    columns of the table that equal `values`, which read the event
     keeps      True if the event continues without a row, with NULL (LEFT JOIN)
     rest       the other conditions of ON on a row
+    gathers    True if the column takes the list of all rows found: a subquery reads them
     """
 
     table: str
@@ -57,8 +58,9 @@ class AskPlan(Record):
     values: tuple[Bound, ...]
     keeps: bool
     rest: Bound | None = None
+    gathers: bool = False
 
 
-def carrier(column: str) -> Read:
-    """The read of the row that an event carries."""
-    return Read(0, column, type=Type.OBJECT)
+def carrier(column: str, source: int = 0) -> Read:
+    """The read of the row that an event carries; `source`: the place of the statement's first source."""
+    return Read(source, column, type=Type.OBJECT)

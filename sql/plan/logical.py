@@ -151,8 +151,9 @@ class SourcePlan(Record):
     matches_by_name: bool = False
     """True if matches are structs of their tags, as in a join; otherwise they are tuples of them, like the
     rows of a join."""
-    relation: Literal["window", "table"] | None = None
-    """A named window, whose changes the query processes, or a table, which it only looks up."""
+    relation: Literal["window", "table", "answer"] | None = None
+    """A named window, whose changes the query processes, a table, which it only looks up, or the answer of a
+    store, which the event around a subquery carries in the column `stream`."""
 
     def __hash__(self) -> int:
         return hash((self.stream, self.alias))

@@ -150,4 +150,29 @@ class _Filtered:
         return [row for row in self.index.find(key, span) if self.passes(row)]
 
 
+class Carried:
+    """The rows that the event around a subquery carries in a column: what a store has answered for it."""
+
+    pulled = True
+
+    def __init__(self, column: str, passes: Passes) -> None:
+        """`passes`: the filter in parentheses, if there is one."""
+        self.column = column
+        self.passes = passes
+        self.rows: list[Event] = []
+
+    def take(self, row: Any, now_ms: int) -> None:
+        """The row of the event around it, from now on; None: there is none."""
+        found = () if row is None else row.get(self.column) or ()
+        rows = [Event(item, now_ms, number) for number, item in enumerate(found)]
+        self.rows = rows if self.passes is None else [item for item in rows if self.passes(item)]
+
+    def content(self) -> Iterable[Event]:
+        """The rows in the order of the answer."""
+        return self.rows
+
+    def index(self, equal: tuple[Any, ...], ordered: Any) -> None:
+        """No index: the store has chosen the rows."""
+
+
 Store = Rows | Pulled

@@ -36,8 +36,11 @@ class Ask:
         return Request(self.table.name, self._plan.columns, key)
 
     def joined(self, row: dict[str, Any], found: Rows, now_ms: int) -> list[dict[str, Any]]:
-        """The event, once with each row found that meets ON; without any the event with NULL, or none."""
+        """The event, once with each row found that meets ON; without any the event with NULL, or none. For a
+        subquery the event with the list of them."""
         column = self._plan.column
+        if self._plan.gathers:
+            return [{**row, column: list(found)}]
         rows = [{**row, column: item} for item in found]
         if self._passes is not None:
             rows = [item for item in rows if self._passes(Event(item, now_ms, 0))]

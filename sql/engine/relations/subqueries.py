@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta, Event
-from sql.algebra.join.store import Pulled, Rows
+from sql.algebra.join.store import Carried, Rows
 from sql.algebra.operator import Pass, earliest
 from sql.algebra.output.order import row_limit
 from sql.algebra.state import EventStore
@@ -21,7 +21,7 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
 from sql.compiler.program import Program
 from sql.compiler.shared import Answer
-from sql.compiler.subqueries import AloneCode, CorrelatedCode, SubqueryCode, as_seen
+from sql.compiler.subqueries import AloneCode, CorrelatedCode, SubqueryCode, as_seen, store_of
 from sql.emission import Emission
 from sql.engine.relations.choice import Choice
 from sql.engine.running.evaluation import Evaluation
@@ -52,13 +52,10 @@ class Correlated:
         self.make_row: Callable[[Any], Any] = lambda row: row
         self.seq = 0
         self.inner = Subqueries(code.inner, code.warnings, catalog, statement, now_ms, run, tell)
-        self.rows: Rows | Pulled = Rows(code.shape)
+        self.rows = store_of(source, code, catalog.relations, partial(catalog.loop.unseen, statement))
         self.window: Any = Pass()
         if source.relation is None:
             self.window = code.builder.build(now_ms, self._new_event, lambda: now_ms)
-        else:
-            seen = as_seen(source, catalog.relations, partial(catalog.loop.unseen, statement))
-            self.rows = Pulled(seen, code.passes)
         self.answer = None if code.answer is None else code.answer.over(self.rows)
         if code.answer is None:
             self.find = code.finder.over(self.rows)
@@ -121,6 +118,8 @@ class Correlated:
         """The rows of the subquery for an event of the statement around it."""
         self._begin()
         outer = event.row if event.row.__class__ is tuple else (event.row,)
+        if isinstance(self.rows, Carried):
+            self.rows.take(outer[0], event.time_ms)
         found = self.find((None, *outer), event.time_ms)
         return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
 

@@ -106,13 +106,16 @@ streams:
   reading: {datasource: reading, columns: {dev: string}}
 tables:
   site: {kind: lookup, type: http, datasource: "http://h/{id}"}
+  near: create table near (dev string primary key)
 contexts:
   per_dev: partition by dev from placed terminated by placed(city is null)
 rules:
   place:
     sql: INSERT INTO placed SELECT dev, site.city AS city FROM reading LEFT JOIN site ON reading.dev = site.id
   of_rows: {context: per_dev, sql: "select dev, city, count(*) as n from placed", actions: [{log: {}}]}
-  sub: {sql: "select (select s.city from site as s where s.id = r.dev) as c from reading as r", actions: [{log: {}}]}
+  sub: {sql: "select (select s.city from site as s where s.floor > 1) as c from reading as r", actions: [{log: {}}]}
+  acts: {sql: "on reading as r select p.dev, (select city from site as s where s.id = r.dev) as c from near as p"}
+  two: {sql: "select (select city from site as s where s.id = b.dev) as c from reading#lastevent a, placed#lastevent b"}
   own: {context: per_dev, sql: "select site.city as c from placed left join site on placed.dev = site.id",
         actions: [{log: {}}]}
 """
@@ -121,5 +124,73 @@ rules:
 def test_where_a_table_cannot_be_asked_another_rule_asks() -> None:
     compiled = compile_rules(unite([load_text(ASKED, "f.yaml")]))
     found = [f"{problem.line}:{problem.column} {problem.code}" for problem in compiled.problems]
-    assert found == ["12:42 B534", "13:77 B534"], render_all(compiled.problems)
+    assert found == ["13:42 B534", "14:16 B534", "15:40 B534", "16:77 B534"], render_all(compiled.problems)
     assert sorted(compiled.rules) == ["of_rows", "place"]
+
+
+SUBQUERIES = """
+streams:
+  reading: {datasource: reading, columns: {dev: string, n: bigint}}
+tables:
+  W: create window W#keepall as (city string, n int)
+  site: {kind: lookup, type: http, datasource: "http://h/{id}"}
+rules:
+  fill: {sql: "insert into W select dev as city, n from reading(n > 9)"}
+  one:
+    sql: >-
+      select dev, (select s.city from site as s where s.id = r.dev) as city,
+      (select count(*) from site(floor is not null) as s where s.id = r.dev and s.floor > 1) as high,
+      r.n in (select floor from site as s where s.id = r.dev) as at_floor,
+      (select s.city, s.floor from site as s where s.id = r.dev order by floor limit 1) as lowest
+      from reading as r where n < 9
+    actions: [log: {}]
+    tests:
+      - name: of a store's answer
+        events:
+          - {at: 0s, stream: site, send: [{id: a, city: x, floor: 1}, {id: b, city: y, floor: 3}]}
+          - {at: 0s, stream: site, send: {id: b, city: z, floor: 2}}
+          - {at: 1s, stream: reading, send: {dev: none, n: 1}}
+          - {at: 2s, stream: reading, send: {dev: a, n: 1}}
+          - {at: 3s, stream: reading, send: {dev: b, n: 1}}
+        expect:
+          - {at: 1s, rows: [{dev: none, high: 0, at_floor: false}]}
+          - {at: 2s, rows: [{dev: a, city: x, high: 0, at_floor: true, lowest: {city: x, floor: 1}}]}
+          - {at: 3s, rows: [{dev: b, high: 2, at_floor: false, lowest: {city: z, floor: 2}}]}
+  kept:
+    sql: >-
+      select irstream dev, (select max(floor) from site where site.id = r.dev) as top from reading#length(1) as r
+      where exists (select * from site as s where s.id = r.dev and s.floor >= r.n)
+    actions: [log: {}]
+    tests:
+      - name: beside a window
+        events:
+          - {at: 0s, stream: site, send: [{id: a, floor: 1}, {id: b, floor: 3}]}
+          - {at: 1s, stream: reading, send: {dev: a, n: 2}}
+          - {at: 2s, stream: reading, send: {dev: a, n: 1}}
+          - {at: 3s, stream: reading, send: {dev: b, n: 3}}
+        expect:
+          - {at: 2s, rows: [{dev: a, top: 1}]}
+          - {at: 3s, rows: [{dev: b, top: 3}], removed: [{dev: a, top: 1}]}
+  around:
+    sql: >-
+      select r.dev as dev, (select count(*) from W as w where w.city = site.city) as c
+      from reading as r left join site on r.dev = site.id where r.n < 9
+    actions: [log: {}]
+    tests:
+      - name: a subquery reads the row that a join has found
+        events:
+          - {at: 0s, stream: site, send: {id: a, city: x}}
+          - {at: 1s, stream: reading, send: [{dev: x, n: 10}, {dev: a, n: 1}]}
+        expect:
+          - {at: 1s, rows: [{dev: a, c: 1}]}
+"""
+
+
+def test_a_subquery_reads_the_rows_that_a_store_has_answered_for_the_event() -> None:
+    compiled = compile_rules(unite([load_text(SUBQUERIES, "f.yaml")]))
+    assert not compiled.problems, render_all(compiled.problems)
+    results = run_tests(compiled)
+    assert len(results) == 3
+    for result in results:
+        assert list(result.failures) == [], render_all(result.failures)
+    assert "stream reading as r, asking site by id" in explain(compiled.rules["kept"].plan)

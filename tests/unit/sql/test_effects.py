@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, SqlError, parse, plan_rule
+from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
 from sql.syntax import CreateStream
 
 STREAM = 'CREATE STREAM m (dev STRING, v FLOAT, a ARRAY(FLOAT)) WITH (DATASOURCE="m")'
@@ -103,3 +103,13 @@ def test_a_stream_query_feeds_the_next() -> None:
         tops += [row for e in engine.push("m", [{"v": value}], at) if e.rule == "tops" for row in e.inserted]
     # Means of the last two: 10, 15, 10, 1. The greatest of the last two of them: 10, 15, 15, 10.
     assert [row["top"] for row in tops] == [10.0, 15.0, 15.0, 10.0]
+
+
+def test_an_answer_to_an_event_has_no_remove_stream() -> None:
+    engine = Engine(catalog())
+    run_script(engine, "create window W#keepall as (v double)", 0)
+    (warning,) = plan_rule("on m as e select irstream w.v as v from W as w", engine.catalog).warnings
+    assert warning.code == "B705"
+    with pytest.raises(SqlError) as caught:
+        plan_rule("on m as e select rstream w.v as v from W as w", engine.catalog)
+    assert [problem.code for problem in caught.value.problems] == ["B604"]
