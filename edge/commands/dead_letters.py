@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edge.base.errors import UsageError
+from edge.commands.shared import gateway_arguments
 
 if TYPE_CHECKING:
     from edge.delivery.letters import Letter
@@ -25,7 +25,6 @@ SHOWN_CHARS = 2_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    data = Path(os.environ.get("PENSTOCK__DATA__DIR", "penstock-data"))
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, text in (
         ("ls", "how many letters there are, by reason, with the last of each kind"),
@@ -33,13 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("retry", "publish messages and results again, at the broker of the configuration"),
     ):
         verb = verbs.add_parser(name, help=text, description=text)
-        verb.add_argument(
-            "--data",
-            type=Path,
-            metavar="DIR",
-            default=data,
-            help="the gateway's data directory (default %(default)s)",
-        )
+        gateway_arguments.add_data(verb)
         verb.add_argument(
             "--id", action="append", default=[], metavar="ID", help="only this letter; may be repeated"
         )
@@ -51,9 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name != "ls":
             verb.add_argument("--last", type=int, metavar="N", help="only the newest N of these")
         if name == "retry":
-            verb.add_argument(
-                "--config", type=Path, metavar="FILE", help="the gateway's configuration, for its broker"
-            )
             verb.add_argument("--broker", metavar="URL", help="another broker than that of the configuration")
             verb.add_argument("--again", action="store_true", help="also letters that were sent again before")
             verb.add_argument("--dry-run", action="store_true", help="only say what would be published")
@@ -62,12 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from edge.delivery.letters import read_letters
 
-    if not arguments.data.is_dir():
-        raise UsageError(f"there is no data directory {arguments.data}; name the gateway's with --data")
-    letters = [letter for letter in read_letters(arguments.data) if _is_meant(arguments, letter)]
+    data = gateway_arguments.data_dir(arguments)
+    if not data.is_dir():
+        raise UsageError(f"there is no data directory {data}; name the gateway's with --data")
+    letters = [letter for letter in read_letters(data) if _is_meant(arguments, letter)]
     if arguments.verb != "ls" and arguments.last is not None:
         letters = letters[-max(0, arguments.last) :] if arguments.last else []
-    return {"ls": _ls, "show": _show, "retry": _retry}[arguments.verb](arguments, letters)
+    if arguments.verb == "ls":
+        return _ls(data, letters)
+    return _show(letters) if arguments.verb == "show" else _retry(arguments, data, letters)
 
 
 def _is_meant(arguments: argparse.Namespace, letter: Letter) -> bool:
@@ -81,7 +74,7 @@ def _is_meant(arguments: argparse.Namespace, letter: Letter) -> bool:
     )
 
 
-def _ls(arguments: argparse.Namespace, letters: list[Letter]) -> int:
+def _ls(data: Path, letters: list[Letter]) -> int:
     kinds: dict[tuple[str, str, str], list[Letter]] = defaultdict(list)
     for letter in letters:
         kinds[letter.rule, letter.sink, letter.kind].append(letter)
@@ -93,11 +86,11 @@ def _ls(arguments: argparse.Namespace, letters: list[Letter]) -> int:
             else f"topic {last.topic or '?'}"
         )
         print(f"{len(found):6}  last {_time(last.at_ms)}  {where}: {last.reason}")
-    print(f"{len(letters)} dead letter{'' if len(letters) == 1 else 's'} in {arguments.data}")
+    print(f"{len(letters)} dead letter{'' if len(letters) == 1 else 's'} in {data}")
     return 0
 
 
-def _show(arguments: argparse.Namespace, letters: list[Letter]) -> int:
+def _show(letters: list[Letter]) -> int:
     for letter in letters:
         print(f"{letter.id}  {_time(letter.at_ms)}  {letter.reason}")
         topic = {"topic": letter.topic} if letter.topic else {}
@@ -110,10 +103,10 @@ def _show(arguments: argparse.Namespace, letters: list[Letter]) -> int:
     return 0
 
 
-def _retry(arguments: argparse.Namespace, letters: list[Letter]) -> int:
+def _retry(arguments: argparse.Namespace, data: Path, letters: list[Letter]) -> int:
     from edge.delivery.letters import note_retried, retried
 
-    before = set() if arguments.again else retried(arguments.data)
+    before = set() if arguments.again else retried(data)
     sendable = [
         (letter, topic) for letter in letters if letter.id not in before and (topic := letter.destination)
     ]
@@ -130,7 +123,7 @@ def _retry(arguments: argparse.Namespace, letters: list[Letter]) -> int:
                     for letter, topic in sendable:
                         if letter.connection == connection:
                             visit.publish(topic, letter.payload or b"")
-                            note_retried(arguments.data, letter)
+                            note_retried(data, letter)
         except VisitFailed as error:
             raise UsageError(str(error)) from None
     print(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    client.add_address_argument(parser)
+    gateway_arguments.add_gateway(parser)
     parser.add_argument(
         "--ready", action="store_true", help="also demand that sources are connected and all rules run"
     )
@@ -16,6 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     path = "/readyz" if arguments.ready else "/healthz"
-    status, text = client.get(arguments.address, path, arguments.data)
+    status, text = gateway_arguments.client(arguments).get(path)
     print(text, end="")
     return 0 if status == 200 else 1

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from edge.base.errors import UsageError
-from edge.commands.shared import spool_arguments
+from edge.commands.shared import gateway_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("cut", "remove what stands at a position and behind it; snapshots of later positions too"),
     ):
         verb = verbs.add_parser(name, help=text, description=text)
-        spool_arguments.add_data(verb)
+        gateway_arguments.add_data(verb)
         if name == "cut":
             verb.add_argument(
                 "position", type=int, metavar="POSITION", help="the first position to go, as `ls` has it"
@@ -28,13 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not (arguments.data / "journal").is_dir():
-        raise UsageError(
-            f"there is no journal at {arguments.data}; name the gateway's data directory with --data"
-        )
+    data = gateway_arguments.data_dir(arguments)
+    if not (data / "journal").is_dir():
+        raise UsageError(f"there is no journal at {data}; name the gateway's data directory with --data")
     if arguments.verb == "cut":
-        return _cut(arguments.data, arguments.position)
-    return {"ls": _ls, "verify": _verify}[arguments.verb](arguments.data)
+        return _cut(data, arguments.position)
+    return {"ls": _ls, "verify": _verify}[arguments.verb](data)
 
 
 def _ls(data: Path) -> int:

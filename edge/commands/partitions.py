@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from edge.base.errors import UsageError
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    client.add_address_argument(parser)
+    gateway_arguments.add_gateway(parser)
     parser.add_argument("context", nargs="?", metavar="CONTEXT", help="one context; default: all of them")
     parser.add_argument("--json", action="store_true", help="print JSON, a line for each partition")
     parser.add_argument(
@@ -28,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.only is not None:
         return _print_chosen(arguments)
-    contexts = _contexts(arguments.address, arguments.data)
+    contexts = json.loads(gateway_arguments.client(arguments).page("/status"))["contexts"]
     if arguments.context is not None:
         if arguments.context not in contexts:
             known = ", ".join(contexts) or "none"
@@ -49,21 +48,13 @@ def _print_chosen(arguments: argparse.Namespace) -> int:
     if arguments.context is None:
         raise UsageError("--only chooses among the partitions of one context: name it")
     path = f"/partitions/{quote(arguments.context, safe='')}?only={quote(arguments.only)}"
-    status, text = client.get(arguments.address, path, arguments.data)
+    status, text = gateway_arguments.client(arguments).get(path)
     if status != 200:
         raise UsageError(text.strip())
     for line in text.splitlines():
         found = json.loads(line)
         print(json.dumps({"context": arguments.context, **found}) if arguments.json else _line(found))
     return 0
-
-
-def _contexts(address: str, data: Path) -> dict[str, Any]:
-    status, text = client.get(address, "/status", data)
-    if status != 200:
-        raise UsageError(f"{address} answered {status}: {text.strip()}; set --data, or PENSTOCK__HTTP__TOKEN")
-    found: dict[str, Any] = json.loads(text)["contexts"]
-    return found
 
 
 def render(name: str, context: dict[str, Any]) -> Iterator[str]:

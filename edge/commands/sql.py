@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
-from edge.commands.shared import recorded, rule_arguments
-from edge.monitor.client import DEFAULT_ADDRESS, DEFAULT_DATA
+from edge.commands.shared import gateway_arguments, recorded, rule_arguments
 
 if TYPE_CHECKING:
     from edge.prompt.session import Prompt
@@ -51,9 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gateway",
         nargs="?",
-        const=DEFAULT_ADDRESS,
-        metavar="ADDRESS:PORT",
-        help="ask the tables of a running gateway (default %(const)s)",
+        const="",
+        metavar="HOST:PORT",
+        help="ask the tables of a running gateway (default: that of the configuration, "
+        f"{gateway_arguments.DEFAULT_ADDRESS})",
     )
     parser.add_argument(
         "--parameters",
@@ -69,10 +69,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token-dir",
         type=Path,
-        default=Path(DEFAULT_DATA),
         metavar="DIR",
-        help="the gateway's data directory, where its token is (default %(default)s)",
+        help="the gateway's data directory, where its token is (default: that of the configuration, "
+        f"{gateway_arguments.DEFAULT_DATA})",
     )
+    gateway_arguments.add_config(parser)
     rule_arguments.add_zone(parser)
 
 
@@ -83,14 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ask_gateway(arguments: argparse.Namespace) -> int:
-    from edge.monitor import client
     from edge.prompt.gateway import GatewaySession
 
-    session = GatewaySession(
-        lambda path: client.get(arguments.gateway, path, arguments.token_dir),
-        arguments.parameters,
-        arguments.only,
-    )
+    client = gateway_arguments.find(arguments.config, arguments.gateway, arguments.token_dir)
+    session = GatewaySession(client.get, arguments.parameters, arguments.only)
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1
     is_terminal = sys.stdin.isatty()

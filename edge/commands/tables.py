@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from edge.base.errors import UsageError
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
 
 COLUMNS = ("TABLE", "KIND", "ROWS", "MOST", "REFUSED", "EXPIRED", "DROPPED", "KEYS")
 
@@ -29,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     exported.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="default: jsonl")
     exported.add_argument("--output", type=Path, metavar="FILE", help="where to; default: standard output")
     for action in (listed, shown, exported):
-        client.add_address_argument(action)
+        gateway_arguments.add_gateway(action)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,10 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _get(arguments: argparse.Namespace, path: str) -> str:
-    status, text = client.get(arguments.address, path, arguments.data)
-    if status != 200:
-        raise UsageError(f"{arguments.address} answered {status}: {text.strip()}")
-    return text
+    return gateway_arguments.client(arguments).page(path)
 
 
 def _listing(found: dict[str, Any]) -> list[str]:

@@ -10,19 +10,19 @@ import argparse
 import json
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from edge.base.errors import UsageError
 from edge.base.keys import single_keys
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
+from edge.monitor.client import Client
 from edge.monitor.top import SORTS, render
 
 CLEAR = "\x1b[H\x1b[2J"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    client.add_address_argument(parser)
+    gateway_arguments.add_gateway(parser)
     parser.add_argument(
         "--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (default 2)"
     )
@@ -35,16 +35,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.interval <= 0:
         raise UsageError("--interval must be above 0")
-    before = _status(arguments.address, arguments.data)
+    client = gateway_arguments.client(arguments)
+    before = _status(client)
     with single_keys() as wait:
         if arguments.once:
             wait(arguments.interval)
-            _show(before, _status(arguments.address, arguments.data), arguments.sort)
+            _show(before, _status(client), arguments.sort)
             return 0
-        return _watch(arguments, before, wait)
+        return _watch(arguments, client, before, wait)
 
 
-def _watch(arguments: argparse.Namespace, before: dict[str, Any], wait: Callable[[float], str]) -> int:
+def _watch(
+    arguments: argparse.Namespace, client: Client, before: dict[str, Any], wait: Callable[[float], str]
+) -> int:
     """Show until q is pressed. A gateway that does not answer is queried again after the interval."""
     sort = arguments.sort
     while True:
@@ -53,7 +56,7 @@ def _watch(arguments: argparse.Namespace, before: dict[str, Any], wait: Callable
             return 0
         sort = SORTS.get(key[:1], sort)
         try:
-            now = _status(arguments.address, arguments.data)
+            now = _status(client)
         except UsageError as error:
             print(f"{CLEAR}{error}\nasking again every {arguments.interval:g} s; q quits", flush=True)
             continue
@@ -69,9 +72,6 @@ def _show(before: dict[str, Any], now: dict[str, Any], sort: str) -> None:
     print("\n".join(render(before, now, size.columns, sort)), flush=True)
 
 
-def _status(address: str, data: Path) -> dict[str, Any]:
-    status, text = client.get(address, "/status", data)
-    if status != 200:
-        raise UsageError(f"{address} answered {status}: {text.strip()}; set --data, or PENSTOCK__HTTP__TOKEN")
-    found: dict[str, Any] = json.loads(text)
+def _status(client: Client) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(client.page("/status"))
     return found

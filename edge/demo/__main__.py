@@ -27,7 +27,8 @@ from edge.clock import Clock, SystemClock
 from edge.demo import plant
 from edge.demo.processes import STOP_S, DemoError, Processes, free_port, listens, shown
 from edge.demo.results import Channel, FileWatch, Results, Tail, channels, log_fields, subscribe
-from edge.monitor import client
+from edge.monitor.access import read_token
+from edge.monitor.client import Client
 
 EXAMPLES = Path(rules.__file__).parent / "examples"
 GATEWAY = "demo-gateway"
@@ -127,7 +128,7 @@ class Demo:
 
         def ready() -> bool:
             with suppress(UsageError):
-                return client.get(found[0], "/readyz")[0] == 200
+                return Client(found[0]).get("/readyz")[0] == 200
             return False
 
         self._processes.until(address_known, self._daemon, "the gateway", "gateway.log")
@@ -197,7 +198,8 @@ class Demo:
             raise DemoError(f"the gateway ended early; see {self.folder}/gateway.log")
 
     def _status(self, address: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(client.get(address, "/status", self.folder / "data")[1])
+        client = Client(address, read_token(self.folder / "data"))
+        found: dict[str, Any] = json.loads(client.page("/status"))
         return found
 
     def _summary(self, seen: list[Channel], results: Results, status: dict[str, Any]) -> None:

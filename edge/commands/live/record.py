@@ -18,11 +18,11 @@ from urllib.parse import urlencode
 
 from edge.clock import Clock, SystemClock
 from edge.commands.live.why import period_ms
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    client.add_address_argument(parser)
+    gateway_arguments.add_gateway(parser)
     parser.add_argument(
         "streams", nargs="*", metavar="STREAM", help="streams to record; default: all of them"
     )
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     until_ms = None if arguments.for_ms is None else clock.monotonic_ms() + arguments.for_ms
     path = f"/tap?{urlencode({'streams': ','.join(arguments.streams)})}"
     with (
-        client.follow(arguments.address, path, arguments.data) as lines,
+        gateway_arguments.client(arguments).follow(path) as lines,
         arguments.output.open("w", encoding="utf-8") as file,
     ):
         return _tell(*_write(_until(lines, clock, until_ms), file))

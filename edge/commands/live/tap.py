@@ -10,11 +10,11 @@ import argparse
 import sys
 from urllib.parse import quote, urlencode
 
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    client.add_address_argument(parser)
+    gateway_arguments.add_gateway(parser)
     parser.add_argument("name", metavar="STREAM|RULE", help="what to listen to")
     parser.add_argument("--where", metavar="CONDITION", help="only events, or rows, that fulfil it")
     parser.add_argument("--count", type=int, metavar="N", help="end after so many lines")
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     query = "" if arguments.where is None else f"?{urlencode({'where': arguments.where})}"
     path = f"/tap/{quote(arguments.name, safe='')}{query}"
-    with client.follow(arguments.address, path, arguments.data) as lines:
+    with gateway_arguments.client(arguments).follow(path) as lines:
         for number, line in enumerate((line for line in lines if line.strip()), 1):
             sys.stdout.write(line.decode())
             sys.stdout.flush()

@@ -6,23 +6,22 @@ import argparse
 import webbrowser
 
 from edge.base.errors import UsageError
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    client.add_address_argument(parser)
+    gateway_arguments.add_gateway(parser)
     parser.add_argument(
         "--print", dest="only_print", action="store_true", help="print the address, with the token"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    status, text = client.get(arguments.address, "/ui", arguments.data)
+    client = gateway_arguments.client(arguments)
+    status, text = client.get("/ui")
     if status != 200:
-        raise UsageError(
-            f"{arguments.address} answered {status}: {text.strip()}; http.ui may be switched off"
-        )
-    url = f"http://{arguments.address}/ui#token={client.token(arguments.data) or ''}"
+        raise UsageError(f"{client.address} answered {status}: {text.strip()}; http.ui may be switched off")
+    url = f"http://{client.address}/ui#token={client.token or ''}"
     if arguments.only_print or not webbrowser.open(url):
         print(url)
     return 0

@@ -12,14 +12,13 @@ import json
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from edge.base.errors import UsageError
-from edge.monitor import client
+from edge.commands.shared import gateway_arguments
 
 TIMEOUT_S = 130.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    client.add_address_argument(parser)
+    gateway_arguments.add_gateway(parser)
     parser.add_argument("rule", metavar="RULE", help="the rule's id")
     parser.add_argument("--key", metavar="K", help="look only at groups with this key")
     parser.add_argument(
@@ -58,8 +57,5 @@ def ask(arguments: argparse.Namespace) -> dict[str, Any]:
     query |= {"key": arguments.key} if arguments.key is not None else {}
     query |= {"test": "1"} if arguments.as_test else {}
     path = f"/why/{quote(arguments.rule, safe='')}?{urlencode(query)}"
-    status, text = client.get(arguments.address, path, arguments.data, timeout_s=TIMEOUT_S)
-    if status != 200:
-        raise UsageError(f"{arguments.address} answered {status}: {text.strip()}")
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = json.loads(gateway_arguments.client(arguments).page(path, TIMEOUT_S))
     return found

@@ -7,21 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
+from edge.commands.shared import gateway_arguments
 from edge.delivery.spools import ARCHIVE_FILE, RESULTS_FILE
 
 if TYPE_CHECKING:
     from cloud_sync.records import Layout
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for the data directory."""
-    text = "the gateway's data directory (default %(default)s)"
-    parser.add_argument("--data", type=Path, default=Path("penstock-data"), metavar="DIR", help=text)
-
-
 def add_spool(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the place of the spool."""
-    add_data(parser)
+    gateway_arguments.add_data(parser)
     parser.add_argument("--archive", action="store_true", help="the spool of archived events")
 
 
@@ -34,7 +29,7 @@ def add_gateway(parser: argparse.ArgumentParser) -> None:
 
 def spool_path(arguments: argparse.Namespace) -> Path:
     """The spool's file. Raises UsageError when there is none."""
-    path: Path = arguments.data / (ARCHIVE_FILE if arguments.archive else RESULTS_FILE)
+    path = gateway_arguments.data_dir(arguments) / (ARCHIVE_FILE if arguments.archive else RESULTS_FILE)
     if not path.exists():
         raise UsageError(f"there is no spool at {path}; name the gateway's data directory with --data")
     return path
@@ -51,4 +46,4 @@ def gateway_id(arguments: argparse.Namespace) -> str:
     """The id the spool belongs to."""
     from edge.config import load
 
-    return str(arguments.gateway_id or load().gateway.id)
+    return str(arguments.gateway_id or load(arguments.config).gateway.id)

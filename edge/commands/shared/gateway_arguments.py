@@ -1,0 +1,86 @@
+"""Arguments that say which gateway a command means: flags, then the file of --config, the environment, defaults."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from edge.base.errors import UsageError
+from edge.monitor.access import read_token
+from edge.monitor.client import Client
+
+DEFAULT_DATA = "penstock-data"
+
+DEFAULT_ADDRESS = "127.0.0.1:9620"
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names the configuration."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the gateway's configuration, as given to penstock run"
+    )
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that name the data directory."""
+    add_config(parser)
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"the gateway's data directory (default: that of the configuration, {DEFAULT_DATA})",
+    )
+
+
+def add_gateway(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that name a running gateway; its token is in the data directory."""
+    parser.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help=f"where the gateway's HTTP server is (default: that of the configuration, {DEFAULT_ADDRESS})",
+    )
+    add_data(parser)
+
+
+def data_dir(arguments: argparse.Namespace) -> Path:
+    """The gateway's data directory; it need not exist."""
+    return Path(arguments.data or _settings(arguments.config).data)
+
+
+def client(arguments: argparse.Namespace) -> Client:
+    """A client of the running gateway. Raises UsageError if its configuration has no HTTP server."""
+    return find(arguments.config, arguments.address, arguments.data)
+
+
+def find(config: Path | None, address: str | None, data: Path | None) -> Client:
+    """A client of the running gateway; None: as its configuration says."""
+    settings = _settings(config)
+    address = address or settings.address
+    if address == "off":
+        raise UsageError("http.bind is off, so the gateway cannot be asked")
+    return Client(address, settings.token or read_token(data or settings.data))
+
+
+class _Settings(NamedTuple):
+    data: Path
+    address: str
+    token: str | None
+
+
+def _settings(path: Path | None) -> _Settings:
+    """Those of the file; else of the environment, without the time that loading a configuration takes, since
+    health checks of containers come here."""
+    if path is None:
+        environment = os.environ
+        return _Settings(
+            Path(environment.get("PENSTOCK__DATA__DIR", DEFAULT_DATA)),
+            environment.get("PENSTOCK__HTTP__BIND", DEFAULT_ADDRESS),
+            environment.get("PENSTOCK__HTTP__TOKEN"),
+        )
+    from edge.config import load
+
+    config = load(path)
+    token = config.http.token
+    return _Settings(config.data.dir, config.http.bind, token.reveal() if token else None)
