@@ -9,8 +9,8 @@ from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
-from rules.reading import LoadedExpression, LoadedStream, LoadedTable
-from sql.binder.declarations import declare_expression
+from rules.read.reading import LoadedExpression, LoadedStream, LoadedTable
+from sql.binder.relations.declarations import declare_expression
 from sql.binder.rule import RelationPlan, plan_lookup
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import Problem, SqlError

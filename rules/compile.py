@@ -13,7 +13,7 @@ from rules.loader import Loaded
 from rules.model import Action, action_kind
 from rules.options import Options
 from rules.problems import FileProblem, in_order
-from rules.reading import LoadedRule
+from rules.read.reading import LoadedRule
 from rules.source.document import Path
 from sql import Plan, plan_rule
 from sql.catalog.streams import Catalog

@@ -22,7 +22,7 @@ from rules.durations import format_duration
 from rules.expect.model import Expect
 from rules.expect.rows import broken
 from rules.problems import FileProblem
-from rules.reading import LoadedTest
+from rules.read.reading import LoadedTest
 from rules.scenario import Expectation, Step
 from rules.source.document import Path
 from sql import Emission, Engine

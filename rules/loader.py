@@ -19,7 +19,7 @@ from rules.read import contexts as read_contexts
 from rules.read import rules as read_rules
 from rules.read import streams as read_streams
 from rules.read import tables as read_tables
-from rules.reading import (
+from rules.read.reading import (
     LoadedContext,
     LoadedExpression,
     LoadedRule,

@@ -15,7 +15,7 @@ from edge.intake.sources.registry import BadSource, Configured, settings_of
 from edge.lookups.kinds import kinds
 from rules.compile import CompiledRule
 from rules.problems import FileProblem
-from rules.reading import LoadedStream
+from rules.read.reading import LoadedStream
 from sinks.connections import BadConnection, ConnectionSettings, completed
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Span

@@ -18,7 +18,7 @@ from edge.intake.sources.registry import BadSource, own_settings
 from rules.compile import Compiled
 from rules.model import Action
 from rules.problems import FileProblem
-from rules.reading import LoadedRule, LoadedStream
+from rules.read.reading import LoadedRule, LoadedStream
 from rules.source.document import Path
 from sinks.settings import SinkSettings, server_addresses
 from sql.catalog.stores import STORES

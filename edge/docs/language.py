@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from edge.docs.markdown import FENCE, code, result, table
-from sql.algebra.derived.catalog import Analytic
+from sql.algebra.derived.analytic_catalog import Analytic
 
 
 def windows() -> str:
@@ -90,8 +90,8 @@ def _signature(item: Any) -> str:
 def functions() -> str:
     """The scalar functions by category, and those that are not scalar."""
     import sql.functions  # noqa: F401 - fills the registry
-    from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS
-    from sql.binder.calls import PREVS, SPREADS, WINDOW_FUNCTIONS
+    from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
+    from sql.binder.call_binder import PREVS, SPREADS, WINDOW_FUNCTIONS
     from sql.binder.kuiper import HITS
     from sql.functions.refused import REFUSED
     from sql.functions.registry import all_functions

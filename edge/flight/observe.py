@@ -18,7 +18,7 @@ from edge.journal.record import Batch, Deployment, Removal
 from rules.catalog import copy_of
 from sql import Catalog, Emission
 from sql.errors import CorruptState, SqlError
-from sql.explain.conditions import probes
+from sql.explain.probes import probes
 from sql.explain.tally import Tally
 from sql.plan.logical import Plan
 from sql.record import replace

@@ -8,7 +8,7 @@ from typing import Any
 
 from edge.flight.observe import Seen
 from sql.explain.tally import Tally
-from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.relation_plan import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
 
 @dataclass(slots=True)

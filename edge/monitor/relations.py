@@ -20,9 +20,9 @@ import msgspec
 
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql.algebra.context.selectors import Selector, selector_of
-from sql.engine.relations.parameters import Parameters
+from sql.engine.relations.question_parameters import Parameters
 from sql.errors import DataError
-from sql.plan.relations import AskedDeclaration, Bounds
+from sql.plan.relation_plan import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
     from edge.daemon import Daemon

@@ -20,9 +20,9 @@ from edge.prompt.declarations import declaration, described
 from rules.catalog import copy_of
 from rules.drive import Arrival, drive
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
-from sql.binder.declarations import declare_expression
+from sql.binder.relations.declarations import declare_expression
 from sql.catalog.streams import Stream
-from sql.engine.relations.parameters import Parameters, with_parameters
+from sql.engine.relations.question_parameters import Parameters, with_parameters
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.explain import explain
 from sql.syntax import CreateExpression, CreateStream

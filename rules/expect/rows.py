@@ -7,7 +7,7 @@ from typing import Any
 
 from rules.expect.model import Expect
 from rules.problems import FileProblem
-from rules.reading import LoadedRule
+from rules.read.reading import LoadedRule
 from sql import Plan
 from sql.errors import did_you_mean
 from sql.types import Type

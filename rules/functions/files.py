@@ -21,7 +21,7 @@ from rules.functions.signature import Unfit, function_of
 from rules.functions.statements import first_script_line
 from rules.problems import FileProblem, FileText, in_order
 from sql.aggregates import base as aggregates
-from sql.binder.calls import ANALYTICS, OVER_FUNCTIONS, PREVS, SPREADS, WINDOW_FUNCTIONS
+from sql.binder.call_binder import ANALYTICS, OVER_FUNCTIONS, PREVS, SPREADS, WINDOW_FUNCTIONS
 from sql.errors import Span
 from sql.functions import registry
 

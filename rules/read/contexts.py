@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from rules.contexts import Context, prefix_of
-from rules.reading import LoadedContext, Reading
+from rules.read.reading import LoadedContext, Reading
 from rules.source.document import Path
 from rules.validation import describe, validate
-from sql.binder.contexts import bind_context
+from sql.binder.contexts.context_binder import bind_context
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, Span, SqlError
 from sql.language import parse
-from sql.plan.contexts import ContextPlan, EventPointPlan, KeyedPlan
+from sql.plan.context_plan import ContextPlan, EventPointPlan, KeyedPlan
 from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax import CreateContext

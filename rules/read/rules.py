@@ -10,7 +10,7 @@ from typing import Any
 from rules import options
 from rules.base import Model, yaml_keys
 from rules.model import ID_PATTERN, NO_EFFECT, Action, Rule, RuleFile, Variable, action_names, action_settings
-from rules.reading import LoadedExpression, LoadedRule, LoadedTest, Reading, items
+from rules.read.reading import LoadedExpression, LoadedRule, LoadedTest, Reading, items
 from rules.scenario import Test
 from rules.secrets import Absent
 from rules.source.document import Path

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rules import streams
-from rules.reading import LoadedStream, Reading, items
+from rules.read.reading import LoadedStream, Reading, items
 from rules.source.document import Path
 from rules.streams import Stream
 from rules.tables import SourceTable

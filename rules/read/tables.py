@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rules.read.reading import LoadedStream, LoadedTable, Reading
 from rules.read.streams import read_table
-from rules.reading import LoadedStream, LoadedTable, Reading
 from rules.source.document import Path
 from rules.tables import Table
 from rules.validation import describe, validate
@@ -12,7 +12,7 @@ from sql.catalog.streams import Catalog
 from sql.errors import SqlError
 from sql.language import parse
 from sql.plan.options import RuleOptions
-from sql.plan.relations import Bounds
+from sql.plan.relation_plan import Bounds
 from sql.syntax import CreateStream
 
 

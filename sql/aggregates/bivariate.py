@@ -13,7 +13,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import NAN, Power, binary, check_number, number, root, to_float
 from sql.aggregates.moments import Moments
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Remaining
 from sql.functions.registry import Parameter
 from sql.types import Type

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
+from sql.aggregates.plain_values import decode, encode, is_row
 from sql.aggregates.sequences import arrivals
-from sql.aggregates.state import decode, encode, is_row
 from sql.aggregates.wrap import NotNull
 from sql.costs import Cost, Growth
 from sql.errors import DataError

@@ -10,8 +10,8 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import NAN, Power, binary, check_number, number, to_float
-from sql.aggregates.ordered import OrderedMultiset
-from sql.aggregates.state import decode, encode
+from sql.aggregates.ordered_multiset import OrderedMultiset
+from sql.aggregates.plain_values import decode, encode
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter

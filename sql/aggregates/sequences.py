@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from sql.aggregates.base import EventView, Removal
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 
 
 class Arrivals(Protocol):

@@ -14,8 +14,8 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import check_number
+from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.quantiles import Ordered
-from sql.aggregates.state import decode, encode
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter

@@ -8,7 +8,7 @@ from typing import Any
 from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import NAN, Nonfinite, check_number, to_float
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Distinct
 from sql.functions.registry import Parameter
 from sql.types import Type

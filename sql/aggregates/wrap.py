@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.record import Record
 from sql.types import key_of
 

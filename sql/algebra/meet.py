@@ -18,7 +18,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.gate.batch import BatchGate
 from sql.algebra.gate.gate import BatchWindow
 from sql.algebra.operator import FindEvent, earliest
-from sql.algebra.retain.keyed import LatestPerKey
+from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
 from sql.algebra.retain.together import Together

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder import kuiper
-from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.binder.scope import META
-from sql.binder.spreads import SpreadBinder
+from sql.binder.spread_binder import SpreadBinder
 from sql.binder.stars import check_excluded
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
 from sql.plan.logical import ItemPlan, Mode, RowKind

@@ -27,7 +27,7 @@ from sql.record import replace
 from sql.types import Type
 
 if TYPE_CHECKING:
-    from sql.binder.expressions import ExpressionBinder, Place
+    from sql.binder.expression_binder import ExpressionBinder, Place
 
 HITS = {
     "last_hit_count": ("SELECT", "WHERE", "HAVING", "WHEN"),

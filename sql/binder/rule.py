@@ -5,16 +5,22 @@ from __future__ import annotations
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
-from sql.binder.acting import bind_statement, is_bound
-from sql.binder.declarations import bind_index
-from sql.catalog.declared import Declared
+from sql.binder.any_statement import bind_statement, is_bound
+from sql.binder.relations.declarations import bind_index
+from sql.catalog.declared_relations import Declared
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
 from sql.language import parse
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
-from sql.plan.relations import AskedDeclaration, Bounds, IndexDeclaration, TableDeclaration, WindowDeclaration
+from sql.plan.relation_plan import (
+    AskedDeclaration,
+    Bounds,
+    IndexDeclaration,
+    TableDeclaration,
+    WindowDeclaration,
+)
 from sql.record import Record, replace
 
 

@@ -13,13 +13,13 @@ from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Op, Read, Slot
-from sql.plan.contexts import WORD
+from sql.plan.context_plan import WORD
 from sql.record import Record, replace
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem
 from sql.types import Type, declared_type
 
 if TYPE_CHECKING:
-    from sql.plan.contexts import ContextPlan, Property
+    from sql.plan.context_plan import ContextPlan, Property
 
 META = "$meta"
 """The column under which a row carries its message's metadata (topic, message id, …)."""

@@ -11,7 +11,7 @@ from sql.rows import columns_of, whole_row
 from sql.types import Type
 
 if TYPE_CHECKING:
-    from sql.binder.expressions import ExpressionBinder, Place
+    from sql.binder.expression_binder import ExpressionBinder, Place
 
 WHOLE_ROW = functions.Function(
     "whole_row",

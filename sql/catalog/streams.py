@@ -10,9 +10,9 @@ from collections.abc import Callable, Container, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sql.aggregates.state import decode, encode
-from sql.catalog.loop import StepLoop
+from sql.aggregates.plain_values import decode, encode
 from sql.catalog.own import Own
+from sql.catalog.step_loop import StepLoop
 from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
 from sql.record import Record, field, replace
 from sql.syntax import ColumnDefinition, ColumnType, CreateExpression, CreateStream, CreateVariable, Option
@@ -20,7 +20,7 @@ from sql.types import Type, declared_type, type_named, type_of
 
 if TYPE_CHECKING:
     from sql.plan.asks import Request
-    from sql.plan.contexts import ContextPlan
+    from sql.plan.context_plan import ContextPlan
 
 STREAM_OPTIONS = (
     "DATASOURCE", "TYPE", "FORMAT", "SCHEMAID", "DELIMITER", "CONF_KEY", "EXTRA", "STRICT_VALIDATION", "TIMESTAMP",
@@ -332,7 +332,7 @@ def _check_values(options: tuple[Option, ...]) -> list[Problem]:
 
 
 def _unreadable_pattern(option: Option) -> list[Problem]:
-    from sql.functions.time_pattern import check_readable
+    from sql.functions.notations.time_pattern import check_readable
 
     try:
         check_readable(str(option.value))

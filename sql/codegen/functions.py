@@ -19,14 +19,14 @@ from sql.catalog.streams import Catalog
 from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
 from sql.codegen.hits import HitCounters
 from sql.codegen.names import Names
-from sql.codegen.own import relation_text, variable_text
+from sql.codegen.own_reads import relation_text, variable_text
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.registry import Context
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.logical import Criterion, ItemPlan
-from sql.plan.patterns import OWN
+from sql.plan.pattern_plan import OWN
 from sql.rows import Shape, as_dict, as_dicts, attribute_name
 from sql.types import Type, key_of, order_key, order_key_down
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code
 from sql.codegen.names import Names
-from sql.codegen.own import relation_text, variable_text
+from sql.codegen.own_reads import relation_text, variable_text
 from sql.codegen.source import SourceWriter, identifier
 from sql.plan.bound import Slot
 from sql.rows import Shape, attribute_name

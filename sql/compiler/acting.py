@@ -12,14 +12,14 @@ from functools import cached_property, partial
 from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.table.named_window import Change
 from sql.algebra.table.search import Search, loop_over, reads_subquery
-from sql.algebra.table.window import Change
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
-from sql.codegen.rows import write_items
+from sql.codegen.output_rows import write_items
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, conjuncts
-from sql.plan.relations import ActionPlan, BranchPlan, TriggerPlan
+from sql.plan.relation_plan import ActionPlan, BranchPlan, TriggerPlan
 
 Row = dict[str, Any]
 

@@ -17,7 +17,7 @@ from typing import Any
 from sql.algebra.table.search import Search, loop_over, reads_subquery
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
-from sql.codegen.rows import write_row
+from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Slot, conjuncts, sources_read
 from sql.plan.logical import Plan, SubqueryPlan

@@ -8,7 +8,7 @@ from sql.algebra.windows.catalog import lookup
 from sql.codegen.source import SourceWriter
 
 if TYPE_CHECKING:
-    from sql.compiler.statement import StatementText
+    from sql.compiler.statement_text import StatementText
 
 
 class ChangeText:

@@ -9,7 +9,7 @@ from sql.codegen.reader import RowReader
 from sql.plan.bound import Const, PrevCall, Read
 
 if TYPE_CHECKING:
-    from sql.compiler.statement import StatementText
+    from sql.compiler.statement_text import StatementText
 
 
 class Earlier:

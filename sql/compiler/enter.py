@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.grouped import QueuePerKey
-from sql.algebra.retain.keyed import LatestPerKey
 from sql.algebra.retain.policies import Policy
 from sql.codegen.loop import LoopWriter
-from sql.codegen.rows import write_row
+from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 
 if TYPE_CHECKING:
-    from sql.compiler.statement import StatementText
+    from sql.compiler.statement_text import StatementText
 
 
 class EnterText:

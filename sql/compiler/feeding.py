@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sql.codegen.expressions import Code
-from sql.codegen.rows import write_row
+from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
-    from sql.compiler.statement import StatementText
+    from sql.compiler.statement_text import StatementText
 
 
 def feeds(plan: Plan) -> bool:

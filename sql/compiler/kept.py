@@ -17,7 +17,7 @@ from sql.aggregates import rare
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.exact import check_number
 from sql.aggregates.inline import COUNT, NUMBERS, QUEUES, UNIT_SHIFT, Inline, lines
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.codegen.expressions import Code
 from sql.codegen.functions import argument_text

@@ -1,7 +1,7 @@
 """The program of a plan: everything that is made once, whatever the number of running instances.
 
 Parameters, filters and the compiled text belong to the plan; windows, groups and counters belong to an
-instance (`sql.engine.running.statement`), which a program makes in microseconds.
+instance (`sql.engine.running.running_statement`), which a program makes in microseconds.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import LocalGroups
-from sql.algebra.build import WindowBuilder
+from sql.algebra.window_builder import WindowBuilder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
-from sql.compiler.joins.passing import passes_rows
-from sql.compiler.shared import SharedCode
-from sql.compiler.statement import StatementText, drives
-from sql.compiler.subqueries import SubqueryCode, codes_of
+from sql.compiler.joins.passing_text import passes_rows
+from sql.compiler.shared_code import SharedCode
+from sql.compiler.statement_text import StatementText, drives
+from sql.compiler.subquery_code import SubqueryCode, codes_of
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan

@@ -11,7 +11,7 @@ from sql.codegen.source import SourceWriter
 from sql.plan.bound import Apply, Bound, Slot
 
 if TYPE_CHECKING:
-    from sql.compiler.statement import StatementText
+    from sql.compiler.statement_text import StatementText
 
 
 class PushText:

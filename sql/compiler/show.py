@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from sql.codegen.expressions import Code
 from sql.codegen.loop import LoopWriter
-from sql.codegen.rows import criteria_text, write_row
+from sql.codegen.output_rows import criteria_text, write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.deferral import deferral
 from sql.plan.logical import Plan

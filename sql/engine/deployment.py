@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog, Variable
-from sql.engine.asking.table import AskedStatement
+from sql.engine.asking.asked_table import AskedStatement
+from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
-from sql.engine.context.member import ContextMember
-from sql.engine.context.own import OwnContext
+from sql.engine.context.own_context import OwnContext
 from sql.engine.dispatch import Dispatch
-from sql.engine.event_time.query import EventTime
-from sql.engine.relations.declared import TableStatement, WindowStatement
+from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.relations.declaring import TableStatement, WindowStatement
 from sql.engine.start import Running, start
 from sql.plan.logical import Plan
-from sql.plan.relations import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.relation_plan import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import Shape
 
 if TYPE_CHECKING:
-    from sql.plan.contexts import ContextPlan
+    from sql.plan.context_plan import ContextPlan
 
 MakeRow = Callable[[dict[str, Any]], Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, joined
+from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
-from sql.engine.context.member import ContextMember
 from sql.engine.interplay import meet
 from sql.engine.lanes import Lanes
 from sql.engine.roster import Roster

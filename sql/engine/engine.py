@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
+from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
-from sql.engine.context.member import ContextMember
 from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Change, Dispatch
-from sql.engine.event_time.query import EventTime
+from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.filter_index import FilterIndex
 from sql.engine.relations.view import RelationView
-from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.sampled_query import SampledQuery
 from sql.engine.start import Running
 from sql.errors import DataError
 from sql.plan.logical import Plan
@@ -30,8 +30,8 @@ from sql.rows import Shape
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
     from sql.engine.relations.demand import Answer
-    from sql.engine.relations.parameters import Parameters
-    from sql.plan.contexts import ContextPlan
+    from sql.engine.relations.question_parameters import Parameters
+    from sql.plan.context_plan import ContextPlan
 
 OVERDUE_MS = 1000
 """A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to

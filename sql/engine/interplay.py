@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from sql.catalog.streams import Catalog
 from sql.engine.steps import reads_on_arrival
 from sql.plan.logical import Plan
-from sql.plan.relations import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.relation_plan import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
 
 def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:

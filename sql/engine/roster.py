@@ -6,10 +6,10 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 
 from sql.catalog.streams import Catalog
-from sql.engine.asking.table import AskedStatement
-from sql.engine.event_time.shared import stage_parties
+from sql.engine.asking.asked_table import AskedStatement
+from sql.engine.event_time.shared_stage import stage_parties
 from sql.engine.filter_index import FilterIndex
-from sql.engine.relations.declared import TableStatement
+from sql.engine.relations.declaring import TableStatement
 from sql.engine.sharing import Defect, parties
 from sql.engine.start import Running
 from sql.engine.steps import reads_on_arrival

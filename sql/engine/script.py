@@ -7,10 +7,10 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.event import Event
-from sql.binder.acting import bind_statement, is_bound
-from sql.binder.contexts import bind_context, context_named, priority_of
-from sql.binder.declarations import bind_index, declare_expression
-from sql.binder.expressions import ExpressionBinder, Place
+from sql.binder.any_statement import bind_statement, is_bound
+from sql.binder.contexts.context_binder import bind_context, context_named, priority_of
+from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.relations.declarations import bind_index, declare_expression
 from sql.binder.scope import Scope, SourceScope
 from sql.catalog.streams import Catalog, Stream
 from sql.codegen.functions import FunctionSet, constant_value
@@ -20,12 +20,12 @@ from sql.errors import DataError, Problem, Problems, Span, SqlError, did_you_mea
 from sql.functions.registry import Context
 from sql.language import parse
 from sql.plan.bound import Bound, Const
-from sql.plan.contexts import ContextPlan
+from sql.plan.context_plan import ContextPlan
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.plan.relations import VariableDeclaration
+from sql.plan.relation_plan import VariableDeclaration
 from sql.record import Record
-from sql.syntax.declared import written_out
+from sql.syntax.declared_expressions import written_out
 from sql.types import type_named
 
 

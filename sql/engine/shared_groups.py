@@ -7,12 +7,12 @@ from itertools import repeat
 from json import dumps
 from typing import Any
 
+from sql.algebra.event_store import EventStore
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
-from sql.algebra.state import EventStore
-from sql.engine.running.member import TOLD, Closing, Failure, News
-from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.sampled_query import SampledQuery
+from sql.engine.running.sharing_member import TOLD, Closing, Failure, News
 from sql.plan.bound import AggregateCall
 from sql.record import Record, replace
 

@@ -26,7 +26,7 @@ from math import inf
 from typing import Any
 
 from sql.emission import Emission
-from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.sampled_query import SampledQuery
 from sql.engine.shared_groups import SHARING_MIN, Batch, SharedGroups, Unit, shared_of
 
 Defect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]

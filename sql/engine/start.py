@@ -8,24 +8,24 @@ from typing import Any, Protocol
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
-from sql.compiler.rowwise import is_rowwise
-from sql.compiler.statement import takes_times
+from sql.compiler.rowwise_text import is_rowwise
+from sql.compiler.statement_text import takes_times
 from sql.emission import Emission
-from sql.engine.asking.query import Asking
-from sql.engine.asking.table import AskedStatement
-from sql.engine.event_time.query import EventTime
-from sql.engine.relations.declared import TableCode, VariableCode, WindowCode
+from sql.engine.asking.asked_table import AskedStatement
+from sql.engine.asking.asking_query import Asking
+from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.relations.declaring import TableCode, VariableCode, WindowCode
+from sql.engine.relations.on_change import ActingCode, SplitCode
+from sql.engine.relations.on_select import select_code
 from sql.engine.relations.on_set import SetCode
-from sql.engine.relations.select import select_code
-from sql.engine.relations.triggers import ActingCode, SplitCode
-from sql.engine.running.lots import StreamQuery
 from sql.engine.running.once import OnceCode
-from sql.engine.running.rowwise import Rowwise
-from sql.engine.running.sampled import SampledCode, SampledQuery
-from sql.engine.running.statement import RunningStatement
+from sql.engine.running.rowwise_query import Rowwise
+from sql.engine.running.running_statement import RunningStatement
+from sql.engine.running.sampled_query import SampledCode, SampledQuery
+from sql.engine.running.stream_query import StreamQuery
 from sql.engine.running.timed import TimedStatement
 from sql.plan.logical import Plan
-from sql.plan.relations import (
+from sql.plan.relation_plan import (
     AskedDeclaration,
     ChoicePlan,
     SetPlan,
@@ -120,7 +120,7 @@ def instance_of(
     return kind(name, program, now_ms, make_row, partition, catalog)
 
 
-class Code(Protocol):
+class CompiledStatement(Protocol):
     """A compiled statement, which all its instances share."""
 
     def instance(
@@ -143,7 +143,7 @@ class QueryCode:
 
 def code_of(
     name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-) -> Code:
+) -> CompiledStatement:
     """The code of a statement that is no query, or of any in a context; `partition` is that of the first
     instance."""
     if plan.acts is not None:
@@ -155,7 +155,7 @@ def code_of(
     return QueryCode(program_of(name, plan, catalog, now_ms, partition=partition))
 
 
-Make = Callable[[str, Plan, Catalog, int, "Sequence[Any] | None"], Code]
+Make = Callable[[str, Plan, Catalog, int, "Sequence[Any] | None"], CompiledStatement]
 
 ACTING: dict[type, Make] = {
     TriggerPlan: ActingCode,

@@ -18,10 +18,10 @@ from collections.abc import Container, Sequence
 from typing import Any, Protocol
 
 from sql.algebra.event import Delta, Event
-from sql.catalog.loop import StepLoop
+from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.statement import waits_for_filters
+from sql.compiler.statement_text import waits_for_filters
 from sql.emission import Emission, joined
 from sql.plan.logical import Plan
 

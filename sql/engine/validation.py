@@ -261,7 +261,7 @@ def _datetime(pattern: str | None) -> Check:
         from zoneinfo import ZoneInfo
 
         from sql.functions.instants import instant_ms
-        from sql.functions.time_pattern import parse_moment
+        from sql.functions.notations.time_pattern import parse_moment
 
         _expected(value, "epoch milliseconds or text with a time", int, float, str)
         zone = ZoneInfo("UTC")

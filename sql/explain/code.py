@@ -9,13 +9,13 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
 from sql.compiler.partitions.route import route_of
 from sql.compiler.program import Program
-from sql.engine.event_time.query import EventTime
-from sql.engine.relations.select import LoopedSelect
-from sql.engine.relations.statements import Triggered
+from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.relations.on_select import LoopedSelect
+from sql.engine.relations.triggered import Triggered
 from sql.engine.running.once import Once
-from sql.engine.running.rowwise import Rowwise
-from sql.engine.running.sampled import SampledQuery
-from sql.engine.running.statement import RunningStatement
+from sql.engine.running.rowwise_query import Rowwise
+from sql.engine.running.running_statement import RunningStatement
+from sql.engine.running.sampled_query import SampledQuery
 from sql.engine.start import code_of, start
 from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of

@@ -7,7 +7,7 @@ from sql.binder.scope import META
 from sql.engine.running.matches import Matches
 from sql.explain.timeline import Line, Row, Stay, label_of
 from sql.plan.logical import Plan
-from sql.plan.patterns import FilterPlan
+from sql.plan.pattern_plan import FilterPlan
 
 
 class Searches:

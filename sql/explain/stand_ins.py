@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.engine.relations.declared import TableCode, WindowCode
+from sql.engine.relations.declaring import TableCode, WindowCode
 from sql.plan.bound import Bound, Op, Slot
-from sql.plan.contexts import ContextPlan
+from sql.plan.context_plan import ContextPlan
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.plan.relations import TableDeclaration
+from sql.plan.relation_plan import TableDeclaration
 from sql.plan.walk import bounds_of
 from sql.types import Type
 

@@ -12,9 +12,9 @@ from xml.sax.saxutils import escape
 
 from sql.catalog.streams import Catalog
 from sql.explain.axis import Axis
-from sql.explain.record import EVENTS_MAX, Input, record
-from sql.explain.text import rows_text
+from sql.explain.recording import EVENTS_MAX, Input, record
 from sql.explain.timeline import Line, Row, Sample, Timeline, label_of
+from sql.explain.timeline_text import rows_text
 from sql.plan.logical import Plan
 
 WIDTH = 960

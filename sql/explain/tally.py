@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sql.explain.conditions import WINDOW_START, Condition, Probe, Shown
-from sql.explain.lanes import Look, TimelineLanes
+from sql.explain.probes import WINDOW_START, Condition, Probe, Shown
+from sql.explain.timeline_lanes import Look, TimelineLanes
 
 Row = Mapping[str, Any]
 

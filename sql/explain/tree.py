@@ -11,9 +11,9 @@ from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.costs import Cost, Extra, Growth, WindowCost
-from sql.explain import contexts, patterns, words
-from sql.explain.compose import Composition, of_group_window, of_source
-from sql.explain.node import TreeNode, draw
+from sql.explain import context_nodes, pattern_tree, words
+from sql.explain.composition import Composition, of_group_window, of_source
+from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
 from sql.plan.logical import EACH_EVENT, GroupWindowPlan, OutputPlan, Plan, SourcePlan
 from sql.plan.walk import slots_of
@@ -38,9 +38,9 @@ def explain(plan: Plan, measured: Sequence[tuple[str, str]] = ()) -> str:
     """The plan as text: the tree, then clock, state, cost, what was `measured`, and warnings, one per line."""
     tree, state, endless = _tree(plan), _state(plan), unbounded(plan)
     if plan.context is not None:
-        tree = contexts.around(tree, plan.context, plan)
-        state = contexts.state(plan.context, plan, state)
-        endless = [*contexts.endless(plan.context), *endless]
+        tree = context_nodes.around(tree, plan.context, plan)
+        state = context_nodes.state(plan.context, plan, state)
+        endless = [*context_nodes.endless(plan.context), *endless]
     lines = draw(tree)
     facts = [("clock", _clock(plan)), *(("state", line) for line in state), ("cost", _cost(plan)), *measured]
     facts += [("unbounded", reason) for reason in endless]
@@ -149,7 +149,7 @@ def _source(source: SourcePlan, plan: Plan) -> TreeNode:
     asked = asks if source is plan.sources[0] else ""
     node = TreeNode(f"stream {source.stream}{alias}{asked}", f"reads {reads}")
     if source.pattern is not None:
-        node = patterns.tree(source.pattern, plan.reads)
+        node = pattern_tree.tree(source.pattern, plan.reads)
     node = _filtered(node, source, plan)
     if plan.window is not None or (not source.windows and source.lot is None):
         return node
@@ -302,7 +302,7 @@ def _cost(plan: Plan) -> str:
     if any(source.pattern is not None for source in plan.sources):
         terms.append("partial matches that hear it")
     if plan.context is not None:
-        terms += contexts.cost(plan.context, plan)
+        terms += context_nodes.cost(plan.context, plan)
     samples = f"; per sample {_rows_of_a_sample(plan)}" if Extra.ROWS in besides else ""
     return f"per event {' + '.join(terms or [Growth.CONSTANT.value])}{samples}"
 

@@ -20,8 +20,8 @@ from sql.functions.instants import (
     rfc3339,
     zone_named,
 )
+from sql.functions.notations.time_pattern import fields_of, format_moment
 from sql.functions.registry import Context, Parameter, function
-from sql.functions.time_pattern import fields_of, format_moment
 from sql.types import Type
 
 TIME = Parameter("time", Type.DATETIME)

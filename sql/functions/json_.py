@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from sql.errors import DataError
-from sql.functions.json_path import Path, compile_path
 from sql.functions.limits import CACHED_PATTERNS, JSON_DEPTH_MAX, within
+from sql.functions.notations.json_path import Path, compile_path
 from sql.functions.registry import Parameter, function
 from sql.types import Type
 

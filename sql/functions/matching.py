@@ -1,9 +1,9 @@
-"""The regular expression functions. Patterns are compiled once; see `regex` for their
+"""The regular expression functions. Patterns are compiled once; see `notations.regex` for their
 syntax and their bounds."""
 
 from __future__ import annotations
 
-from sql.functions.regex import compile_regex
+from sql.functions.notations.regex import compile_regex
 from sql.functions.registry import Parameter, function
 from sql.types import Type
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from sql.errors import DataError
-from sql.functions.checks import number_like_first, number_of_all
+from sql.functions.argument_checks import number_like_first, number_of_all
 from sql.functions.limits import DECIMALS_MAX, INTEGER_BITS_MAX, within
 from sql.functions.registry import Context, Parameter, function
 from sql.types import Type, describe

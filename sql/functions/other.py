@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.functions.checks import unified
+from sql.functions.argument_checks import unified
 from sql.functions.registry import Context, Parameter, function
 from sql.types import Type, equal, less, type_of
 

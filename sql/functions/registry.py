@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from sql.functions.checks import checked
+from sql.functions.argument_checks import checked
 from sql.record import Record, replace
 from sql.types import Type
 

@@ -10,11 +10,11 @@ from sqlglot.dialects.dialect import Dialect
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
-from sql.language.relations import RelationParser
+from sql.language.relation_parser import RelationParser
 from sql.language.tokens import StreamTokenizer
 from sql.record import replace
 from sql.syntax import Annotation, Column, CreateContext, CreateExpression, Statement
-from sql.syntax.declared import written_out
+from sql.syntax.declared_expressions import written_out
 
 NOT_YET = {
     "import": "import",

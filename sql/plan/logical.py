@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from sql.errors import NOWHERE, Problem, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Read, Slot
 from sql.plan.options import RuleOptions
-from sql.plan.patterns import PatternPlan
-from sql.plan.recognize import RecognizePlan
+from sql.plan.pattern_plan import PatternPlan
+from sql.plan.recognize_plan import RecognizePlan
 from sql.plan.signature import state_signature
 from sql.record import Record, field
 from sql.syntax import CronField, InsertInto
@@ -21,8 +21,8 @@ from sql.types import Type
 
 if TYPE_CHECKING:
     from sql.plan.asks import AskPlan
-    from sql.plan.contexts import ContextPlan
-    from sql.plan.relations import Acts, Declaration
+    from sql.plan.context_plan import ContextPlan
+    from sql.plan.relation_plan import Acts, Declaration
 
 Mode = Literal["delta", "sample", "lots"]
 """The output of the windows: changes (EPL), samples of the content (eKuiper), or one net lot per activation

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import astuple
 
 from sql.plan.bound import Bound, Slot
-from sql.plan.contexts import ContextPlan
+from sql.plan.context_plan import ContextPlan
 from sql.plan.logical import Plan
 from sql.record import Record
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edge.deploy.row_shapes import row_maker
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
-from sql.engine.running.sampled import SampledQuery
+from sql.engine.running.sampled_query import SampledQuery
 from sql.rows import Shape
 from tests.conformance.catalog import define
 from tests.property.rules import Rule

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
-from sql.binder.contexts import bind_context
+from sql.binder.contexts.context_binder import bind_context
 from sql.syntax import CreateContext
 from tests.conformance.catalog import define
 

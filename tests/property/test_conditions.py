@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sql import Emission
-from sql.explain.conditions import Probe, probes
+from sql.explain.probes import Probe, probes
 from sql.explain.tally import Tally
 from sql.plan.logical import Plan
 from tests.scenarios.format import Scenario, read

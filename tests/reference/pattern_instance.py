@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.calendar.period import Period
 from sql.plan.bound import Bound, Slot
-from sql.plan.patterns import LengthPlan, StepPlan
+from sql.plan.pattern_plan import LengthPlan, StepPlan
 from tests.reference.expressions import Place, Row, evaluate
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any
 
 from sql.calendar.crontab import Crontab
-from sql.plan import patterns as plans
-from sql.plan.patterns import StepPlan
+from sql.plan import pattern_plan as plans
+from sql.plan.pattern_plan import StepPlan
 from sql.types import key_of
 from tests.reference.expressions import Row, holds
 from tests.reference.pattern_instance import Binding, Instance, events

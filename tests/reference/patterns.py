@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.plan.patterns import PatternPlan, StepPlan
+from sql.plan.pattern_plan import PatternPlan, StepPlan
 from tests.reference.expressions import Row
 from tests.reference.pattern_instance import Binding, Instance, events
 from tests.reference.pattern_nodes import KINDS, Filter

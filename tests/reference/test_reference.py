@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sql import Catalog, RuleOptions, parse, plan_rule
-from sql.binder.select import bind
+from sql.binder.select_binder import bind
 from sql.syntax import Select
 from tests.conformance.catalog import define
 from tests.conformance.compare import decoded, same_rows, text_of

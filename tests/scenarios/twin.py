@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql import Catalog, Engine, RuleOptions, parse, plan_rule, run_script
-from sql.binder.select import bind
+from sql.binder.select_binder import bind
 from sql.syntax import Select
 from tests.conformance.compare import same_rows
 from tests.reference import lots, samples

@@ -14,7 +14,7 @@ from sinks.template.functions.registry import Function
 from sinks.template.values import kind_of, print_value
 from sql.errors import DataError
 from sql.functions.limits import TEXT_CHARACTERS_MAX
-from sql.functions.regex import compile_regex
+from sql.functions.notations.regex import compile_regex
 
 
 def _texts(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.algebra.context.definitions import CategoriesDefinition
 from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.level_definitions import CategoriesDefinition
 from sql.algebra.context.partition import Partition
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 from zlib import crc32
 
-from sql.algebra.context.definitions import HashedDefinition
 from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.level_definitions import HashedDefinition
 from sql.algebra.context.partition import Partition
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.algebra.context.definitions import EventCondition, KeyedDefinition, ListedType, TimePoint
 from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.level_definitions import EventCondition, KeyedDefinition, ListedType, TimePoint
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import PatternCondition, PatternEnds
+from sql.algebra.context.pattern_ends import PatternCondition, PatternEnds
 
 
 class KeyedLevel(Level):

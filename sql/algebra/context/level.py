@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.context.definitions import EventCondition, LevelDefinition
+from sql.algebra.context.level_definitions import EventCondition, LevelDefinition
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import Match, PatternCondition, PatternEnds
+from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds
 from sql.algebra.event import Event
 from sql.algebra.pattern import Pattern
 

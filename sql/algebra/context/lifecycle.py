@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any, Final, Protocol
 
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.context.categories import CategoriesLevel
-from sql.algebra.context.definitions import (
+from sql.algebra.context.hashed import HashedLevel
+from sql.algebra.context.keyed import KeyedLevel
+from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.level_definitions import (
     CategoriesDefinition,
     HashedDefinition,
     KeyedDefinition,
@@ -20,14 +23,11 @@ from sql.algebra.context.definitions import (
     OverlappingDefinition,
     SpanDefinition,
 )
-from sql.algebra.context.hashed import HashedLevel
-from sql.algebra.context.keyed import KeyedLevel
-from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.living import Living
 from sql.algebra.context.overlapping import OverlappingLevel
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.span import SpanLevel
-from sql.algebra.state import pack_key, unpack_key
+from sql.algebra.event_store import pack_key, unpack_key
 from sql.errors import DataError
 
 END: Final = 0

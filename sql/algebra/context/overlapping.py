@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.algebra.context.definitions import EventCondition, OverlappingDefinition, TimePoint
 from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.level_definitions import EventCondition, OverlappingDefinition, TimePoint
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import Match, PatternCondition, PatternEnds
+from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds
 from sql.algebra.context.span import END_TIME, START_TIME
 from sql.algebra.event import Event
 

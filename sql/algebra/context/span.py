@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sql.algebra.context.definitions import EventCondition, NowCondition, SpanDefinition, TimePoint
 from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.level_definitions import EventCondition, NowCondition, SpanDefinition, TimePoint
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.patterns import Match, PatternCondition, PatternEnds
+from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds
 from sql.algebra.event import Event
 
 START_TIME: Final = 0

@@ -296,8 +296,8 @@ class AnalyticStage:
         return _KINDS[name]() if name in _KINDS else RunningValue(name)
 
     def snapshot(self) -> Any:
-        from sql.aggregates.state import encode
-        from sql.algebra.state import pack_key
+        from sql.aggregates.plain_values import encode
+        from sql.algebra.event_store import pack_key
 
         self.keep()
         return [
@@ -305,8 +305,8 @@ class AnalyticStage:
         ]
 
     def restore(self, state: Any) -> None:
-        from sql.aggregates.state import decode
-        from sql.algebra.state import unpack_key
+        from sql.aggregates.plain_values import decode
+        from sql.algebra.event_store import unpack_key
 
         for part, call, saved in zip(self.partitions, self.calls, state, strict=True):
             restored = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 

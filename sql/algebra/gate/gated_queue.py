@@ -17,7 +17,7 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.gated import Gated
-from sql.algebra.gate.lots import UpdatePoints
+from sql.algebra.gate.lot_gates import UpdatePoints
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Sight

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sql.aggregates.state import decode, encode
-from sql.algebra.output.conditions import After, Always, AtEnd, EveryEvents, OutputTrigger
-from sql.algebra.state import pack_key, unpack_key
+from sql.aggregates.plain_values import decode, encode
+from sql.algebra.event_store import pack_key, unpack_key
+from sql.algebra.output.output_triggers import After, Always, AtEnd, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
 
 

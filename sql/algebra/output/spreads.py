@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.emission import Row
 from sql.plan.logical import SpreadPlan
 from sql.rows import as_dict

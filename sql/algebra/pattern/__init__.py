@@ -15,7 +15,7 @@ fits without testing all of them; `build` makes nodes of a plan. Patterns of two
 `pairs`.
 """
 
-from sql.algebra.pattern.build import PatternBuilder
 from sql.algebra.pattern.machine import PartialBounds, Pattern
+from sql.algebra.pattern.pattern_builder import PatternBuilder
 
 __all__ = ["PartialBounds", "Pattern", "PatternBuilder"]

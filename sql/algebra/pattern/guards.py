@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, OneOperand, OneOperandNode, Parent, PatternPart
-from sql.algebra.pattern.timers import Length
+from sql.algebra.pattern.nodes import Binding, Instance, OneOperand, OneOperandNode, Parent, PatternPart
+from sql.algebra.pattern.pattern_timers import Length
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine

@@ -21,7 +21,7 @@ from sql.types import order_key
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.atoms import Filter
-    from sql.algebra.pattern.base import Binding
+    from sql.algebra.pattern.nodes import Binding
 
 Test = Callable[[Any, "Binding"], bool]
 """Tests of an event against a condition, with the tags of a listener."""

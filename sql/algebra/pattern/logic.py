@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, OneOperand, OneOperandNode, Parent, PatternPart, holds
+from sql.algebra.pattern.nodes import (
+    Binding,
+    Instance,
+    OneOperand,
+    OneOperandNode,
+    Parent,
+    PatternPart,
+    holds,
+)
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine

@@ -16,16 +16,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sql.algebra.pattern.atoms import Filter, FilterNode
-from sql.algebra.pattern.base import Binding, Instance, PatternPart, events_of
+from sql.algebra.pattern.nodes import Binding, Instance, PatternPart, events_of
 from sql.algebra.pattern.partials import PartialBounds, Partials
+from sql.algebra.pattern.pattern_timers import Length, Observer, PatternTimers
 from sql.algebra.pattern.snapshot import Packer, Unpacker
-from sql.algebra.pattern.timers import Length, Observer, PatternTimers
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
 
 if TYPE_CHECKING:
-    from sql.algebra.pattern.build import PatternBuilder
+    from sql.algebra.pattern.pattern_builder import PatternBuilder
 
 Value = TypeVar("Value")
 

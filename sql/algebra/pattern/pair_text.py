@@ -18,7 +18,7 @@ from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.errors import NOWHERE
 from sql.plan.bound import Bound
-from sql.plan.patterns import OWN
+from sql.plan.pattern_plan import OWN
 from sql.types import key_of
 
 if TYPE_CHECKING:

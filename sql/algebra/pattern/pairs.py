@@ -25,7 +25,7 @@ from sql.errors import CorruptState
 from sql.record import Record
 
 if TYPE_CHECKING:
-    from sql.algebra.pattern.base import Binding
+    from sql.algebra.pattern.nodes import Binding
 
 SNAPSHOT_VERSION = 2
 

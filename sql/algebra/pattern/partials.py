@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
-from sql.algebra.pattern.base import Instance
+from sql.algebra.pattern.nodes import Instance
 from sql.record import Record
 
 

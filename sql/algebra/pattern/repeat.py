@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.base import Binding, Instance, Parent, PatternPart
+from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sql.algebra.pattern.conditions import conjuncts, joined, sides, tags
+from sql.algebra.pattern.filter_conditions import conjuncts, joined, sides, tags
 from sql.algebra.pattern.pair_text import First, KeyText, Second, pair_text
 from sql.algebra.pattern.pairs import Hear, PairPlan
 from sql.calendar.period import Period
-from sql.plan import patterns as plans
+from sql.plan import pattern_plan as plans
 from sql.plan.bound import Bound, Const
-from sql.plan.patterns import FilterPlan, LengthPlan, PatternPlan, StepPlan
+from sql.plan.pattern_plan import FilterPlan, LengthPlan, PatternPlan, StepPlan
 
 if TYPE_CHECKING:
-    from sql.algebra.pattern.timers import Length
+    from sql.algebra.pattern.pattern_timers import Length
     from sql.codegen.functions import FunctionSet
 
 Shape = tuple[FilterPlan, FilterPlan, LengthPlan | None, bool]

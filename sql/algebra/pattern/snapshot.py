@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.aggregates.state import decode
-from sql.algebra.state import pack_key, pack_row, unpack_key
+from sql.aggregates.plain_values import decode
+from sql.algebra.event_store import pack_key, pack_row, unpack_key
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.atoms import Filter
-    from sql.algebra.pattern.base import Binding
-    from sql.algebra.pattern.timers import Timed
+    from sql.algebra.pattern.nodes import Binding
+    from sql.algebra.pattern.pattern_timers import Timed
 
 
 class Packer:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sql.algebra.recognize.program import END, RecognizeProgram
+from sql.algebra.recognize.automaton import END, RecognizeProgram
 from sql.codegen.functions import DATA_ERRORS
 
 Reading = tuple[Any, ...]

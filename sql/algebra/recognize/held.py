@@ -8,14 +8,14 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
+from sql.algebra.event_store import pack_key
 from sql.algebra.pattern.snapshot import unpack_key
 from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, Rules
+from sql.algebra.recognize.reading_packer import ReadingPacker
 from sql.algebra.recognize.recognizer import Fail, Key, Row, state_of, unpacker_of
-from sql.algebra.recognize.state import ReadingPacker
-from sql.algebra.state import pack_key
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
-from sql.plan.recognize import RecognizePlan
+from sql.plan.recognize_plan import RecognizePlan
 
 Found = dict[Hashable, dict[int, tuple[Attempt, list[Match]]]]
 """The matches of a change, by partition and first row."""

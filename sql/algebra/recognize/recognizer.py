@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from sql.algebra.event_store import pack_key
 from sql.algebra.pattern.snapshot import unpack_key
 from sql.algebra.recognize.attempts import Reading, Recent, Rules
-from sql.algebra.recognize.state import ReadingPacker, ReadingUnpacker
-from sql.algebra.state import pack_key
+from sql.algebra.recognize.reading_packer import ReadingPacker, ReadingUnpacker
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
-from sql.plan.recognize import RecognizePlan
+from sql.plan.recognize_plan import RecognizePlan
 
 SNAPSHOT_VERSION = 2
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
+from sql.algebra.event_store import pack_key, unpack_key
+from sql.algebra.key import too_many_keys
 from sql.algebra.operator import FindEvent
-from sql.algebra.partition import too_many_keys
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Nothing, Sight
-from sql.algebra.state import pack_key, unpack_key
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 

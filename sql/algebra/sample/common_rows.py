@@ -11,7 +11,7 @@ from typing import Any
 
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.sampled_rows import Bad, SampledRows
-from sql.codegen.rows import write_row
+from sql.codegen.output_rows import write_row
 from sql.codegen.source import Generated, SourceWriter
 from sql.plan.bound import Read, Slot
 from sql.plan.logical import Plan

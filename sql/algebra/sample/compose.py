@@ -20,8 +20,8 @@ from zoneinfo import ZoneInfo
 from sql.algebra.sample.content import Content, Entries
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.panes import Panes
-from sql.algebra.sample.rows import JoinedSample, Judged, SampleRows
-from sql.algebra.sample.running.content import RunningGroups
+from sql.algebra.sample.row_content import JoinedSample, Judged, SampleRows
+from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.tap import Tap
 from sql.algebra.sample.totals import is_merged

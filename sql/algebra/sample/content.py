@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from sql.aggregates.state import decode
+from sql.aggregates.plain_values import decode
+from sql.algebra.event_store import EventStore, pack_row
 from sql.algebra.sample.text import Loop
-from sql.algebra.state import EventStore, pack_row
 
 Sample = Iterable[tuple[Any, Sequence[Any]]]
 """Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""
@@ -44,7 +44,7 @@ class Entries:
 
     def pack(self, entry: Any) -> Any:
         """An entry as plain data."""
-        from sql.aggregates.state import encode
+        from sql.aggregates.plain_values import encode
 
         return [pack_row(entry[0]), *map(encode, entry[1:])] if self.analytics else pack_row(entry)
 

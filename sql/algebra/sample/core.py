@@ -19,12 +19,12 @@ from math import inf
 from typing import Any, Protocol
 
 from sql.algebra.event import Event
+from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.sample.compose import SampleParts
 from sql.algebra.sample.content import Sample
-from sql.algebra.sample.join import SourceJoin
-from sql.algebra.sample.partition import Instances
+from sql.algebra.sample.instances import Instances
+from sql.algebra.sample.source_join import SourceJoin
 from sql.algebra.sample.write import write_core
-from sql.algebra.state import EventStore, pack_key, unpack_key
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.source import Generated, SourceWriter
 from sql.types import key_of

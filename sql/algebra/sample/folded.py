@@ -19,11 +19,11 @@ from sql.aggregates.base import NO_EVENT, Accumulator, Removal
 from sql.aggregates.wrap import Remaining
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.event import Event
+from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.rounds import Round, waiting_max
-from sql.algebra.sample.calls import is_numeric, unless_skipped, write_fed
+from sql.algebra.sample.aggregate_calls import is_numeric, unless_skipped, write_fed
 from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.text import Loop
-from sql.algebra.state import EventStore, pack_key, unpack_key
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 

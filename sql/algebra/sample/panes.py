@@ -13,11 +13,11 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from sql.aggregates.extremes import Extreme
+from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.folded import Folded, Group
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.totals import Total, queue_of
-from sql.algebra.state import EventStore
 from sql.errors import DataError
 
 

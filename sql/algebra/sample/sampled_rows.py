@@ -18,7 +18,7 @@ from sql.codegen.expressions import NUMBER, Code
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.loop import WINDOW_SLOTS
-from sql.codegen.rows import criteria_text, write_row
+from sql.codegen.output_rows import criteria_text, write_row
 from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Out
 from sql.plan.logical import Plan

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.sample.running.content import RunningGroups
+from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.sliding import Sliding
 from sql.codegen.expressions import NUMBER, Code
-from sql.codegen.rows import write_row
+from sql.codegen.output_rows import write_row
 from sql.emission import Emission
 from sql.plan.bound import Apply, Bound, Read, Slot
 

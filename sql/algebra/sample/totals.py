@@ -9,7 +9,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.extremes import Extreme
 from sql.algebra.accumulators import maker_of
-from sql.algebra.sample.calls import is_numeric
+from sql.algebra.sample.aggregate_calls import is_numeric
 from sql.algebra.sample.folded import Group, MixedGroup
 from sql.costs import CONSTANT, Growth
 from sql.plan.bound import AggregateCall

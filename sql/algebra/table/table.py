@@ -14,9 +14,9 @@ from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Bucket, FindBucket, Index, Indexes, key_reader
-from sql.algebra.table.window import Change, Row, check_collisions
+from sql.algebra.table.named_window import Change, Row, check_collisions
 from sql.errors import DataError
-from sql.plan.relations import TableDeclaration
+from sql.plan.relation_plan import TableDeclaration
 from sql.types import key_of
 
 NONE: dict[str, Accumulator] = {}

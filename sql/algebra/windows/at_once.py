@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.algebra.retain.keyed import FirstPerKey, LatestPerKey
+from sql.algebra.retain.by_key import FirstPerKey, LatestPerKey
 from sql.algebra.retain.ordered import Ranked, RankedPerKey, Scheduled
 from sql.algebra.retain.predicate import WhileTrue
 from sql.algebra.retain.queues import DataClock, FirstCount, FirstUntil, Forever, Gap, Lifetime, Newest

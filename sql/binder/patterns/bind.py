@@ -6,19 +6,19 @@ from functools import singledispatchmethod
 from typing import Any
 
 from sql import syntax as ast
-from sql.binder.expressions import Place
+from sql.binder.expression_binder import Place
 from sql.binder.patterns.advice import advise
-from sql.binder.patterns.expressions import PatternExpressions, Visible, is_above
+from sql.binder.patterns.pattern_expressions import PatternExpressions, Visible, is_above
 from sql.binder.patterns.rewriting import with_sources
 from sql.binder.patterns.tags import PatternTags
 from sql.binder.scope import Scope
 from sql.calendar.crontab import Crontab
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
-from sql.plan import patterns as plans
+from sql.plan import pattern_plan as plans
 from sql.plan.bound import Const
 from sql.plan.options import RuleOptions
-from sql.plan.patterns import PatternPlan, StepPlan
+from sql.plan.pattern_plan import PatternPlan, StepPlan
 from sql.types import Type
 
 FILTER = Place("a filter of a pattern", aliases=False, analytics=False)

@@ -6,7 +6,7 @@ from sql import syntax as ast
 from sql.binder.scope import SourceScope
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
-from sql.plan.patterns import Tag
+from sql.plan.pattern_plan import Tag
 from sql.types import Type
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.algebra.windows import catalog
-from sql.binder.expressions import ExpressionBinder
-from sql.binder.windows.arguments import bind_arguments
+from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.windows.window_arguments import bind_arguments
 from sql.errors import did_you_mean
 from sql.plan.logical import WindowPlan
 

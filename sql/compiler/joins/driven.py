@@ -19,12 +19,12 @@ from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
 from sql.algebra.join.store import Pulled
 from sql.codegen.expressions import Code
-from sql.codegen.rows import write_row
+from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
-    from sql.compiler.statement import StatementText
+    from sql.compiler.statement_text import StatementText
 
 
 def driver_of(plan: Plan) -> int | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sql.algebra.context.buckets import BucketItems
-from sql.binder.correlation import correlation_of
+from sql.binder.contexts.correlation import correlation_of
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
@@ -23,7 +23,7 @@ from sql.codegen.support import Warnings
 from sql.compiler.locals import LOCALS
 from sql.functions.registry import Context
 from sql.plan.bound import Bound
-from sql.plan.contexts import (
+from sql.plan.context_plan import (
     ContextPlan,
     EndPlan,
     EventPointPlan,

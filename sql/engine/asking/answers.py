@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sql.emission import Emission
-from sql.engine.asking.query import Asking
-from sql.engine.asking.table import Rows
+from sql.engine.asking.asked_table import Rows
+from sql.engine.asking.asking_query import Asking
 from sql.plan.asks import Request
 
 if TYPE_CHECKING:

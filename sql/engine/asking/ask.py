@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.codegen.functions import FunctionSet
-from sql.engine.asking.table import AskedTable, Rows
+from sql.engine.asking.asked_table import AskedTable, Rows
 from sql.errors import DataError
 from sql.plan.asks import AskPlan, Request
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sql.algebra.state import pack_row, unpack_row
+from sql.algebra.event_store import pack_row, unpack_row
 from sql.codegen.functions import DATA_ERRORS
 from sql.engine.asking.ask import Ask
-from sql.engine.asking.table import Rows
+from sql.engine.asking.asked_table import Rows
 from sql.errors import DataError
 from sql.plan.asks import Request
 

@@ -12,12 +12,12 @@ from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, Out
-from sql.engine.running.content import NOTHING
-from sql.engine.running.statement import RunningStatement
+from sql.engine.running.content_reader import NOTHING
+from sql.engine.running.running_statement import RunningStatement
 
 if TYPE_CHECKING:
     from sql.compiler.program import Program
-    from sql.engine.context.member import ContextMember
+    from sql.engine.context.context_member import ContextMember
 
 
 class Body(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from sql.engine.context.bodies import Body
-from sql.engine.context.member import ContextMember
+from sql.engine.context.context_member import ContextMember
 
 
 class BodyTimers:

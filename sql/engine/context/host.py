@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.context.build import definitions_of
 from sql.algebra.context.level import Arrival
+from sql.algebra.context.level_builder import definitions_of
 from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.selectors import EVERY, Selector, properties_of
@@ -18,18 +18,18 @@ from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell
 from sql.engine.context.body_timers import BodyTimers
+from sql.engine.context.context_member import ContextMember
 from sql.engine.context.lane import Lane
-from sql.engine.context.member import ContextMember
 from sql.engine.context.new_body import new_body
 from sql.engine.context.spread import SpreadRelation
-from sql.engine.relations.declared import TableStatement, WindowStatement
+from sql.engine.relations.declaring import TableStatement, WindowStatement
 from sql.engine.relations.hosted import Hosted
 from sql.engine.steps import moved
 from sql.errors import CorruptState, Problem, Span, SqlError
 from sql.functions.registry import Context
-from sql.plan.contexts import ContextPlan, OverlappingPlan
+from sql.plan.context_plan import ContextPlan, OverlappingPlan
 from sql.plan.logical import Plan
-from sql.plan.relations import TableDeclaration, WindowDeclaration
+from sql.plan.relation_plan import TableDeclaration, WindowDeclaration
 from sql.rows import as_dict
 
 VERSION = 2

@@ -18,8 +18,8 @@ from sql.emission import Emission, joined
 
 if TYPE_CHECKING:
     from sql.engine.context.bodies import Body
+    from sql.engine.context.context_member import ContextMember
     from sql.engine.context.host import ContextHost
-    from sql.engine.context.member import ContextMember
 
 OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 """The handler of a defect: an exception that a rule should not raise."""

@@ -6,10 +6,10 @@ from sql.algebra.context.partition import Partition
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody
-from sql.engine.context.member import ContextMember
+from sql.engine.context.context_member import ContextMember
 from sql.engine.context.own_catalog import catalog_of, loop_of, shared_catalog
 from sql.engine.start import code_of
-from sql.plan.relations import WindowDeclaration
+from sql.plan.relation_plan import WindowDeclaration
 
 
 def new_body(member: ContextMember, partition: Partition, now_ms: int) -> Body:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta
-from sql.catalog.loop import StepLoop
+from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog, Variable
-from sql.engine.relations.declared import TableStatement, VariableStatement, WindowStatement
+from sql.engine.relations.declaring import TableStatement, VariableStatement, WindowStatement
 from sql.engine.steps import Steps
 
 if TYPE_CHECKING:
     from sql.engine.context.bodies import Body
-    from sql.engine.context.member import ContextMember
+    from sql.engine.context.context_member import ContextMember
 
 
 def shared_catalog(member: ContextMember, partition: Partition, now_ms: int) -> Catalog:

@@ -8,8 +8,8 @@ from typing import Any
 
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.window import Change
-from sql.plan.relations import IndexDeclaration, TableDeclaration, WindowDeclaration
+from sql.algebra.table.named_window import Change
+from sql.plan.relation_plan import IndexDeclaration, TableDeclaration, WindowDeclaration
 
 Part = Any
 """The `NamedWindow` or `Table` of one partition."""

@@ -4,7 +4,7 @@ Watermark = highest time stamp − lateTolerance, the minimum over the streams. 
 Whatever is at or below it is released in order of (time stamp, arrival); what is due by then is done before
 events of that instant.
 
-A stage works for one rule, or for several that treat event time alike (`sql.engine.event_time.shared`).
+A stage works for one rule, or for several that treat event time alike (`sql.engine.event_time.shared_stage`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
 
 def _parsed(text: str, pattern: str | None, zone: ZoneInfo) -> int:
     from sql.functions.instants import epoch_ms, instant_ms
-    from sql.functions.time_pattern import parse_moment
+    from sql.functions.notations.time_pattern import parse_moment
 
     return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
 
@@ -275,7 +275,7 @@ class EventTimeStage:
 
     def snapshot(self) -> list[Any]:
         """The waiting events and the watermark, as plain data."""
-        from sql.algebra.state import pack_row
+        from sql.algebra.event_store import pack_row
 
         heap = [
             [at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=_place)
@@ -284,7 +284,7 @@ class EventTimeStage:
 
     def restore(self, state: list[Any], make_row: Any) -> None:
         """Put a snapshot back."""
-        from sql.aggregates.state import decode
+        from sql.aggregates.plain_values import decode
 
         heap, self.arrivals, highest, heard_ms, self.watermark = state
         self.highest, self.heard_ms = dict(highest), dict(heard_ms)

@@ -13,24 +13,24 @@ from typing import Any
 from sql import syntax as ast
 from sql.algebra.context.selectors import Selector
 from sql.algebra.event import Delta, Event
-from sql.binder.triggers import TriggerBinder, bind_question
+from sql.binder.relations.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.program import Program, looking_code, subqueries_of
-from sql.compiler.shared import SharedCode
-from sql.compiler.subqueries import finder_of
+from sql.compiler.shared_code import SharedCode
+from sql.compiler.subquery_code import finder_of
 from sql.emission import Emission
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.choice import Choice
-from sql.engine.relations.parameters import Parameters, with_parameters
+from sql.engine.relations.on_change import Insert, actor
+from sql.engine.relations.question_parameters import Parameters, with_parameters
 from sql.engine.relations.subqueries import Subqueries
-from sql.engine.relations.triggers import Insert, actor
-from sql.engine.running.statement import RunningStatement
+from sql.engine.running.running_statement import RunningStatement
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.language import parse
 from sql.plan.options import RuleOptions
-from sql.plan.relations import TriggerPlan
-from sql.syntax.declared import written_out
+from sql.plan.relation_plan import TriggerPlan
+from sql.syntax.declared_expressions import written_out
 
 Row = dict[str, Any]
 Forward = Callable[[str, Row], None]

@@ -16,7 +16,7 @@ from sql.emission import Update
 from sql.engine.running.packing import pack_values, unpack_values
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import RunningStatement
+    from sql.engine.running.running_statement import RunningStatement
 
 Counted = tuple[list[TableRow], list[Any], Any]
 """The rows an event was counted in, what it contributed to each aggregate, and its key."""

@@ -8,10 +8,10 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog, Variable
 from sql.emission import Emission
-from sql.engine.relations.statements import Partition, TriggerCode, Triggered
+from sql.engine.relations.triggered import Partition, TriggerCode, Triggered
 from sql.errors import DataError
 from sql.plan.logical import Plan
-from sql.plan.relations import SetPlan
+from sql.plan.relation_plan import SetPlan
 from sql.rows import as_dict
 
 

@@ -12,22 +12,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta, Event
+from sql.algebra.event_store import EventStore
 from sql.algebra.join.store import Carried, Rows
 from sql.algebra.operator import Pass, earliest
-from sql.algebra.output.order import row_limit
-from sql.algebra.state import EventStore
+from sql.algebra.output.row_order import row_limit
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
 from sql.compiler.program import Program
-from sql.compiler.shared import Answer
-from sql.compiler.subqueries import AloneCode, CorrelatedCode, SubqueryCode, as_seen, store_of
+from sql.compiler.shared_code import Answer
+from sql.compiler.subquery_code import AloneCode, CorrelatedCode, SubqueryCode, as_seen, store_of
 from sql.emission import Emission
 from sql.engine.relations.choice import Choice
 from sql.engine.running.evaluation import Evaluation
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import RunningStatement
+    from sql.engine.running.running_statement import RunningStatement
 
 Run = Callable[[Program], "RunningStatement"]
 """Starts a statement that only searches named windows."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.output.order import in_order
+from sql.algebra.output.row_order import in_order
 from sql.codegen.hits import HitCounters
-from sql.compiler.statement import StatementText
+from sql.compiler.statement_text import StatementText
 from sql.emission import Out
 from sql.plan.logical import Plan
 

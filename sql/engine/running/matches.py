@@ -13,7 +13,7 @@ from sql.algebra.event import Event
 from sql.algebra.pattern import PartialBounds, PatternBuilder
 from sql.algebra.pattern.atoms import FilterNode
 from sql.algebra.pattern.pairs import Pairs
-from sql.algebra.pattern.timers import Observer, ObserverNode
+from sql.algebra.pattern.pattern_timers import Observer, ObserverNode
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.support import Warnings
@@ -22,11 +22,11 @@ from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.options import RuleOptions
-from sql.plan.patterns import AtPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
+from sql.plan.pattern_plan import AtPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
 from sql.rows import Shape, as_dict, as_dicts
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import RunningStatement
+    from sql.engine.running.running_statement import RunningStatement
 
 MakeRow = Callable[[dict[str, Any]], Any]
 

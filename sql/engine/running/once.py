@@ -8,9 +8,9 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.compiler.shared import SharedCode
+from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
-from sql.engine.running.query import SNAPSHOT_VERSION, RunningQuery
+from sql.engine.running.running_query import SNAPSHOT_VERSION, RunningQuery
 from sql.errors import CorruptState
 from sql.plan.logical import Plan
 

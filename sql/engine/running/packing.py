@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.build import period
 from sql.algebra.event import Delta, Event
 from sql.algebra.recognize import HeldRecognizer, Recognizer
 from sql.algebra.recognize.attempts import Reading, Rules
-from sql.algebra.recognize.program import RecognizeProgram
+from sql.algebra.recognize.automaton import RecognizeProgram
+from sql.algebra.window_builder import period
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet, PatternReader
 from sql.codegen.support import Warnings
-from sql.compiler.recognize import RecognizeText
+from sql.compiler.recognize_text import RecognizeText
 from sql.engine.running.matches import show_each, shows_each
 from sql.errors import DataError, positioned
 from sql.functions.registry import Context
@@ -23,7 +23,7 @@ from sql.plan.options import RuleOptions
 from sql.rows import Shape
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import RunningStatement
+    from sql.engine.running.running_statement import RunningStatement
 
 Fail = Callable[[Any, BaseException], None]
 """Called for a row that cannot be evaluated, or that completes a match whose measures cannot; None is a match

@@ -18,12 +18,12 @@ from __future__ import annotations
 from bisect import insort
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sql.aggregates.state import decode, encode
+from sql.aggregates.plain_values import decode, encode
 from sql.emission import Emission, Row
-from sql.engine.running.output import Output
+from sql.engine.running.statement_output import Output
 
 if TYPE_CHECKING:
-    from sql.engine.running.statement import RunningStatement
+    from sql.engine.running.running_statement import RunningStatement
 
 
 class RowRequest(NamedTuple):

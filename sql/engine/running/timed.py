@@ -8,7 +8,7 @@ from typing import Any
 from sql.algebra.operator import Pass
 from sql.emission import Emission
 from sql.engine.event_time.stage import time_stamp
-from sql.engine.running.statement import RunningStatement
+from sql.engine.running.running_statement import RunningStatement
 
 
 class TimedStatement(RunningStatement):

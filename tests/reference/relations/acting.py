@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sql.plan.logical import Plan
-from sql.plan.relations import ActionPlan, BranchPlan, ChoicePlan, TriggerPlan
+from sql.plan.relation_plan import ActionPlan, BranchPlan, ChoicePlan, TriggerPlan
 from tests.reference.expressions import Place, Row, evaluate, holds
 from tests.reference.relations.joins import Rows
 from tests.reference.relations.statements import Source, Statement

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.plan.bound import Slot
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
-from sql.plan.relations import SplitPlan, TriggerPlan, WindowDeclaration
+from sql.plan.relation_plan import SplitPlan, TriggerPlan, WindowDeclaration
 from tests.reference.expressions import Place, Row, holds
 from tests.reference.relations.joins import Rows, Sides, product
 from tests.reference.rows import Event

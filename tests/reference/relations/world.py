@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from sql.plan.logical import Plan
-from sql.plan.relations import ChoicePlan, TableDeclaration, TriggerPlan, WindowDeclaration
+from sql.plan.relation_plan import ChoicePlan, TableDeclaration, TriggerPlan, WindowDeclaration
 from tests.reference.expressions import Row
 from tests.reference.relations.acting import Acting, Choosing
 from tests.reference.relations.statements import NOTHING, Listening, Query, Statement

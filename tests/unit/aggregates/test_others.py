@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql.aggregates import order, quantiles, rates, state, wrap
+from sql.aggregates import order, plain_values, quantiles, rates, wrap
 from sql.aggregates.base import Aggregate, Removal, all_aggregates, lookup
-from sql.aggregates.ordered import OrderedMultiset
+from sql.aggregates.ordered_multiset import OrderedMultiset
 from sql.errors import DataError
 from tests.support.search import examples
 from tests.unit.aggregates.support import Arrival, over, same, windowed
@@ -171,17 +171,17 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_values_survive_json(value: Any) -> None:
-    text = json.dumps(state.encode(value), allow_nan=False)
-    assert same(state.decode(json.loads(text)), value, relative=0)
+    text = json.dumps(plain_values.encode(value), allow_nan=False)
+    assert same(plain_values.decode(json.loads(text)), value, relative=0)
 
 
 def test_integers_of_any_size_survive_json() -> None:
-    assert state.decode(json.loads(json.dumps(state.encode(10**5000)))) == 10**5000
+    assert plain_values.decode(json.loads(json.dumps(plain_values.encode(10**5000)))) == 10**5000
 
 
 def test_foreign_objects_are_not_stored() -> None:
     with pytest.raises(TypeError, match="cannot store a object"):
-        state.encode(object())
+        plain_values.encode(object())
 
 
 EXAMPLES = [(item, text, result) for item in all_aggregates() for text, result in item.examples]
@@ -221,7 +221,7 @@ class Row:
 def test_whole_rows_may_be_structs() -> None:
     assert over(order.make_merge_agg, [Row(1, 2), {"b": 3}]) == {"a": 1, "b": 3}
     assert windowed(order.make_merge_agg, [Row(1, 2), {"b": 3}], 1) == [{"a": 1, "b": 2}, {"b": 3}]
-    assert state.decode(state.encode([Row(1, math.nan)]))[0]["a"] == 1
+    assert plain_values.decode(plain_values.encode([Row(1, math.nan)]))[0]["a"] == 1
 
 
 CHECKED = [("sum", "a"),

@@ -11,7 +11,7 @@ from sqlglot import Token, TokenType
 
 import sql.functions  # noqa: F401 - fills the registry
 from edge.docs.grammar import Choice, Name, Part, Repeat, Several, Word, sections
-from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS
+from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
 from sql.algebra.sample.windows.group_entry import group_windows
 from sql.algebra.windows.catalog import all_windows
 from sql.functions.registry import all_functions

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from sql import Catalog, Engine, RuleOptions, parse, plan_rule
-from sql.engine.event_time.shared import StageParty
+from sql.engine.event_time.shared_stage import StageParty
 from sql.engine.families import WindowFamily
 from sql.engine.filter_index import FilterIndex
 from tests.unit.fast.support import EVENT_TIME, PROCESSING_TIME, Step, shown

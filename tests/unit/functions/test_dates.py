@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sql.errors import DataError
 from sql.functions.instants import epoch_ms, instant_ms, moment
-from sql.functions.time_pattern import fields_of, format_moment, parse_moment
+from sql.functions.notations.time_pattern import fields_of, format_moment, parse_moment
 from tests.unit.functions.calls import call, evaluate, example_context
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sql.errors import DataError
-from sql.functions import regex
+from sql.functions.notations import regex
 from tests.unit.functions.calls import call, evaluate
 
 TEXT = st.text(max_size=20)

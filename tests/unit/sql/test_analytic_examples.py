@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, Engine, parse, plan_rule
-from sql.algebra.derived.catalog import ANALYTIC_FUNCTIONS, Example
+from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS, Example
 from sql.syntax import CreateStream
 
 EXAMPLES = [example for item in ANALYTIC_FUNCTIONS for example in item.examples]

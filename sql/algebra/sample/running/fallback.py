@@ -11,7 +11,7 @@ from typing import Any
 from sql.aggregates.base import NO_EVENT, Removal
 from sql.aggregates.inline import QUEUES, SHIFTS
 from sql.algebra.accumulators import is_checked, maker_of
-from sql.algebra.sample.running.arguments import Arguments
+from sql.algebra.sample.running.fold_arguments import Arguments
 
 
 class Fallback:

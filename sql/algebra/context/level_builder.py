@@ -1,0 +1,207 @@
+"""From the plan of a context to the definitions of its levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql.algebra.context.hashed import crc_code, hash_code
+from sql.algebra.context.level_definitions import (
+    CategoriesDefinition,
+    End,
+    EventCondition,
+    HashedDefinition,
+    KeyedDefinition,
+    LevelDefinition,
+    ListedType,
+    NowCondition,
+    OverlappingDefinition,
+    Row,
+    SpanDefinition,
+    TimePoint,
+)
+from sql.algebra.context.pattern_ends import PatternCondition
+from sql.algebra.event import Event
+from sql.algebra.pattern import PartialBounds, Pattern, PatternBuilder
+from sql.calendar.crontab import Crontab
+from sql.calendar.period import Period
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet, PatternReader, constant_value
+from sql.codegen.support import Warnings
+from sql.errors import DataError
+from sql.functions.registry import Context
+from sql.plan.bound import Bound
+from sql.plan.context_plan import (
+    CategoriesPlan,
+    ContextPlan,
+    CrontabPlan,
+    EndPlan,
+    EventPointPlan,
+    HashedPlan,
+    KeyedPlan,
+    KeyedTypePlan,
+    LevelPlan,
+    NowPlan,
+    OverlappingPlan,
+    PatternPointPlan,
+    SpanPlan,
+    StartPlan,
+)
+from sql.plan.logical import PeriodArgument
+
+_HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
+
+
+def definitions_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> list[LevelDefinition]:
+    """The definitions of all levels, from the outermost."""
+    builder = _Builder(plan, functions, catalog)
+    return [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
+
+
+class _Builder:
+    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> None:
+        self.plan = plan
+        self.catalog = catalog
+        self.functions = functions
+        self.zone = plan.options.zone_info()
+
+    def level(self, depth: int, plan: LevelPlan) -> LevelDefinition:
+        properties = tuple(item.name for item in plan.properties)
+        common = (plan.name, depth, len(properties), properties)
+        kind = plan.kind
+        if isinstance(kind, KeyedPlan):
+            types = {item.stream: self._keyed(item) for item in kind.types}
+            initiated = {item.stream: self._event_point(item) for item in kind.initiated}
+            return KeyedDefinition(
+                *common,
+                types,
+                initiated,
+                self._end(kind.end),
+                self.plan.idle_ms if kind.end is None else None,
+            )
+        if isinstance(kind, HashedPlan):
+            return HashedDefinition(*common, self._hashed(kind), kind.granularity, kind.preallocate)
+        if isinstance(kind, CategoriesPlan):
+            conditions = tuple(self.functions.true(item) for item in kind.conditions)
+            return CategoriesDefinition(
+                *common, kind.stream, kind.labels, conditions, self._passes(kind.filter)
+            )
+        if isinstance(kind, SpanPlan):
+            crontabs = isinstance(kind.start, CrontabPlan) and isinstance(kind.end, CrontabPlan)
+            return SpanDefinition(*common, self._start(kind.start), self._end(kind.end), crontabs)
+        assert isinstance(kind, OverlappingPlan)
+        distinct = self.functions.key(kind.distinct) if kind.distinct else None
+        return OverlappingDefinition(
+            *common, self._start(kind.start), self._end(kind.end), distinct, kind.now
+        )
+
+    def _passes(self, condition: Bound | None) -> Any:
+        return None if condition is None else self.functions.true(condition)
+
+    # --- segmented ------------------------------------------------------------------------------------------
+
+    def _keyed(self, plan: KeyedTypePlan) -> ListedType:
+        values = [self.functions.value(key) for key in plan.keys]
+
+        def values_of(event: Event) -> list[Any]:
+            return [value(event) for value in values]
+
+        return ListedType(self.functions.key(plan.keys), self._passes(plan.filter), values_of, plan.place)
+
+    def _hashed(self, plan: HashedPlan) -> dict[str, ListedType]:
+        return {
+            item.stream: ListedType(
+                self._hash(name, item.arguments, plan.granularity), self._passes(item.filter)
+            )
+            for name, item in zip(plan.hashes, plan.types, strict=True)
+        }
+
+    def _hash(self, name: str, arguments: tuple[Bound, ...], granularity: int) -> Callable[[Event], int]:
+        values = [self.functions.value(argument) for argument in arguments]
+        code = _HASHES.get(name, _whole)
+        if len(values) == 1:
+            only = values[0]
+            return lambda event: abs(code(only(event))) % granularity
+        return lambda event: abs(code([value(event) for value in values])) % granularity
+
+    # --- points ---------------------------------------------------------------------------------------------
+
+    def _start(self, plan: StartPlan) -> EventCondition | TimePoint | PatternCondition | NowCondition:
+        return NowCondition() if isinstance(plan, NowPlan) else self._point(plan)
+
+    def _end(self, plan: EndPlan | None) -> End:
+        return None if plan is None else self._point(plan)
+
+    def _point(self, plan: EndPlan) -> EventCondition | TimePoint | PatternCondition:
+        if isinstance(plan, EventPointPlan):
+            return self._event_point(plan)
+        if isinstance(plan, PatternPointPlan):
+            return self._pattern_point(plan)
+        return TimePoint(self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period))
+
+    def _event_point(self, plan: EventPointPlan) -> EventCondition:
+        point = EventCondition(plan.stream, self._passes(plan.filter), plan.place)
+        if plan.correlation is not None:
+            point.event_key = self.functions.key((plan.correlation.event,))
+            point.find = self.functions.find(plan.correlation.event)
+            point.partition_key = self.functions.wanted_key((plan.correlation.partition,), (False,))
+        return point
+
+    def _pattern_point(self, plan: PatternPointPlan) -> PatternCondition:
+        pattern = plan.pattern
+        places = plan.places or (None,) * len(pattern.tags)
+        tags = tuple((tag.name, tag.stream, place) for tag, place in zip(pattern.tags, places, strict=True))
+        return PatternCondition(
+            self._machines(plan), frozenset(pattern.streams), tags, plan.place, plan.inclusive
+        )
+
+    def _machines(self, point: PatternPointPlan) -> Callable[[Row], Pattern]:
+        """Makes the machines of a pattern; one that may read its partition has functions of its own."""
+        plan = point.pattern
+        options = self.plan.options
+        bounds = PartialBounds(
+            options.max_pattern_partials,
+            options.pattern_overflow,
+            options.max_pattern_rows,
+            options.max_pattern_keys,
+        )
+
+        def builder(row: Row) -> PatternBuilder:
+            context = Context(zone=self.zone, partition=row)
+            functions = FunctionSet(self.catalog, context, Warnings(), text=plan.text, kind=PatternReader)
+            return PatternBuilder(plan, functions, self.zone, bounds)
+
+        if point.correlated:
+            return lambda row: builder(row).pattern()
+        shared = builder(())
+        return lambda row: shared.pattern()
+
+    def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
+        crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]
+        # With a field of seconds and none of milliseconds those of the moment remain: once
+        # a second, from now on.
+        keeps_millis = min(len(fields) for fields in plan.crontabs) in (6, 7)
+
+        def due(now_ms: int) -> int:
+            millis = now_ms % 1000 if keeps_millis else 0
+            return min(crontab.next_after(now_ms - millis) for crontab in crontabs) + millis
+
+        return due
+
+    def _after(self, plan: PeriodArgument) -> Callable[[int], int]:
+        def due(now_ms: int) -> int:
+            amounts = {unit: constant_value(bound, self.functions) for bound, unit in plan.parts}
+            try:
+                return Period.of(amounts, zero_allowed=True).add(now_ms, self.zone)
+            except ValueError as error:
+                raise DataError(str(error), plan.span) from error
+
+        return due
+
+
+def _whole(value: object) -> int:
+    if value is None:
+        return 0
+    if value.__class__ is not int:
+        raise DataError(f"the hash of an event is a whole number, not {value!r}")
+    return int(value)

@@ -1,0 +1,150 @@
+"""From the plan of an output limit to the condition that decides when and the keeper of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sql.algebra.output.given import (
+    AllGroupEvents,
+    AllGroups,
+    Everything,
+    FirstPerGroup,
+    FirstUpdate,
+    Given,
+    LastOfTouched,
+    LastPerGroup,
+    LastRows,
+    LastValue,
+    LimitedOutput,
+    Snapshot,
+)
+from sql.algebra.output.output_triggers import (
+    After,
+    Always,
+    AtCrontab,
+    AtEnd,
+    Counters,
+    EveryEvents,
+    EveryPeriod,
+    Never,
+    OutputTrigger,
+    WhenExpression,
+)
+from sql.algebra.window_builder import period, size
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet, constant_value
+from sql.emission import Out
+from sql.plan.bound import Bound
+from sql.plan.logical import OutputPlan, Plan
+
+
+class LimitBuilder:
+    """Builds the output limit of one query.
+
+    present   the rows of the present content
+    current   the present row of one group, by its key
+    touched   the present rows of the groups that have changed since it was called last, where rows are made then
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        functions: FunctionSet,
+        catalog: Catalog,
+        now_ms: int,
+        zone: ZoneInfo,
+        present: Callable[[], list[Out]],
+        current: Callable[[Any], list[Out]],
+        touched: Callable[[], list[Out]] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.functions = functions
+        self.catalog = catalog
+        self.now_ms = now_ms
+        self.zone = zone
+        self.present = present
+        self.current = current
+        self.touched = touched
+
+    def build(self, output: OutputPlan) -> LimitedOutput:
+        """The limit, with its parameters as they are now."""
+        functions = self.functions
+        opens = None if output.after is None else period(output.after, functions).add(self.now_ms, self.zone)
+        swallowed = constant_value(output.after_events, functions)
+        after = After(swallowed, opens) if opens is not None or swallowed else None
+        return LimitedOutput(self._condition(output), self._given(output), after, self._at_end(output))
+
+    def _condition(self, output: OutputPlan) -> OutputTrigger:
+        functions = self.functions
+        if output.every is not None:
+            every = output.every
+            return EveryPeriod(lambda: period(every, functions), self.zone)
+        if output.every_events is not None:
+            count = output.every_events
+            return EveryEvents(lambda: size(count, functions))
+        if output.at:
+            from sql.calendar.crontab import Crontab
+
+            return AtCrontab(Crontab.parse([field.text for field in output.at], self.zone), self.now_ms)
+        if output.when is not None:
+            return self._when(output)
+        return Always() if output.terminated is None else Never()
+
+    def _at_end(self, output: OutputPlan) -> AtEnd | None:
+        plan = output.terminated
+        if plan is None:
+            return None
+        test = None if plan.condition is None else self.functions.true(plan.condition)
+        return AtEnd(
+            lambda counters: test is None or bool(test(None, None, counters)), self._setter(plan.then_set)
+        )
+
+    def _setter(self, then_set: tuple[tuple[str, Bound], ...]) -> Callable[[Counters], None]:
+        setters = [(name, self.functions.value(value)) for name, value in then_set]
+
+        def assign(counters: Counters) -> None:
+            for name, value in setters:
+                self.catalog.assign(name, value(None, None, counters))
+
+        return assign
+
+    def _when(self, output: OutputPlan) -> OutputTrigger:
+        assert output.when is not None
+        test = self.functions.true(output.when)
+        return WhenExpression(
+            lambda counters: bool(test(None, None, counters)), self._setter(output.then_set)
+        )
+
+    def _given(self, output: OutputPlan) -> Given:
+        kind, mode = self.plan.row_kind, output.mode
+        grouped = kind in ("group", "group_event") and bool(self.plan.group_by)
+        if mode == "snapshot":
+            return Snapshot(self.present)
+        if mode == "first":
+            return self._first_per_group(output) if grouped else self._first()
+        if mode == "all" and grouped:
+            return (AllGroups if kind == "group" else AllGroupEvents)(self.current)
+        if self.touched is not None:
+            return LastOfTouched(self.touched)
+        if mode == "last" and grouped:
+            return LastPerGroup(first_old=kind == "group")
+        if mode == "last":
+            return LastValue(self.present) if kind == "aggregate" else LastRows()
+        return Everything(self.present if kind == "aggregate" else None, ends_empty=kind == "plain")
+
+    def _first_per_group(self, output: OutputPlan) -> Given:
+        every, count = output.every, output.every_events
+        of_events = self.plan.row_kind == "group_event"
+        if every is not None:
+            functions, zone = self.functions, self.zone
+            return FirstPerGroup(
+                lambda now: period(every, functions).add(now, zone), None, is_of_events=of_events
+            )
+        if count is not None:
+            return FirstPerGroup(None, lambda: size(count, self.functions), is_of_events=of_events)
+        return self._first()
+
+    def _first(self) -> Given:
+        return FirstUpdate(is_rstream=self.plan.selector == "rstream")

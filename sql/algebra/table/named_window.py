@@ -1,0 +1,204 @@
+"""Named windows: rows that a chain of data windows keeps, indexed, read and written by many statements.
+
+A row enters as an event enters a window of FROM, and leaves as the windows say or by hand. An updated row is
+a new row: the old one leaves, the new one enters every data window as the newest. Rows are never changed in
+place, so old rows stay as they are. Every change is a `Delta` that the caller passes on to the consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import Operator, earliest
+from sql.algebra.table.bounds import Bounded
+from sql.algebra.table.index import Index, Indexes
+from sql.errors import DataError
+from sql.plan.relation_plan import WindowDeclaration
+
+Row = dict[str, Any]
+
+Change = tuple[list[Row], list[Row]]
+"""The rows that came, also by an update, and those that were there before in their place or at all."""
+
+
+class NamedWindow:
+    """The rows of one named window.
+
+    declaration  what was declared
+    operator     its data windows
+    """
+
+    kind = "window"
+
+    def __init__(
+        self,
+        declaration: WindowDeclaration,
+        operator: Operator,
+        *,
+        batches: bool,
+        begin: Callable[[int], None] | None = None,
+    ) -> None:
+        """`batches`: a batch gathers, so that what is in the window and what was posted are two things.
+        `begin` is called with the instant before the data windows work, where several named windows share
+        their functions."""
+        self.declaration = declaration
+        self.begin = begin
+        self.name = declaration.name
+        self.columns = tuple(declaration.columns)
+        self.operator = operator
+        self.batches = batches
+        self.bounded = Bounded(f"named window '{declaration.name}'", declaration.bounds)
+        self.indexes = Indexes()
+        self.named: dict[str, Index] = {}
+        self.rows: dict[Event, None] = {}
+        """The rows of the window, in order of arrival; of a batch window the last batch posted."""
+        self.seq = 0
+        self.version = 0
+        """Grows with every change: a reader that keeps results computed from the rows compares it."""
+        self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
+        """Called for every change. The engine passes it on to the consumers."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called when rows came that are not posted yet: a batch gathers, and will be released later."""
+
+    def all_parts(self) -> tuple[NamedWindow]:
+        """Itself: the rows of a relation of a context are in several parts."""
+        return (self,)
+
+    # --- reading --------------------------------------------------------------------------------------------
+
+    def content(self) -> Iterable[Event]:
+        """The rows, in the order of the data windows; of a batch what gathers."""
+        return self.operator.content()
+
+    def numbers(self) -> dict[Event, Any]:
+        """The rows, each with what a snapshot calls it."""
+        return {event: event.seq for event in self.rows}
+
+    def __len__(self) -> int:
+        return len(self.rows) if not self.batches else sum(1 for _ in self.content())
+
+    def index(self, equal: tuple[str, ...], ordered: str | None) -> Index | None:
+        """The index by these columns; None where the rows cannot be indexed."""
+        return None if self.batches else self.indexes.over(equal, ordered, self.rows)
+
+    def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
+        """A declared index. Raises DataError where rows collide in a unique one."""
+        index = self.indexes.over(equal, ordered, self.rows)
+        if unique:
+            check_collisions(index, self.rows, name)
+            self.indexes.unique[name] = index
+        self.named[name] = index
+
+    # --- writing --------------------------------------------------------------------------------------------
+
+    def shaped(self, row: Mapping[str, Any]) -> Row:
+        """A row of just the declared columns; those it lacks are NULL."""
+        return {column: row.get(column) for column in self.columns}
+
+    def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
+        """A row enters. Raises DataError where a unique index or the bound refuses it."""
+        return self.change([row], (), now_ms)
+
+    def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
+        """Rows leave and others enter, all or none of them. Raises DataError where one is refused."""
+        leaving = dict.fromkeys(removed)
+        shaped = [self.shaped(row) for row in rows]
+        leaving |= dict.fromkeys(self.bounded.room(len(self.rows) - len(leaving), len(rows), leaving))
+        self._check(shaped, leaving)
+        events = []
+        for row in shaped:
+            self.seq += 1
+            events.append(Event(row, now_ms, self.seq))
+        return self._apply(Delta(events, list(leaving)), now_ms)
+
+    def write(
+        self,
+        updates: Sequence[tuple[Event, Row]],
+        rows: Sequence[Mapping[str, Any]],
+        removed: Sequence[Event],
+        now_ms: int,
+    ) -> Change:
+        """Rows are updated, which makes new rows of them, others come and go, all or none of them."""
+        changed = [row for _, row in updates]
+        delta = self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)
+        return [event.row for event in delta.inserted], [event.row for event in delta.removed]
+
+    def _check(self, rows: Sequence[Row], leaving: Mapping[Event, Any]) -> None:
+        for row in rows if self.indexes.unique else ():
+            self.indexes.check(row, leaving)
+
+    def _apply(self, delta: Delta, now_ms: int) -> Delta:
+        """Let the data windows take a change in."""
+        if self.begin is not None:
+            self.begin(now_ms)
+        if delta.removed:
+            posts = self.operator.push(Delta((), delta.removed), now_ms)
+            self._note(posts)
+        else:
+            posts = []
+        for event in delta.inserted:
+            entered = self.operator.push(Delta((event,)), now_ms)
+            self._note(entered)
+            posts += entered
+        return self._posted(posts)
+
+    def advance(self, now_ms: int) -> Delta:
+        """Time has come to `now_ms`: rows expire, batches are released."""
+        if self.begin is not None:
+            self.begin(now_ms)
+        posts: list[Delta] = []
+        while (deadline := self.operator.next_deadline()) is not None and deadline <= now_ms:
+            found = self.operator.advance(now_ms)
+            self._note(found)
+            posts += found
+        aged = self.bounded.aged(now_ms)
+        if aged:
+            found = self.operator.push(Delta((), aged), now_ms)
+            self._note(found)
+            posts += found
+        return self._posted(posts)
+
+    def next_deadline(self) -> int | None:
+        """When rows expire or batches are released next."""
+        return earliest((self.operator.next_deadline(), self.bounded.next_deadline()))
+
+    def expelled(self, events: Iterable[Event]) -> Delta:
+        """The data windows have put rows out by themselves."""
+        post = Delta((), list(events))
+        self._note([post])
+        return self._posted([post])
+
+    def _note(self, posts: Iterable[Delta]) -> None:
+        for inserted, removed in posts:
+            for event in inserted:
+                self.rows[event] = None
+                self.indexes.add(event)
+                self.bounded.wrote(event, event.time_ms)
+            for event in removed:
+                if event in self.rows:
+                    del self.rows[event]
+                    self.indexes.remove(event)
+                    self.bounded.left(event)
+
+    def _posted(self, posts: Sequence[Delta]) -> Delta:
+        self.version += 1
+        if len(posts) == 1:
+            delta = posts[0]
+        else:
+            inserted = [event for post in posts for event in post.inserted]
+            delta = Delta(inserted, [event for post in posts for event in post.removed])
+        if delta.inserted or delta.removed:
+            self.publish(self, delta)
+        else:
+            self.wake()
+        self.operator.end_step()
+        return delta
+
+
+def check_collisions(index: Index, rows: Iterable[Event], name: str) -> None:
+    """Raise DataError where two rows have one key."""
+    for event in rows:
+        if index.holder(event.row) is not event:
+            raise DataError(f"unique index '{name}' cannot be made: two rows have one key")

@@ -1,0 +1,344 @@
+"""From the windows of a plan to operators.
+
+Expressions of parameters are compiled once per plan; lengths and sizes are evaluated when an instance starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from sql.aggregates.base import Removal
+from sql.algebra.accumulators import AggregateSet
+from sql.algebra.derived.statistics import Derived
+from sql.algebra.event import Event
+from sql.algebra.gate.batch import BatchGate, Trigger
+from sql.algebra.gate.gate import Gate
+from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue
+from sql.algebra.gate.lot_gates import HeldBack, HoldCount, HoldUntil, LatestOf, UniqueLots, UpdatePoints
+from sql.algebra.key import Key, Reclaim
+from sql.algebra.meet import MeetBatch, Union, allow_gaps, meet
+from sql.algebra.operator import Chain, LastRow, Operator, Pass
+from sql.algebra.retain.grouped import QueuePerKey
+from sql.algebra.retain.policies import Policy
+from sql.algebra.retain.predicate import Predicate
+from sql.algebra.retain.queues import Lifetime, Queue, check_stamp
+from sql.algebra.windows import catalog as windows
+from sql.algebra.windows.catalog import Computed, Start, WindowSpec
+from sql.algebra.windows.lots import lot_window
+from sql.calendar.grid import Grid
+from sql.calendar.period import Period
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet, constant_value
+from sql.codegen.support import Warnings
+from sql.errors import DataError
+from sql.functions.registry import Context
+from sql.plan.bound import Bound
+from sql.plan.logical import (
+    LotPlan,
+    LotWindowPlan,
+    PeriodArgument,
+    PredicatePlan,
+    SourcePlan,
+    WindowPlan,
+    key_names,
+)
+from sql.plan.options import RuleOptions
+from sql.rows import Shape, as_dict, as_dicts
+
+PER_KEY = ("length", "lastevent", "keepall", "time")
+"""Windows that groupwin has in the loop."""
+
+NewEvent = Callable[[Any, int], Event]
+"""Makes an event of a row at an instant."""
+
+
+class WindowBuilder:
+    """Builds the operators of one source of FROM."""
+
+    def __init__(
+        self,
+        source: SourcePlan,
+        options: RuleOptions,
+        catalog: Catalog,
+        context: Context,
+        warnings: Warnings,
+        shape: Shape,
+        subqueries: Sequence[Callable[[Event], Any]] = (),
+        *,
+        alone: bool = False,
+        shown_by: tuple[Bound, ...] = (),
+    ) -> None:
+        """`subqueries`: the values of the statement's subqueries, which filters read.
+        `alone`: the only source of a statement, whose single window may be written into the loop.
+        `shown_by`: the keys of its groups, where all that a step changes in a group is one row."""
+        self.source = source
+        self.options = options
+        self.context = context
+        self.functions = FunctionSet(
+            catalog, context, warnings, shape=shape, joined=source.rows_are_tuples, subqueries=subqueries
+        )
+        self.alone = alone
+        self.shown_by = shown_by
+        self._compiled: dict[tuple[int, str], Any] = {}
+        """Functions of parameters, by window and parameter."""
+        self._lots: dict[str, Any] = {}
+        """Functions of the window of a stream query."""
+
+    def build(self, now_ms: int, new_event: NewEvent, started: Callable[[], int]) -> Operator:
+        """The operator for the source's windows, starting at `now_ms`; `started` returns the start of the
+        statement, once it runs."""
+        if self.source.lot is not None:
+            return self._lot(self.source.lot, now_ms, started)
+        plans = list(self.source.windows)
+        if not plans:
+            return LastRow() if self.source.keeps_last else Pass()
+        if plans[0].name == "groupwin":
+            return self._per_key(plans, now_ms) or self._grouped(plans, new_event)
+        return self._stages(plans, {}, now_ms, new_event)
+
+    def _per_key(self, plans: list[WindowPlan], now_ms: int) -> Operator | None:
+        """One queue of the loop per key, if there is no more to it."""
+        group, *inner = plans
+        if not self.alone or len(inner) != 1 or self.source.reclaim_ms or inner[0].name not in PER_KEY:
+            return None
+        keys = group.arguments["keys"]
+        if inner[0].name == "time" and keys == self.shown_by:
+            return Lifetime(self._argument(inner[0], "period", "period"), self.context.zone, Removal.ANY)
+        key = self._once(group, "keys", lambda: self.functions.key(keys))
+        return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
+
+    def _line(self, plan: WindowPlan, now_ms: int) -> Queue:
+        spec = windows.lookup(plan.name)
+        assert spec is not None
+        window = self._make(spec, plan, now_ms)
+        assert isinstance(window, Queue)
+        return window
+
+    def _once(self, plan: WindowPlan, name: str, make: Callable[[], Any]) -> Any:
+        """The result of `make`, computed once for all instances."""
+        place = (id(plan), name)
+        if place not in self._compiled:
+            self._compiled[place] = make()
+        return self._compiled[place]
+
+    def _grouped(self, plans: list[WindowPlan], new_event: NewEvent) -> Operator:
+        group, *inner = plans
+        merge = next((i for i, plan in enumerate(inner) if plan.name == "merge"), len(inner))
+        rest = inner[merge + 1 :]
+        names = [] if rest else key_names(group)
+        keys = group.arguments["keys"]
+        values = self._once(group, "values", lambda: [self.functions.value(key) for key in keys])
+
+        def make(key: Hashable, first: Event) -> Operator:
+            columns = {name: value(first) for name, value in zip(names, values, strict=False)}
+            return self._stages(inner[:merge], columns, first.time_ms, new_event)
+
+        hint = self.source.reclaim_ms
+        reclaim = Reclaim(*hint) if hint else None
+        key_of = self._once(group, "keys", lambda: self.functions.key(keys))
+        grouped = Key(key_of, make, reclaim, self.options.max_groups)
+        return Chain(grouped, self._stages(rest, {}, 0, new_event)) if rest else grouped
+
+    def _stages(
+        self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, new_event: NewEvent
+    ) -> Operator:
+        """Data windows as one intersection or union, then a derived-value window if there is one."""
+        members: list[Policy | BatchGate] = []
+        derived: Operator | None = None
+        for plan in plans:
+            spec = windows.lookup(plan.name)
+            assert spec is not None
+            made = self._make(spec, plan, now_ms)
+            if spec.role == "derived":
+                derived = self._derived(plan, made, key_columns, new_event)
+            else:
+                members.append(BatchGate(made) if isinstance(made, Trigger) else made)
+        data = self._combine(members)
+        if derived is None:
+            return data
+        return derived if isinstance(data, Pass) else Chain(data, derived)
+
+    def _combine(self, members: list[Policy | BatchGate]) -> Operator:
+        if not members:
+            return Pass()
+        policies = [member for member in members if isinstance(member, Policy)]
+        if not self.alone:
+            allow_gaps(policies)
+        if self.source.union:
+            return Union(*members)
+        batch = next((member for member in members if isinstance(member, BatchGate)), None)
+        if batch is not None:
+            return MeetBatch(policies, batch) if policies else Gate(batch)
+        return policies[0].lone() if self.alone and len(policies) == 1 else meet(policies)
+
+    def _make(self, spec: WindowSpec, plan: WindowPlan, now_ms: int) -> Any:
+        assert spec.make is not None
+        start = Start(now_ms, self.context.zone)
+        arguments = {
+            parameter.name: self._argument(plan, parameter.name, parameter.kind)
+            for parameter in spec.parameters
+            if spec.role != "derived"
+        }
+        return spec.make(start, **arguments)
+
+    def _argument(self, plan: WindowPlan, name: str, kind: str) -> Any:
+        argument = plan.arguments.get(name)
+        if argument is None:
+            return None
+        if kind == "period":
+            return period(argument, self.functions)
+        if kind == "size":
+            return size(argument, self.functions)
+        if kind in ("reference", "include"):
+            return constant_value(argument, self.functions)
+        if kind == "value":
+            return Computed(
+                argument, self._once(plan, name, lambda: _time_of(self.functions.value(argument)))
+            )
+        if kind == "keys":
+            return Computed(argument, self._once(plan, name, lambda: self.functions.key(argument)))
+        if kind == "criteria":
+            return self._once(plan, name, lambda: self.functions.criteria(argument, nulls_lowest=True))
+        if kind == "predicate":
+            return self._predicate(plan, name, argument)
+        return argument
+
+    def _predicate(self, plan: WindowPlan, name: str, predicate: PredicatePlan) -> Predicate:
+        def compiled() -> Any:
+            aggregates = AggregateSet(predicate.aggregates, self.functions, Removal.ANY)
+            return self.functions.value(predicate.test), aggregates
+
+        test, aggregates = self._once(plan, name, compiled)
+        return Predicate(predicate.test, test, aggregates.arguments, aggregates.fresh)
+
+    def _derived(
+        self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], new_event: NewEvent
+    ) -> Derived:
+        spec = windows.lookup(plan.name)
+        assert spec is not None
+
+        def compiled() -> Any:
+            values = [
+                self.functions.value(plan.arguments[p.name]) for p in spec.parameters if p.kind == "value"
+            ]
+            extras = [(name, self.functions.value(bound)) for name, bound in plan.arguments.get("extras", ())]
+            return _tuple_of(values), extras
+
+        value, extras = self._once(plan, "derived", compiled)
+
+        def extra_columns(event: Event | None) -> dict[str, Any]:
+            row: dict[str, Any] = {}
+            for name, function in extras:
+                if name is not None:
+                    row[name] = None if event is None else function(event)
+                elif isinstance(event, Event) and isinstance(event.row, tuple):
+                    row |= self._tags(event.row)
+                elif event is not None:
+                    row |= {column: item for column, item in as_dict(event.row).items() if column != "$meta"}
+            return row
+
+        return Derived(statistic, value, extra_columns, new_event, key_columns, plan.name == "size")
+
+    def _tags(self, match: tuple[Any, ...]) -> dict[str, Any]:
+        """A match as columns: its tags with their events."""
+        assert self.source.pattern is not None
+        return {
+            tag.name: None if value is None else as_dicts(value) if tag.is_list else as_dict(value)
+            for tag, value in zip(self.source.pattern.tags, match, strict=True)
+        }
+
+    # --- stream queries -------------------------------------------------------------------------------------
+
+    def _lot(self, lot: LotPlan, now_ms: int, started: Callable[[], int]) -> Operator:
+        if not lot.partition_by:
+            return self._lot_window(lot, now_ms)
+        if "lot" not in self._lots:
+            self._lots["lot"] = self.functions.key(lot.partition_by)
+        return Key(self._lots["lot"], lambda key, event: self._lot_window(lot, started()))
+
+    def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
+        start = Start(now_ms, self.context.zone)
+        policies = [self._lot_policy(window, start) for window in lot.windows]
+        if not policies:
+            return Pass()
+        window, latest = self._gated(meet(policies), lot, now_ms), self._latest(lot)
+        if latest is None:
+            return window
+        return LatestOf(window, latest) if isinstance(window, Policy) else Chain(window, latest)
+
+    def _gated(self, window: Policy, lot: LotPlan, now_ms: int) -> Operator:
+        """The window, with a gate behind it where the query has `every`."""
+        line = window if isinstance(window, Queue) and not window.refuses else None
+        if lot.every_period is not None:
+            every = period(lot.every_period, self.functions)
+            points = UpdatePoints(every.millis, self._origin(every, now_ms))
+            return HeldBack(window, HoldUntil(points)) if line is None else PeriodicQueue(line, points)
+        if lot.every_count is not None:
+            count = size(lot.every_count, self.functions)
+            if line is None or line.has_timers:
+                return Chain(window, HoldCount(count))
+            return CountedQueue(line, count)
+        return window
+
+    def _lot_policy(self, window: LotWindowPlan, start: Start) -> Policy:
+        entry = lot_window(window.name)
+        if window.length is not None:
+            return entry.make(start, period(window.length, self.functions))
+        return entry.make(start, None if window.count is None else size(window.count, self.functions))
+
+    def _latest(self, lot: LotPlan) -> UniqueLots | None:
+        if not lot.unique:
+            return None
+        if "unique" not in self._lots:
+            self._lots["unique"] = self.functions.key(lot.unique)
+        return UniqueLots(lot.unique, self._lots["unique"])
+
+    def _origin(self, every: Period, now_ms: int) -> int | None:
+        """The instant update points count from (`align`); None: the first event's arrival."""
+        align = self.options.align
+        if align == "local":
+            return Grid(every.millis, self.context.zone).floor(now_ms)
+        return {"creation": now_ms, "epoch": 0, "first_event": None}[align]
+
+
+def _time_of(value: Callable[[Event], Any]) -> Callable[[Event], Any]:
+    """An event's own time in ms, or None; DataError where it is anything but a finite number or NULL."""
+
+    def time_of(event: Event) -> Any:
+        found = value(event)
+        if found.__class__ is not int and found is not None:
+            check_stamp(found)
+        return found
+
+    return time_of
+
+
+def _tuple_of(values: list[Callable[..., Any]]) -> Callable[[Event], Any]:
+    if not values:
+        return lambda event: None
+    if len(values) == 1:
+        return values[0]
+    return lambda event: tuple(value(event) for value in values)
+
+
+def period(argument: PeriodArgument, functions: FunctionSet) -> Period:
+    """The length of time of a parameter, with the present values of variables."""
+    amounts: dict[str, Any] = {}
+    for bound, unit in argument.parts:
+        amount = constant_value(bound, functions)
+        if amount.__class__ not in (int, float):
+            raise DataError(f"a length of time is a number, not {amount!r}", argument.span)
+        amounts[unit] = amount
+    try:
+        return Period.of(amounts)
+    except ValueError as error:
+        raise DataError(str(error), argument.span) from error
+
+
+def size(argument: Bound, functions: FunctionSet) -> int:
+    """The size of a parameter, with the present values of variables."""
+    value = constant_value(argument, functions)
+    if value.__class__ is not int or value < 1:
+        raise DataError(f"a size is a whole number of at least 1, not {value!r}", argument.span)
+    return value

@@ -1,0 +1,1 @@
+"""Binding contexts: their declaration, the properties of partitions, equalities with these in filters."""

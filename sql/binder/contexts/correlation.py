@@ -1,0 +1,55 @@
+"""Equalities between an event and the partition it may belong to, taken out of a filter
+for an index by hash."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sql.plan.bound import Bound, Op, Read, Slot
+from sql.plan.context_plan import Correlation
+from sql.types import Type
+
+
+def correlation_of(condition: Bound | None) -> tuple[Correlation | None, Bound | None]:
+    """An equality of the event with a property of the partition, and the rest of the condition."""
+    parts = conjunction(condition)
+    for index, part in enumerate(parts):
+        found = _correlation(part)
+        if found is not None:
+            return found, _all_of([*parts[:index], *parts[index + 1 :]])
+    return None, condition
+
+
+def conjunction(condition: Bound | None) -> list[Bound]:
+    """The parts that all have to hold; none of no condition."""
+    if condition is None:
+        return []
+    if isinstance(condition, Op) and condition.name == "and":
+        return [part for side in condition.args for part in conjunction(side)]
+    return [condition]
+
+
+def _all_of(parts: list[Bound]) -> Bound | None:
+    if not parts:
+        return None
+    return reduce(lambda left, right: Op("and", (left, right), type=Type.BOOLEAN, span=left.span), parts)
+
+
+def _correlation(part: Bound) -> Correlation | None:
+    if not isinstance(part, Op) or part.name != "=":
+        return None
+    left, right = part.args
+    if _of_event(left) and _of_partition(right):
+        return Correlation(left, right)
+    return Correlation(right, left) if _of_event(right) and _of_partition(left) else None
+
+
+def _of_event(side: Bound) -> bool:
+    """A plain column of the event: a computed value may fail, and the failure must be reported."""
+    return isinstance(side, Read) and side.column is not None
+
+
+def _of_partition(side: Bound) -> bool:
+    slots = [part for part in side.walk() if isinstance(part, Slot)]
+    fixed = all(part.kind == "context" for part in slots)
+    return bool(slots) and fixed and not any(isinstance(part, Read) for part in side.walk())

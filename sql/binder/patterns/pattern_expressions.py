@@ -1,0 +1,138 @@
+"""Binding the expressions of a pattern: filters, conditions, counts, lengths of time and keys.
+
+What an expression may read: a filter its own event and the tags to the left of an arrow; `while` and the keys
+of `every-distinct` also the tags of their own operand; everything else the tags to the left.
+"""
+
+from __future__ import annotations
+
+from sql import syntax as ast
+from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.patterns.tags import PatternTags
+from sql.binder.scope import Scope, SourceScope
+from sql.calendar.period import Period
+from sql.catalog.streams import Catalog
+from sql.errors import Problems
+from sql.plan.bound import Bound, Const, Read
+from sql.plan.pattern_plan import OWN, LengthPlan
+from sql.types import Type
+
+PARAMETER = Place("a parameter of a pattern", aliases=False, analytics=False)
+
+Visible = dict[str, bool]
+"""The tags an expression may read, with whether they are lists where it stands."""
+
+
+class PatternExpressions:
+    """Binds the expressions of one pattern."""
+
+    def __init__(
+        self, tags: PatternTags, catalog: Catalog, text: str, problems: Problems, around: Scope | None
+    ) -> None:
+        """`around`: where the pattern stands, in the partitions of a context or in the definition of one."""
+        self.tags = tags
+        self.catalog = catalog
+        self.text = text
+        self.problems = problems
+        self.around = around
+
+    def binder(self, visible: Visible, own: ast.FilterAtom | None = None) -> ExpressionBinder:
+        """A binder that sees some tags, and for a filter the event it tests as the source behind all tags."""
+        sources = [self.tags.source(tag, visible.get(name)) for name, tag in self.tags.by_name.items()]
+        if own is not None:
+            stream = self.tags.streams[own.stream]
+            declared = {column.name: column.type for column in stream.declared}
+            sources.append(SourceScope(own.tag or own.stream, own.stream, stream.columns, declared=declared))
+        scope = Scope(self.catalog, self.problems, sources)
+        if self.around is not None:
+            scope.context, scope.places = self.around.context, self.around.places
+        binder = ExpressionBinder(scope, self._no_subquery)
+        binder.text, binder.epl = self.text, True
+        return binder
+
+    def numbers(self) -> dict[int, int]:
+        """Source numbers of a filter's scope as the plan has them: the own event behind the tags is `OWN`."""
+        return {len(self.tags.by_name): OWN}
+
+    def note_reads(self, binder: ExpressionBinder) -> None:
+        """Remember what an expression reads of the streams."""
+        streams = [tag.stream for tag in self.tags.by_name.values()] + [
+            source.stream for source in binder.scope.sources[-1:]
+        ]
+        for stream, reads in zip(streams, binder.scope.reads, strict=False):
+            self.tags.note(stream, reads)
+
+    def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
+        self.problems.error(
+            "B804",
+            "a subquery cannot stand in a pattern",
+            node.span,
+            "put the condition into WHERE, which sees each match",
+        )
+        return Const(None)
+
+    def parameter(self, node: ast.Expr | None, visible: Visible) -> Bound | None:
+        if node is None:
+            return None
+        binder = self.binder(visible)
+        bound = binder.bind(node, PARAMETER)
+        self.note_reads(binder)
+        return bound
+
+    def count(self, node: ast.Expr | None, visible: Visible, what: str, least: int) -> Bound | None:
+        """A number of times."""
+        bound = self.parameter(node, visible)
+        if bound is None or node is None:
+            return None
+        if isinstance(bound, Const) and not (_is_count(bound) and bound.value >= least):
+            self.problems.error(
+                "B803", f"{what} is a whole number of at least {least}, not {bound.value!r}", node.span
+            )
+        elif not Type.INTEGER.accepts(bound.type):
+            self.problems.error("B803", f"{what} is a whole number, not {bound.type.value}", node.span)
+        return bound
+
+    def length(self, node: ast.Expr, visible: Visible, what: str) -> LengthPlan:
+        """A length of time; it may be 0."""
+        parts = node.parts if isinstance(node, ast.PeriodLiteral) else None
+        amounts = [(node, "second")] if parts is None else [(part.amount, part.unit) for part in parts]
+        bound: list[tuple[Bound, str]] = []
+        for amount, unit in amounts:
+            value = self.parameter(amount, visible)
+            assert value is not None
+            if not Type.NUMBER.accepts(value.type):
+                self.problems.error(
+                    "B301", f"{what} takes a length of time, not {value.type.value}", node.span
+                )
+            bound.append((value, unit))
+        constants = {unit: value.value for value, unit in bound if isinstance(value, Const)}
+        if len(constants) == len(bound) and all(
+            value.__class__ in (int, float) for value in constants.values()
+        ):
+            try:
+                Period.of(constants, zero_allowed=True)
+            except ValueError as error:
+                self.problems.error("B506", f"{what}: {error}", node.span)
+        return LengthPlan(tuple(bound), node.span)
+
+    def key(self, node: ast.Expr, visible: Visible, tags: Visible) -> Bound:
+        """A key of `every-distinct`, which must depend on the operand's events."""
+        bound = self.parameter(node, {**visible, **tags})
+        assert bound is not None
+        own = {self.tags.places[name] for name in tags}
+        if not any(isinstance(part, Read) and part.source in own for part in bound.walk()):
+            self.problems.error(
+                "B805",
+                "a key of every-distinct depends on a tag of what it repeats",
+                node.span,
+                "every-distinct(a.dev) a=E",
+            )
+        return bound
+
+
+def _is_count(bound: Const) -> bool:
+    return bound.value.__class__ is int
+
+
+def is_above(low: Const, high: Const) -> bool:
+    return _is_count(low) and _is_count(high) and bool(low.value > high.value)

@@ -1,0 +1,240 @@
+"""Binding match_recognize: what its conditions and measures may read, and the columns its matches have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import takewhile
+
+from sql import syntax as ast
+from sql.aggregates import base as aggregates
+from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.patterns.rewriting import rewritten
+from sql.binder.scope import Scope, SourceScope
+from sql.catalog.streams import Catalog
+from sql.errors import Problems, Span, did_you_mean
+from sql.plan.bound import AggregateCall, Bound, Const, Read
+from sql.plan.pattern_plan import OWN, LengthPlan
+from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan
+from sql.record import replace
+
+MEASURES = Place("MEASURES", aggregates=True, analytics=False, aliases=False)
+DEFINE = Place("DEFINE", analytics=False, aliases=False)
+PARTITION_BY = Place("PARTITION BY", analytics=False, aliases=False)
+
+
+class RecognizeBinder:
+    """Binds one clause over the rows of one source."""
+
+    def __init__(
+        self, clause: ast.Recognize, source: SourceScope, catalog: Catalog, text: str, problems: Problems
+    ) -> None:
+        self.clause = clause
+        self.source = source
+        self.catalog = catalog
+        self.text = text
+        self.problems = problems
+        self.reads: set[str] | None = set()
+        """The columns read of the source; None: whole rows."""
+        order = list(_variables(clause.pattern, repeated=False))
+        counts = Counter(name for name, _ in order)
+        self.lists = {
+            name: counts[name] > 1 or any(many for other, many in order if other == name) for name in counts
+        }
+        self.places = {name: place for place, name in enumerate(self.lists)}
+        self.previous: list[int] = []
+
+    def bind(self, length: Callable[[ast.Expr], LengthPlan]) -> RecognizePlan:
+        """The plan; problems are reported, never raised."""
+        clause = self.clause
+        binder = _binder(self._scope({}, own=True), self.text)
+        keys = tuple(binder.bind(key, PARTITION_BY) for key in clause.partition_by)
+        self._note(binder.scope)
+        conditions = self._conditions()
+        variables = tuple(
+            RowVariablePlan(name, many, conditions.get(name)) for name, many in self.lists.items()
+        )
+        measures, found = self._measures()
+        columns = {name: value.type for name, value in measures}
+        return RecognizePlan(
+            clause.pattern,
+            variables,
+            tuple(measures),
+            tuple(found),
+            tuple(self.previous),
+            tuple(self._with_own(key) for key in keys),
+            clause.all_matches,
+            clause.skip,
+            None if clause.interval is None else length(clause.interval),
+            clause.or_terminated,
+            columns,
+            self.source.columns,
+            self.text,
+        )
+
+    # --- names ----------------------------------------------------------------------------------------------
+
+    def _scope(self, visible: dict[str, bool], *, own: bool) -> Scope:
+        """The variables that can be read, with whether they are lists; `own`: the row itself behind them."""
+        sources = [self._variable(name, visible.get(name)) for name in self.lists]
+        return Scope(self.catalog, self.problems, [*sources, self.source] if own else sources)
+
+    def _variable(self, name: str, is_list: bool | None) -> SourceScope:
+        if is_list is None:
+            return SourceScope("", "", {}, tag="hidden")
+        return replace(self.source, alias=name, stream=name, tag="list" if is_list else "event")
+
+    def _note(self, scope: Scope) -> None:
+        for reads in scope.reads:
+            self.reads = None if reads is None or self.reads is None else self.reads | reads
+
+    def _with_own(self, bound: Bound) -> Bound:
+        own = len(self.lists)
+        return rewritten(bound, lambda read: replace(read, source=OWN) if read.source == own else read)
+
+    # --- conditions -----------------------------------------------------------------------------------------
+
+    def _conditions(self) -> dict[str, Bound]:
+        found: dict[str, Bound] = {}
+        for item in self.clause.definitions:
+            if item.variable not in self.lists:
+                self.problems.error(
+                    "B808",
+                    f"'{item.variable}' is no variable of the pattern",
+                    item.span,
+                    did_you_mean(item.variable, self.lists),
+                )
+            elif item.variable in found:
+                self.problems.error(
+                    "B808", f"'{item.variable}' is defined twice", item.span, "join them with AND"
+                )
+            else:
+                found[item.variable] = self._condition(item)
+        return found
+
+    def _condition(self, item: ast.Definition) -> Bound:
+        """A condition: the variable itself is the row that is tested, and `prev` a row before it."""
+        earlier = self._left_of(item.variable)
+        scope = self._scope({name: self.lists[name] for name in earlier} | {item.variable: False}, own=False)
+        binder = _DefinitionBinder(scope, self._no_subquery)
+        binder.text, binder.epl = self.text, True
+        place = self.places[item.variable]
+        binder.place, binder.width, binder.offsets = place, len(self.lists), self.previous
+        condition = binder.condition(item.condition, DEFINE)
+        self._note(scope)
+        assert condition is not None
+        return rewritten(condition, lambda read: replace(read, source=OWN) if read.source == place else read)
+
+    def _left_of(self, variable: str) -> set[str]:
+        """The variables bound before this one, or, in a permutation, perhaps before it."""
+        before = set(
+            takewhile(lambda name: name != variable, (n for n, _ in _variables(self.clause.pattern)))
+        )
+        for part in self.clause.pattern.walk():
+            if isinstance(part, ast.RowPermutation):
+                names = {name for name, _ in _variables(part)}
+                before |= names if variable in names else set()
+        return before - {variable}
+
+    # --- measures -------------------------------------------------------------------------------------------
+
+    def _measures(self) -> tuple[list[tuple[str, Bound]], list[tuple[AggregateCall, int]]]:
+        scope = self._scope(self.lists, own=False)
+        binder = _MeasureBinder(scope, self._no_subquery)
+        binder.text, binder.epl = self.text, True
+        rows = [self._variable(name, False) for name in self.lists]
+        binder.rows = rows
+        measures: list[tuple[str, Bound]] = []
+        for item in self.clause.measures:
+            if any(item.name == name for name, _ in measures):
+                self.problems.error("B206", f"two columns are called '{item.name}'", item.span)
+            measures.append((item.name, binder.bind(item.value, MEASURES)))
+        self._note(scope)
+        return measures, [(call, self._only_variable(call)) for call in binder.aggregates]
+
+    def _only_variable(self, call: AggregateCall) -> int:
+        """The variable that an aggregate reads, which must take several rows."""
+        parts = [part for arg in (*call.args, *([call.filter] if call.filter else [])) for part in arg.walk()]
+        read = {part.source for part in parts if isinstance(part, Read)}
+        many = list(self.lists.values())
+        if len(read) != 1 or not many[min(read)]:
+            self.problems.error(
+                "B809",
+                f"{call.definition.name}() reads one variable that takes several rows",
+                call.span,
+                "a variable with *, +, {n} or in a repeated group",
+            )
+            return 0
+        return read.pop()
+
+    def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
+        self.problems.error("B804", "a subquery cannot stand in match_recognize", node.span)
+        return Const(None)
+
+
+class _MeasureBinder(ExpressionBinder):
+    """Inside an aggregate a variable stands for each of its rows, outside for the list of them."""
+
+    rows: list[SourceScope]
+
+    def _call(self, node: ast.Call, place: Place) -> Bound:
+        if aggregates.lookup(node.name) is None or not place.aggregates:
+            return super()._call(node, place)
+        lists, self.scope.sources = self.scope.sources, self.rows
+        try:
+            return super()._call(node, place)
+        finally:
+            self.scope.sources = lists
+
+
+class _DefinitionBinder(ExpressionBinder):
+    """`prev(V.x [, n])` reads the row n before the one that is tested."""
+
+    place: int
+    width: int
+    offsets: list[int]
+
+    def _call(self, node: ast.Call, place: Place) -> Bound:
+        if node.name != "prev" or not 1 <= len(node.args) <= 2:
+            return super()._call(node, place)
+        offset = self.bind(node.args[1], place) if len(node.args) == 2 else Const(1)
+        if not (isinstance(offset, Const) and offset.value.__class__ is int and offset.value >= 0):
+            self.problems.error("B323", "prev() needs a constant number of rows", node.span)
+            offset = Const(1)
+        if offset.value not in self.offsets:
+            self.offsets.append(offset.value)
+        source = self.width + self.offsets.index(offset.value)
+        value = self.bind(node.args[0], place)
+        if any(isinstance(part, Read) and part.source != self.place for part in value.walk()):
+            self.problems.error("B323", "prev() reads the variable that is defined", node.span)
+        return rewritten(value, lambda read: replace(read, source=source))
+
+
+def _binder(scope: Scope, text: str) -> ExpressionBinder:
+    def no_subquery(node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
+        scope.problems.error("B804", "a subquery cannot stand in match_recognize", node.span)
+        return Const(None)
+
+    binder = ExpressionBinder(scope, no_subquery)
+    binder.text, binder.epl = text, True
+    return binder
+
+
+def _variables(pattern: ast.RowPattern, *, repeated: bool = False) -> Iterator[tuple[str, bool]]:
+    """The variables from left to right, each with whether it stands under a repetition."""
+    if isinstance(pattern, ast.RowVariable):
+        yield pattern.name, repeated
+    elif isinstance(pattern, ast.RowTimes):
+        many = pattern.high is None or pattern.high > 1
+        yield from _variables(pattern.operand, repeated=repeated or many)
+    else:
+        for part in pattern.children():
+            assert isinstance(part, ast.RowPattern)
+            yield from _variables(part, repeated=repeated)
+
+
+def refuse_join(problems: Problems, span: Span) -> None:
+    """match_recognize reads one stream."""
+    problems.error(
+        "B809", "match_recognize cannot stand on a join", span, "insert the join into a stream before"
+    )

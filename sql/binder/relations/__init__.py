@@ -1,0 +1,1 @@
+"""Binding what concerns relations: declarations, statements that act on them, reads in queries."""

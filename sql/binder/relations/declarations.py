@@ -1,0 +1,235 @@
+"""Binding declarations of relations: named windows, tables, indexes."""
+
+from __future__ import annotations
+
+from sql import syntax as ast
+from sql.aggregates import base as aggregates
+from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.scope import Scope, SourceScope
+from sql.binder.select_binder import SelectBinder
+from sql.binder.windows.from_clause import bind_windows
+from sql.catalog.streams import Catalog, Stream
+from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
+from sql.functions import registry as functions
+from sql.plan.bound import Bound, Const
+from sql.plan.logical import SourcePlan
+from sql.plan.options import RuleOptions
+from sql.plan.relation_plan import (
+    AggregateColumn,
+    Bounds,
+    IndexDeclaration,
+    TableDeclaration,
+    WindowDeclaration,
+)
+from sql.record import replace
+from sql.syntax.declared_expressions import written_out
+from sql.types import Type, type_named
+
+
+def declared_name(catalog: Catalog, problems: Problems, name: str, span: Span) -> None:
+    """Report a name that a stream or relation has already; one that only `insert into`
+    has made may be taken."""
+    known = catalog.streams.get(name)
+    if known is not None and not (known.derived and not known.is_relation):
+        problems.error(
+            "B551", f"'{name}' is declared already, as a {known.kind}", span, "choose another name"
+        )
+
+
+# --- named windows ------------------------------------------------------------------------------------------
+
+
+def bind_window(
+    statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, text: str
+) -> tuple[WindowDeclaration, Stream]:
+    """A named window and its place in the catalog. Raises SqlError."""
+    problems = Problems()
+    declared_name(catalog, problems, statement.name, statement.span)
+    shape = _row_type(statement, catalog, options, problems, text)
+    stream = replace(
+        shape,
+        name=statement.name,
+        kind="window",
+        derived=False,
+        options={},
+        timestamp=None,
+        context=statement.context,
+    )
+    if not statement.windows:
+        problems.error(
+            "B552",
+            "a named window says which rows it keeps",
+            statement.span,
+            f"for example {statement.name}#keepall",
+        )
+    binder = _binder(catalog, problems, stream, text)
+    source = ast.StreamSource(
+        statement.name, statement.name, None, statement.windows, statement.retain, span=statement.span
+    )
+    windows = bind_windows(binder, source)
+    problems.raise_if_any(text)
+    plan = SourcePlan(
+        stream.name, stream.name, None, windows, statement.retain == "union", columns=stream.columns
+    )
+    bounds = Bounds(options.max_rows)
+    return WindowDeclaration(stream.name, plan, stream.columns or {}, statement.like, bounds), stream
+
+
+def _binder(catalog: Catalog, problems: Problems, stream: Stream, text: str) -> ExpressionBinder:
+    scope = Scope(catalog, problems, [SourceScope(stream.name, stream.name, stream.columns)])
+    binder = ExpressionBinder(scope, lambda node, scope: _no_subquery(problems, node))
+    binder.text, binder.epl = text, True
+    return binder
+
+
+def _no_subquery(problems: Problems, node: ast.Node) -> Bound:
+    problems.error("B209", "a subquery cannot stand here", node.span)
+    return Const(None)
+
+
+def _row_type(
+    statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, problems: Problems, text: str
+) -> Stream:
+    """The columns of a named window, as a stream."""
+    if statement.columns:
+        return columns_as_stream(statement, statement.columns, catalog, problems)
+    if statement.select is not None:
+        plan = SelectBinder(statement.select, catalog, options, text, problems).bind()
+        return Stream(statement.name, plan.output_columns or {})
+    known = catalog.streams.get(statement.like or "")
+    if known is None or known.columns is None:
+        what = "unknown type" if known is None else "a type without declared columns:"
+        problems.error(
+            "B202",
+            f"{what} '{statement.like}'",
+            statement.span,
+            did_you_mean(statement.like or "", catalog.streams),
+        )
+        return Stream(statement.name, {})
+    if statement.fill and known.kind != "window":
+        problems.error("B553", f"'{known.name}' is no named window: it has no rows to insert", statement.span)
+    return known
+
+
+def columns_as_stream(
+    statement: ast.Statement, columns: tuple[ast.ColumnDefinition, ...], catalog: Catalog, problems: Problems
+) -> Stream:
+    """Listed columns as a stream."""
+    found: dict[str, Type] = {}
+    for column in columns:
+        if type_named(column.type.name) is None and column.type.name not in catalog.streams:
+            problems.error("B101", f"unknown type '{column.type.name}'", column.type.span)
+        if column.name in found:
+            problems.error("B102", f"column '{column.name}' is declared twice", column.span)
+        found[column.name] = catalog.type_of(column.type)
+    return Stream("", found, declared=columns)
+
+
+# --- tables -------------------------------------------------------------------------------------------------
+
+
+def bind_table(
+    statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, text: str
+) -> tuple[TableDeclaration, Stream]:
+    """A table and its place in the catalog. Raises SqlError."""
+    problems = Problems()
+    declared_name(catalog, problems, statement.name, statement.span)
+    columns: dict[str, Type] = {}
+    found: dict[str, AggregateColumn] = {}
+    for column in statement.columns:
+        if column.name in columns:
+            problems.error("B102", f"column '{column.name}' is declared twice", column.span)
+        if column.aggregate is not None:
+            aggregate = _aggregate(column.aggregate, problems)
+            if aggregate is not None:
+                found[column.name] = aggregate
+                columns[column.name] = aggregate.definition.result_type(list(aggregate.types))
+            if column.primary:
+                problems.error("B554", f"column '{column.name}' aggregates: it is no key", column.span)
+        elif column.type is not None:
+            if type_named(column.type.name) is None and column.type.name not in catalog.streams:
+                problems.error("B101", f"unknown type '{column.type.name}'", column.type.span)
+            columns[column.name] = catalog.type_of(column.type)
+    problems.raise_if_any(text)
+    keys = tuple(column.name for column in statement.columns if column.primary)
+    plain = tuple(
+        ast.ColumnDefinition(column.name, column.type)
+        for column in statement.columns
+        if column.type is not None
+    )
+    stream = Stream(statement.name, columns, kind="table", declared=plain, context=statement.context)
+    return TableDeclaration(statement.name, columns, keys, found, Bounds(options.max_rows)), stream
+
+
+def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
+    definition = aggregates.lookup(call.name)
+    if definition is None:
+        problems.error(
+            "B204", f"unknown aggregate '{call.name}'", call.span, did_you_mean(call.name, aggregates.names())
+        )
+        return None
+    args = [arg for arg in call.args if not isinstance(arg, ast.Star)]
+    first_constant = len(definition.parameters) - definition.constants
+    constants = [getattr(arg, "value", None) for arg in args[first_constant:]] if definition.constants else []
+    values = args[:first_constant] if definition.constants else args
+    types = [_type_of(arg) for arg in values]
+    if any(kind is None for kind in types):
+        return AggregateColumn(
+            definition, (Type.ANY,) * len(values), tuple(constants), call.distinct, tuple(values)
+        )
+    return AggregateColumn(
+        definition, tuple(kind or Type.ANY for kind in types), tuple(constants), call.distinct
+    )
+
+
+def _type_of(node: ast.Expr) -> Type | None:
+    """The type an argument stands for; None for a column of an event type, as in `sorted(n desc)`."""
+    return type_named(node.name) if isinstance(node, ast.Column) else None
+
+
+# --- indexes ------------------------------------------------------------------------------------------------
+
+
+def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> IndexDeclaration:
+    """An index over a named window or table. Raises SqlError."""
+    problems = Problems()
+    relation = catalog.relations.get(statement.relation)
+    if relation is None:
+        problems.error(
+            "B202",
+            f"unknown named window or table '{statement.relation}'",
+            statement.span,
+            did_you_mean(statement.relation, catalog.relations),
+        )
+        problems.raise_if_any(text)
+    assert relation is not None
+    for column in statement.columns:
+        if column.name not in relation.columns:
+            problems.error(
+                "B201",
+                f"unknown column '{column.name}' in '{statement.relation}'",
+                column.span,
+                did_you_mean(column.name, relation.columns),
+            )
+    ordered = [column for column in statement.columns if column.kind == "btree"]
+    for column in ordered[1:]:
+        problems.error("B555", "an index has one btree column, its last", column.span, "make it hash")
+    if any(statement.name in other.named for other in catalog.relations.values()):
+        problems.error("B551", f"an index '{statement.name}' is there already", statement.span)
+    problems.raise_if_any(text)
+    equal = tuple(column.name for column in statement.columns if column.kind == "hash")
+    return IndexDeclaration(statement.name, equal, ordered[0].name if ordered else None, statement.unique)
+
+
+def declare_expression(catalog: Catalog, statement: ast.CreateExpression, text: str) -> None:
+    """Declare an expression for all statements behind it. SqlError where its name is that of a function, or where
+    it calls itself."""
+    name = statement.name
+    if functions.lookup(name) is not None or aggregates.lookup(name) is not None:
+        message = f"'{name}' is a function already"
+        raise SqlError([Problem("B551", message, statement.span, "choose another name")], text)
+    body = statement.body.walk()
+    own = next((node for node in body if isinstance(node, ast.Call) and node.name == name), None)
+    if own is not None:
+        raise SqlError([Problem("B310", f"expression '{name}' calls itself", own.span)], text)
+    catalog.expressions[name] = written_out(statement, catalog.expressions, text)

@@ -1,0 +1,222 @@
+"""Joins with tables that a store outside answers for: `FROM reading LEFT JOIN device ON reading.dev = device.id`.
+
+Such a join happens before the event enters the rule. The event carries the row that was found in a column of
+its own, so to the rest of the rule it is an event of one stream: `device.site` is a field of that column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sql import syntax as ast
+from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.scope import SourceScope
+from sql.catalog.streams import Catalog, Stream
+from sql.errors import Problems, Span, did_you_mean
+from sql.plan.asks import MARK, AskPlan, carrier
+from sql.plan.bound import Apply, Bound, Const, Op, Read, conjuncts, sources_read
+from sql.plan.logical import JoinPlan, Plan
+from sql.record import replace
+
+ON = Place("ON", analytics=False)
+
+
+def split(select: ast.Select, catalog: Catalog) -> tuple[ast.Select, tuple[ast.Join, ...]]:
+    """The statement without the joins with tables of stores, and these joins."""
+    asked = tuple(join for join in select.joins if _is_asked(join.source.name, catalog))
+    return replace(select, joins=tuple(join for join in select.joins if join not in asked)), asked
+
+
+def _is_asked(name: str, catalog: Catalog) -> bool:
+    stream = catalog.streams.get(name)
+    return stream is not None and stream.kind == "asked"
+
+
+def scopes(asked: Sequence[ast.Join], catalog: Catalog) -> list[SourceScope]:
+    """The tables as names see them: behind the sources of the statement."""
+    return [
+        SourceScope(
+            join.source.alias,
+            join.source.name,
+            catalog.streams[join.source.name].columns,
+            carrier=MARK + join.source.alias,
+        )
+        for join in asked
+    ]
+
+
+def check(problems: Problems, select: ast.Select, asked: Sequence[ast.Join], *inside: object) -> None:
+    """Report joins with such tables where no event waits for an answer. `inside`: what of a context, a subquery,
+    a trigger is around."""
+    waits = can_wait(select, *inside)
+    for join in asked:
+        if not waits:
+            refuse(problems, join.source.name, join.source.span)
+        elif join.kind not in ("inner", "left") or join.on is None:
+            problems.error(
+                "B534",
+                f"lookup table '{join.source.name}' is joined by INNER JOIN or LEFT JOIN with ON",
+                join.source.span,
+                f"for example LEFT JOIN {join.source.name} ON … = {join.source.alias}.id",
+            )
+
+
+def can_wait(select: ast.Select, *inside: object) -> bool:
+    """True if the events of a statement wait for answers before they enter it: nothing is `inside` of anything."""
+    first = select.source
+    takes_events = isinstance(first, ast.StreamSource) and first.pattern is None
+    return takes_events and not any(inside) and not select.lots
+
+
+def refuse(problems: Problems, table: str, span: Span) -> None:
+    """Report such a table where no event waits for its answer."""
+    problems.error(
+        "B534",
+        f"lookup table '{table}' cannot be asked here",
+        span,
+        "join it in a rule over a stream, and insert the rows into a stream that this one reads",
+    )
+
+
+def bind_asks(
+    binder: ExpressionBinder, asked: Sequence[ast.Join], joins: Sequence[JoinPlan]
+) -> tuple[AskPlan, ...]:
+    """The plans of these joins. A problem if ON has no key, or a key that the first stream does not have."""
+    for join in asked if any(join.kind in ("right", "full") for join in joins) else ():
+        binder.problems.error(
+            "B534",
+            f"lookup table '{join.source.name}' is asked before streams are joined, which RIGHT and FULL JOIN "
+            "would turn round",
+            join.source.span,
+            "use INNER or LEFT JOIN",
+        )
+    return tuple(_bound(binder, join) for join in asked)
+
+
+def _bound(binder: ExpressionBinder, join: ast.Join) -> AskPlan:
+    column = MARK + join.source.alias
+    condition = binder.condition(join.on, ON)
+    keys: dict[str, Bound] = {}
+    rest: list[Bound] = []
+    for part in conjuncts(condition):
+        key = _key(part, column)
+        if key is None or key[0] in keys:
+            rest.append(part)
+        else:
+            keys[key[0]] = key[1]
+    if not keys and condition is not None:
+        columns = [
+            name
+            for source in binder.scope.sources
+            if source.carrier == column
+            for name in source.columns or ()
+        ]
+        binder.problems.error(
+            "B534",
+            f"ON gives no key to ask lookup table '{join.source.name}' for",
+            join.source.span,
+            did_you_mean("id", columns) or f"write an equality, such as {join.source.alias}.id = …",
+        )
+    for value in keys.values():
+        if sources_read(value) - {0}:
+            binder.problems.error(
+                "B534",
+                f"lookup table '{join.source.name}' is asked before streams are joined: its key is of the first",
+                value.span,
+                "name the stream whose column is the key first in FROM",
+            )
+    return AskPlan(
+        join.source.name, column, tuple(keys), tuple(keys.values()), join.kind == "left", _together(rest)
+    )
+
+
+def refuse_as_sources(problems: Problems, sources: Sequence[ast.Source], streams: Sequence[Stream]) -> None:
+    """Report such tables in FROM of a statement, which waits for events."""
+    for source, stream in zip(sources, streams, strict=True):
+        if stream.kind == "asked":
+            problems.error(
+                "B534",
+                f"lookup table '{stream.name}' has no events: it is asked for rows",
+                source.span,
+                f"join it in a rule over a stream: FROM … LEFT JOIN {stream.name} ON …; what else needs the rows reads "
+                "the stream that this rule inserts into",
+            )
+
+
+# --- subqueries ---------------------------------------------------------------------------------------------
+
+
+def carried(
+    problems: Problems, plan: Plan, source: ast.Source, number: int, *, reads_first: bool
+) -> tuple[AskPlan, Plan]:
+    """The request of a subquery over such a table, `SELECT … FROM device WHERE device.id = reading.dev`, and the
+    subquery over the rows that the event carries then.
+
+    `number`: of such subqueries of the statement. `reads_first`: the first source around it is that of the
+    statement, whose events wait for answers.
+    """
+    column = f"{MARK}{number}"
+    keys: dict[str, Bound] = {}
+    rest: list[Bound] = []
+    for part in conjuncts(plan.where):
+        key = _own_key(part)
+        if key is None or key[0] in keys or not reads_first:
+            rest.append(part)
+        else:
+            keys[key[0]] = key[1]
+    if not keys:
+        problems.error(
+            "B534",
+            f"WHERE gives no key to ask lookup table '{source.name}' for",
+            source.span,
+            f"write an equality with a column of the first stream, such as {source.alias}.id = …",
+        )
+    (own,) = plan.sources
+    if own.windows:
+        problems.error("B534", f"lookup table '{source.name}' has no data window", source.span, "remove it")
+    reads = {name: columns for name, columns in plan.reads.items() if name != own.stream}
+    ask = AskPlan(source.name, column, tuple(keys), tuple(keys.values()), keeps=True, gathers=True)
+    own = replace(own, stream=column)
+    return ask, replace(plan, sources=(own,), where=_together(rest), reads=reads)
+
+
+def _own_key(part: Bound) -> tuple[str, Bound] | None:
+    """The column of a subquery's source that the condition sets equal to a value of the first source around it."""
+    if not isinstance(part, Op) or part.name != "=":
+        return None
+    for mine, other in (part.args, part.args[::-1]):
+        if isinstance(mine, Read) and mine.source == 0 and mine.column is not None:
+            value = _of_event(other)
+            if value is not None:
+                return mine.column, value
+    return None
+
+
+def _of_event(value: Bound) -> Bound | None:
+    """A value that a subquery computes of the first source around it, as that source's statement writes it; None
+    for one that reads anything else."""
+    if isinstance(value, Read):
+        return replace(value, source=0) if value.source == 1 else None
+    if isinstance(value, Op | Apply):
+        args = [_of_event(part) for part in value.args]
+        found = tuple([part for part in args if part is not None])
+        return replace(value, args=found) if len(found) == len(args) else None
+    return value if isinstance(value, Const) else None
+
+
+def _key(part: Bound, column: str) -> tuple[str, Bound] | None:
+    """The table's column that the condition sets equal to a value of the event."""
+    if not isinstance(part, Op) or part.name != "=":
+        return None
+    for mine, other in (part.args, part.args[::-1]):
+        if not isinstance(mine, Op) or mine.name != "field" or mine.args[0] != carrier(column):
+            continue
+        if not any(isinstance(node, Read) and node.column == column for node in other.walk()):
+            return str(mine.extra), other
+    return None
+
+
+def _together(parts: Sequence[Bound]) -> Bound | None:
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return Op("and", tuple(parts), span=parts[0].span)

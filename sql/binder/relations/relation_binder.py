@@ -1,0 +1,256 @@
+"""Relations in SELECT: where they may stand, `into table`, and the shape of what is
+inserted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from sql import syntax as ast
+from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.scope import Scope
+from sql.catalog.streams import Catalog, Stream
+from sql.errors import Problems, did_you_mean
+from sql.plan.bound import AggregateCall, Bound, Read, Slot
+from sql.plan.logical import IntoTable, ItemPlan, Plan
+from sql.plan.relation_plan import AggregateColumn
+from sql.record import replace
+from sql.types import Type
+
+
+def check_sources(problems: Problems, sources: Sequence[ast.Source], streams: Sequence[Stream]) -> None:
+    """Named windows have their data windows already; tables drive nothing; a unidirectional
+    stream keeps nothing."""
+    for source, stream in zip(sources, streams, strict=True):
+        if not isinstance(source, ast.StreamSource):
+            continue
+        if stream.is_relation and source.windows:
+            problems.error(
+                "B543",
+                f"'{stream.name}' keeps its rows itself: it takes no data window here",
+                source.windows[0].span,
+                "leave the window out",
+            )
+        if stream.kind == "table" and source.unidirectional:
+            problems.error(
+                "B544", f"table '{stream.name}' drives no join: nothing of it arrives", source.span
+            )
+        if source.unidirectional and source.windows:
+            problems.error(
+                "B544",
+                "a unidirectional stream keeps nothing: it takes no data window",
+                source.span,
+                "leave one of the two out",
+            )
+
+
+# --- into table ---------------------------------------------------------------------------------------------
+
+
+def grouping(
+    problems: Problems, select: ast.Select
+) -> tuple[tuple[ast.Expr, ...], tuple[tuple[int, ...], ...]]:
+    """The keys of GROUP BY, and the grouping sets: those of `rollup`, else all keys at once."""
+    keys = select.group_by
+    if len(keys) == 1 and isinstance(keys[0], ast.Call) and keys[0].name == "rollup":
+        if select.into_table is None:
+            problems.error("B545", "rollup stands in a statement that aggregates into a table", keys[0].span)
+        keys = keys[0].args
+        return keys, tuple(tuple(range(count)) for count in range(len(keys), -1, -1))
+    return keys, (tuple(range(len(keys))),)
+
+
+def bind_into(
+    binder: ExpressionBinder,
+    select: ast.Select,
+    group_by: tuple[Bound, ...],
+    items: tuple[ItemPlan, ...],
+    sets: tuple[tuple[int, ...], ...],
+) -> IntoTable | None:
+    """Which column of the table each aggregate of the statement is; problems where they do not fit."""
+    if select.into_table is None:
+        return None
+    problems, catalog = binder.problems, binder.scope.catalog
+    stream = catalog.streams.get(select.into_table)
+    if stream is None or stream.kind != "table":
+        problems.error(
+            "B202",
+            f"unknown table '{select.into_table}'",
+            select.span,
+            did_you_mean(select.into_table, catalog.relations),
+        )
+        return None
+    declaration = catalog.relations[stream.name].declaration
+    wanted = [declaration.columns[key] for key in declaration.keys]
+    if len(wanted) != len(group_by) or not all(map(Type.accepts, wanted, (key.type for key in group_by))):
+        keys = ", ".join(declaration.keys) or "nothing"
+        problems.error(
+            "B546", f"table '{stream.name}' is keyed by {keys}: GROUP BY must give just that", select.span
+        )
+    columns: dict[int, str] = {}
+    for item in items:
+        if isinstance(item.value, Slot) and item.value.kind == "aggregate":
+            name = item.name or ""
+            columns[item.value.key] = name
+            _check_column(
+                problems, select, declaration.aggregates.get(name), name, binder.aggregates[item.value.key]
+            )
+    if len(columns) < max(1, len(binder.aggregates)):
+        problems.error("B547", "into table selects aggregates, each as a column of the table", select.span)
+        return None
+    return IntoTable(stream.name, tuple(columns[index] for index in sorted(columns)), sets)
+
+
+def _check_column(
+    problems: Problems, select: ast.Select, column: AggregateColumn | None, name: str, call: AggregateCall
+) -> None:
+    if column is None:
+        problems.error("B547", f"the table has no aggregating column '{name}'", call.span)
+        return
+    alike = column.definition is call.definition and column.distinct == call.distinct
+    whole = column.definition.whole_row and not column.types
+    if not alike or (len(column.types) != len(call.args) and not whole) or column.constants != call.constants:
+        problems.error(
+            "B547",
+            f"column '{name}' is not declared as this aggregate",
+            call.span,
+            f"it is {column.definition.name}(…)",
+        )
+    elif not all(map(_holds, column.types, (value.type for value in call.args))):
+        problems.error("B547", f"column '{name}' aggregates values of another type", call.span)
+    windowed = (
+        select.source is not None and isinstance(select.source, ast.StreamSource) and select.source.windows
+    )
+    if column.definition.name in NEEDS_WINDOW and not windowed:
+        problems.error(
+            "B548",
+            f"{column.definition.name} into a table needs a data window: values leave it",
+            call.span,
+            f"declare {column.definition.name}ever, or add a window in FROM",
+        )
+
+
+NEEDS_WINDOW = ("min", "max", "median", "sorted", "first_value", "last_value")
+"""Aggregates of which a value is taken out as its event leaves; without a window nothing does."""
+
+
+def _holds(declared: Type, given: Type) -> bool:
+    return declared.accepts(given) and not (declared is Type.FLOAT and given is Type.INTEGER)
+
+
+def with_criteria(select: ast.Select, catalog: Catalog) -> ast.Select:
+    """`sorted(*) as s` of `into table`: what the table's column is sorted by stands in its declaration."""
+    relation = catalog.relations.get(select.into_table or "")
+    if relation is None or relation.kind != "table":
+        return select
+    items = []
+    for item in select.items:
+        column = relation.declaration.aggregates.get(item.alias or "")
+        if column is not None and column.criteria and isinstance(item.expr, ast.Call):
+            items.append(replace(item, expr=replace(item.expr, args=column.criteria)))
+        else:
+            items.append(item)
+    return replace(select, items=tuple(items))
+
+
+# --- insert into --------------------------------------------------------------------------------------------
+
+Selector = Literal["istream", "rstream", "irstream"]
+
+
+def sides(select: ast.Select) -> tuple[Selector, Literal["istream", "rstream"] | None]:
+    """The rows that a query computes, and those it emits where they are fewer: `insert irstream into S select …`
+    inserts rows that leave and emits none of them."""
+    selector = select.selector or "istream"
+    inserts = "istream" if select.insert_into is None else select.insert_into.selector
+    if selector == "irstream" or inserts in ("istream", selector):
+        return selector, None
+    return "irstream", selector
+
+
+def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Catalog, scope: Scope) -> None:
+    """True if the rows of `insert into` fit what is known of their target."""
+    target = select.insert_into
+    stream = None if target is None else catalog.streams.get(target.stream)
+    if target is None or stream is None or stream.columns is None:
+        return
+    if stream.is_relation:
+        check_columns(problems, stream, plan.items, catalog, scope, target)
+    elif stream.derived and plan.output_columns is not None:
+        _check_shape(problems, stream, plan.output_columns, target)
+
+
+def _check_shape(
+    problems: Problems, stream: Stream, columns: dict[str, Type], target: ast.InsertInto
+) -> None:
+    for name, kind in columns.items():
+        known = (stream.columns or {}).get(name)
+        if known is not None and not (known.accepts(kind) or kind.accepts(known)):
+            problems.error(
+                "B549",
+                f"column '{name}' of '{target.stream}' is {known.value}, not {kind.value}: another "
+                "statement inserts it so",
+                target.span,
+            )
+
+
+def check_columns(
+    problems: Problems,
+    stream: Stream,
+    items: Sequence[ItemPlan],
+    catalog: Catalog,
+    scope: Scope,
+    at: ast.Node,
+) -> None:
+    """True if each item is a column of a relation, of a type it takes, that may be written."""
+    relation = catalog.relations[stream.name].declaration
+    aggregates = getattr(relation, "aggregates", {})
+    for name, kind, exact in _given(items, scope):
+        if name not in relation.columns:
+            problems.error(
+                "B201",
+                f"unknown column '{name}' in '{stream.name}'",
+                at.span,
+                did_you_mean(name, relation.columns),
+            )
+        elif name in aggregates:
+            problems.error(
+                "B550", f"column '{name}' of '{stream.name}' is written by into table only", at.span
+            )
+        elif not relation.columns[name].accepts(kind):
+            problems.error(
+                "B549",
+                f"column '{name}' of '{stream.name}' is {relation.columns[name].value}, not {kind.value}",
+                at.span,
+            )
+        else:
+            _check_width(problems, stream, name, exact, at)
+
+
+def _check_width(problems: Problems, stream: Stream, name: str, given: str, at: ast.Node) -> None:
+    """EPL's int and long are two types, of which neither holds the other."""
+    declared = next((column.type.name for column in stream.declared if column.name == name), "")
+    kinds = {"int": "int", "integer": "int", "long": "long"}
+    if given in kinds and declared in kinds and kinds[given] != kinds[declared]:
+        problems.error(
+            "B549",
+            f"column '{name}' of '{stream.name}' is {declared}, not {given}",
+            at.span,
+            f"declare it {given}",
+        )
+
+
+def _given(items: Sequence[ItemPlan], scope: Scope) -> Iterator[tuple[str, Type, str]]:
+    """Name, type and declared type name of every column that the items give."""
+    for item in items:
+        value = item.value
+        if item.name is not None:
+            exact = ""
+            if isinstance(value, Read) and value.column is not None:
+                declared = scope.sources[value.source].declared.get(value.column)
+                exact = "" if declared is None else declared.name
+            yield item.name, value.type, exact
+        elif isinstance(value, Read):
+            for name, kind in (scope.sources[value.source].columns or {}).items():
+                if name not in item.excluded and not name.startswith("$"):
+                    yield name, kind, ""

@@ -1,0 +1,97 @@
+"""Reading tables by key in any expression: `T[k].c`, `T.c`, `T[k]`, `T.keys()`, and the
+methods of their lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql import syntax as ast
+from sql.errors import Span, did_you_mean
+from sql.functions.registry import Function, Parameter
+from sql.plan.bound import Apply, Bound, Const, TableRead
+from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder, Place
+
+
+def is_table(binder: ExpressionBinder, name: str) -> bool:
+    """True if a name means a table here: one is declared, and no source or column hides it."""
+    stream = binder.scope.catalog.streams.get(name)
+    if stream is None or stream.kind != "table" or binder.scope.source_named(name) is not None:
+        return False
+    return not binder.scope.holders(name)
+
+
+def row(binder: ExpressionBinder, name: str, keys: tuple[ast.Expr, ...], place: Place, span: Span) -> Bound:
+    """The row of a table at a key; without keys the one row of a table that has none."""
+    table = binder.scope.catalog.relations[name]
+    bound = tuple(binder.bind(key, place) for key in keys)
+    wanted = table.declaration.keys
+    if len(bound) != len(wanted):
+        what = f"[{', '.join(wanted)}]" if wanted else "no key"
+        binder.problems.error(
+            "B541",
+            f"table '{name}' is read by {what}, not by {len(bound)} values",
+            span,
+            f"write {name}[…].column" if wanted else f"write {name}.column",
+        )
+        return Const(None)
+    for key, value in zip(wanted, bound, strict=True):
+        binder.expect(value, table.declaration.columns[key], f"key '{key}' of table '{name}'", span)
+    binder.scope.tables.add(name)
+    return TableRead(name, bound, type=Type.OBJECT, span=span)
+
+
+def column(binder: ExpressionBinder, base: Bound, name: str, span: Span) -> Bound:
+    """A column of a table's row."""
+    if not isinstance(base, TableRead):
+        return base
+    columns = binder.scope.catalog.relations[base.table].declaration.columns
+    if name not in columns:
+        binder.problems.error(
+            "B201", f"unknown column '{name}' in table '{base.table}'", span, did_you_mean(name, columns)
+        )
+        return Const(None)
+    return TableRead(base.table, base.keys, name, type=columns[name], span=span)
+
+
+def keys(binder: ExpressionBinder, name: str, span: Span) -> Bound:
+    """`T.keys()`."""
+    binder.scope.tables.add(name)
+    return TableRead(name, None, type=Type.ARRAY, span=span)
+
+
+# --- methods of lists ---------------------------------------------------------------------------------------
+
+
+def _first(items: Any) -> Any:
+    return items[0] if items else None
+
+
+def _last(items: Any) -> Any:
+    return items[-1] if items else None
+
+
+def _method(name: str, function: Any, returns: Type) -> Function:
+    return Function(name, function, "internal", "A method of a list.", (Parameter("items"),), returns)
+
+
+LIST_METHODS = {
+    "first": _method("first_of", _first, Type.ANY),
+    "firstof": _method("first_of", _first, Type.ANY),
+    "last": _method("last_of", _last, Type.ANY),
+    "lastof": _method("last_of", _last, Type.ANY),
+    "countof": _method("count_of", len, Type.INTEGER),
+    "minby": _method("first_of", _first, Type.ANY),
+    "maxby": _method("last_of", _last, Type.ANY),
+    "listreference": _method("list_of", list, Type.ARRAY),
+}
+"""Methods without parameters of lists, such as the columns `window(*)` and `sorted(e)` of a table."""
+
+
+def method(binder: ExpressionBinder, node: ast.Method, base: Bound) -> Bound:
+    """`list.first()` and its like."""
+    binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
+    function = LIST_METHODS[node.name]
+    return Apply(function, (base,), type=function.result_type([base.type]), span=node.span)

@@ -1,0 +1,327 @@
+"""Binding what acts on relations: on … delete, update, select, merge, split streams,
+and the same on demand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql import syntax as ast
+from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.items import ItemBinder
+from sql.binder.relations import lookups, relation_binder
+from sql.binder.scope import SourceScope
+from sql.binder.select_binder import SelectBinder
+from sql.binder.spread_binder import SpreadBinder
+from sql.catalog.streams import Catalog, Stream
+from sql.errors import Problems, did_you_mean
+from sql.plan.bound import Bound
+from sql.plan.logical import ItemPlan, Plan
+from sql.plan.options import RuleOptions
+from sql.plan.relation_plan import (
+    ActionPlan,
+    Assignments,
+    BranchPlan,
+    ChoicePlan,
+    SetPlan,
+    SplitPlan,
+    TriggerPlan,
+)
+from sql.record import replace
+
+WHERE = Place("WHERE", analytics=False, aliases=False)
+SET = Place("SET", analytics=False, aliases=False)
+BRANCH = Place("WHEN", analytics=False, aliases=False)
+
+NOTHING = "$nothing"
+"""The name of the source that stands in the trigger's place on demand."""
+
+
+class TriggerBinder:
+    """Binds one statement that acts on a relation, for an event or on demand.
+
+    Expressions see the trigger as source 0, the relation as source 1 and its row before the statement,
+    `initial`, as source 2.
+    """
+
+    def __init__(
+        self,
+        trigger: ast.Source | None,
+        relation: ast.StreamSource | None,
+        catalog: Catalog,
+        options: RuleOptions,
+        text: str,
+        context: str | None = None,
+    ) -> None:
+        """`context`: the name of the context in whose partitions the statement runs."""
+        self.catalog = catalog
+        self.text = text
+        self.options = options
+        self.problems = Problems()
+        self.relation = relation
+        self.stream = self._stream(relation)
+        self.trigger = trigger or ast.StreamSource(NOTHING, NOTHING)
+        select = ast.Select((), self.trigger, span=self.trigger.span, context=context)
+        own = catalog if trigger is not None else _with_nothing(catalog)
+        self.select = SelectBinder(select, own, options, text, self.problems, is_trigger=True)
+        self.select.binder.epl = True
+        self.source = self.select.sources.plan(0, self.trigger) if trigger is not None else None
+        self._check_trigger()
+        scope = self.select.scope
+        if relation is not None:
+            columns = self.stream.columns
+            declared = {column.name: column.type for column in self.stream.declared}
+            scope.sources += [
+                SourceScope(relation.alias, relation.name, columns, declared=declared),
+                SourceScope("initial", "initial", columns),
+            ]
+            scope.reads += [set(), set()]
+            scope.own = 2
+
+    def _check_trigger(self) -> None:
+        """Report a table in the trigger's place: it has rows, and no events."""
+        for stream in self.select.sources.streams:
+            if stream.kind in ("table", "scan", "lookup", "asked"):
+                what, hint = f"table '{stream.name}' has no events", "name the stream whose events change it"
+                self.problems.error("B533", f"{what}: it triggers nothing", self.trigger.span, hint)
+
+    @property
+    def binder(self) -> ExpressionBinder:
+        return self.select.binder
+
+    def _stream(self, relation: ast.StreamSource | None) -> Stream:
+        if relation is None:
+            return Stream("")
+        found = self.catalog.streams.get(relation.name)
+        if found is None or not found.is_relation:
+            self.problems.error(
+                "B202",
+                f"unknown named window or table '{relation.name}'",
+                relation.span,
+                did_you_mean(relation.name, self.catalog.relations),
+            )
+            self.problems.raise_if_any(self.text)
+        assert found is not None
+        return found
+
+    # --- statements -----------------------------------------------------------------------------------------
+
+    def delete(self, where: ast.Expr | None) -> TriggerPlan:
+        """`delete from W where …`."""
+        condition = self.binder.condition(where, WHERE)
+        return self._plan(condition, (BranchPlan(True, None, (ActionPlan("delete"),)),), shows="rows")
+
+    def update(self, assignments: tuple[ast.Assignment, ...], where: ast.Expr | None) -> TriggerPlan:
+        """`update W set … where …`."""
+        condition = self.binder.condition(where, WHERE)
+        action = ActionPlan("update", assignments=self._assignments(assignments))
+        return self._plan(condition, (BranchPlan(True, None, (action,)),))
+
+    def merge(self, statement: ast.OnMerge) -> TriggerPlan:
+        """`merge W where … when …`."""
+        condition = self.binder.condition(statement.where, WHERE)
+        return self._plan(condition, tuple(self._branch(branch) for branch in statement.branches))
+
+    def split(self, statement: ast.Split) -> SplitPlan:
+        """`insert into A select … insert into B select …`."""
+        branches = tuple(
+            ActionPlan(
+                "insert",
+                part.into.stream,
+                self._items(part.items, part.into.columns, part),
+                where=self.binder.condition(part.where, WHERE),
+            )
+            for part in statement.branches
+        )
+        for part, branch in zip(statement.branches, branches, strict=True):
+            self._check_target(part.into.stream, branch.items, part)
+        self.problems.raise_if_any(self.text)
+        assert self.source is not None
+        return SplitPlan(self.source, branches, statement.all, tuple(self.select.subqueries))
+
+    def _plan(
+        self, where: Bound | None, branches: tuple[BranchPlan, ...], shows: Any = "changes"
+    ) -> TriggerPlan:
+        self.problems.raise_if_any(self.text)
+        assert self.relation is not None
+        read = frozenset({self.stream.name} | self.select._relations() | self.select.scope.tables)
+        return TriggerPlan(
+            self.source,
+            self.stream.name,
+            self.relation.alias,
+            where,
+            branches,
+            shows,
+            tuple(self.select.subqueries),
+            read,
+        )
+
+    def assign(self, assignments: tuple[ast.Assignment, ...]) -> SetPlan:
+        """`set variable = …`."""
+        bound: list[tuple[str, Bound, Bound | None]] = []
+        variables = self.select.catalog.variables
+        for item in assignments:
+            variable = variables.get(item.name)
+            if variable is None:
+                self.problems.error(
+                    "B207", f"unknown variable '{item.name}'", item.span, did_you_mean(item.name, variables)
+                )
+            elif variable.constant:
+                self.problems.error("B208", f"'{item.name}' is a constant", item.span)
+            index = None if item.index is None else self.binder.bind(item.index, SET)
+            value = self.binder.bind(item.value, SET)
+            if variable is not None and index is None:
+                self.binder.expect(value, variable.type, f"variable '{item.name}'", item.span)
+            bound.append((item.name, value, index))
+        self.problems.raise_if_any(self.text)
+        assert self.source is not None
+        return SetPlan(self.source, tuple(bound), tuple(self.select.subqueries))
+
+    # --- parts ----------------------------------------------------------------------------------------------
+
+    def _branch(self, branch: ast.MergeBranch) -> BranchPlan:
+        condition = self.binder.condition(branch.condition, BRANCH)
+        actions = tuple(self._action(action, matched=branch.matched) for action in branch.actions)
+        return BranchPlan(branch.matched, condition, actions)
+
+    def _action(self, action: ast.MergeAction, *, matched: bool) -> ActionPlan:
+        if not matched and action.kind != "insert":
+            self.problems.error("B556", "WHEN NOT MATCHED inserts: there is no row to change", action.span)
+        where = self.binder.condition(action.where, WHERE)
+        if action.kind != "insert":
+            return ActionPlan(action.kind, assignments=self._assignments(action.assignments), where=where)
+        self.binder.scope.own = 2 if matched else 1
+        items = self._items(action.items, action.columns, action)
+        self.binder.scope.own = 2
+        target = action.into or self.stream.name
+        self._check_target(target, items, action)
+        return ActionPlan("insert", None if target == self.stream.name else target, items, where=where)
+
+    def _items(
+        self, items: tuple[ast.SelectItem, ...], columns: tuple[str, ...], at: ast.Node
+    ) -> tuple[ItemPlan, ...]:
+        select = ast.Select(items, self.trigger, span=at.span)
+        names = ItemBinder(select, self.binder, "delta", send_meta=False)
+        self.binder.scope.preferred = 0
+        bound = names.bind(SpreadBinder(self.binder, WHERE))
+        self.binder.scope.preferred = None
+        if self.binder.aggregates:
+            self.problems.error("B330", "an aggregate cannot stand here: each event acts by itself", at.span)
+        if not columns:
+            return bound
+        if len(columns) != len(bound):
+            self.problems.error(
+                "B542", f"{len(columns)} columns are named and {len(bound)} are selected", at.span
+            )
+        return tuple(replace(item, name=name) for item, name in zip(bound, columns, strict=False))
+
+    def _assignments(self, assignments: tuple[ast.Assignment, ...]) -> Assignments:
+        """`set` of the relation's columns; a name that the trigger has too means the relation's."""
+        out = []
+        columns = self.stream.columns or {}
+        relation = self.catalog.relations[self.stream.name].declaration if self.stream.is_relation else None
+        scope = self.binder.scope
+        scope.preferred = 1
+        for item in assignments:
+            value = self.binder.bind(item.value, SET)
+            if item.name not in columns:
+                self.problems.error(
+                    "B201",
+                    f"unknown column '{item.name}' in '{self.stream.name}'",
+                    item.span,
+                    did_you_mean(item.name, columns),
+                )
+            elif item.name in getattr(relation, "aggregates", {}):
+                self.problems.error("B550", f"column '{item.name}' is written by into table only", item.span)
+            else:
+                self.binder.expect(value, columns[item.name], f"column '{item.name}'", item.span)
+            out.append((item.name, value))
+        scope.preferred = None
+        return tuple(out)
+
+    def _check_target(self, name: str, items: tuple[ItemPlan, ...], at: ast.Node) -> None:
+        """Check that the rows of an insert fit their target; an unknown stream is declared by them."""
+        stream = self.catalog.streams.get(name)
+        if stream is not None and stream.is_relation:
+            relation_binder.check_columns(self.problems, stream, items, self.catalog, self.binder.scope, at)
+        elif stream is None or stream.derived:
+            select = ast.Select((), span=at.span)
+            columns = ItemBinder(select, self.binder, "delta", send_meta=False).output_columns(items)
+            self.catalog.derive(name, columns)
+
+
+def _with_nothing(catalog: Catalog) -> Catalog:
+    """The catalog with an empty stream in the trigger's place."""
+    other = Catalog()
+    other.streams = {**catalog.streams, NOTHING: Stream(NOTHING, {})}
+    other.variables, other.relations = catalog.variables, catalog.relations
+    return other
+
+
+def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    """`on trigger select … from W …`: a join of the trigger with the relation,
+    evaluated anew for each event."""
+    problems = Problems()
+    source = statement.select.source
+    stream = catalog.streams.get(source.name) if source is not None else None
+    if source is None or stream is None or not stream.is_relation or statement.select.joins:
+        problems.error(
+            "B202",
+            "ON … SELECT reads one named window or table",
+            statement.span,
+            did_you_mean(source.name, catalog.relations) if source is not None else None,
+        )
+        problems.raise_if_any(text)
+    assert source is not None
+    trigger = statement.trigger
+    if isinstance(trigger, ast.StreamSource):
+        trigger = replace(trigger, unidirectional=True)
+    select = replace(
+        statement.select,
+        source=trigger,
+        joins=(ast.Join("cross", source, span=source.span),),
+        annotations=statement.annotations,
+        context=statement.context,
+    )
+    _check_selector(problems, statement.select)
+    plan = SelectBinder(select, catalog, options, text, problems).bind()
+    for ask in plan.asks:
+        lookups.refuse(problems, ask.table, statement.span)
+    problems.raise_if_any(text)
+    heard = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
+    heard |= set() if plan.context is None else set(plan.context.reads)
+    reads = {name: columns for name, columns in plan.reads.items() if name in heard}
+    found = tuple(problems.found)
+    return replace(plan, reads=reads, warnings=found, acts=ChoicePlan(plan, True, statement.delete))
+
+
+def _check_selector(problems: Problems, select: ast.Select) -> None:
+    """Report a remove stream of ON … SELECT: each event is answered by itself, and nothing leaves an answer."""
+    if select.selector == "rstream":
+        problems.error("B604", "ON … SELECT has no remove stream: it posts what it finds", select.span)
+    elif select.selector == "irstream":
+        message = "irstream has no effect: ON … SELECT posts what it finds, and nothing leaves"
+        problems.warn("B705", message, select.span, "remove it, or select irstream from the named window")
+
+
+def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> ChoicePlan:
+    """A select on demand: its sources are relations, whose rows are there."""
+    problems = Problems()
+    sources = [select.source, *(join.source for join in select.joins)]
+    for source in sources:
+        known = catalog.streams.get(source.name) if source is not None else None
+        if source is not None and known is not None and not known.is_relation:
+            problems.error(
+                "B557",
+                f"'{source.name}' is a stream: it keeps no rows to ask for",
+                source.span,
+                "ask a named window or a table",
+            )
+    if select.output is not None or select.insert_into is not None:
+        problems.error(
+            "B557",
+            "a question on demand is answered once: it has no output limit and inserts nowhere",
+            select.span,
+        )
+    plan = SelectBinder(select, catalog, options, text, problems, on_demand=True).bind()
+    problems.raise_if_any(text)
+    return ChoicePlan(plan, False)

@@ -1,0 +1,362 @@
+"""The binder: a parsed SELECT and a catalog become a plan, or all problems at once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sql import syntax as ast
+from sql.binder import kuiper
+from sql.binder.clause_checks import check_clauses, check_plan
+from sql.binder.contexts.context_binder import (
+    check_statement,
+    check_without_source,
+    context_named,
+    priority_of,
+)
+from sql.binder.contexts.partition_properties import keys_fixed
+from sql.binder.effects import check_effects
+from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.items import SELECT, ItemBinder, row_kind
+from sql.binder.output_limits import OutputLimitBinder
+from sql.binder.relations import lookups, relation_binder
+from sql.binder.scope import Scope
+from sql.binder.source_binder import SourceBinder
+from sql.binder.spread_binder import SpreadBinder
+from sql.binder.windows.derived_window import folded
+from sql.binder.windows.group_by import bind_group_window
+from sql.catalog.streams import Catalog
+from sql.errors import Problems
+from sql.plan.asks import AskPlan
+from sql.plan.bound import Bound, Const, Slot
+from sql.plan.context_plan import ContextPlan
+from sql.plan.logical import (
+    EACH_EVENT,
+    Criterion,
+    GroupWindowPlan,
+    ItemPlan,
+    JoinPlan,
+    Mode,
+    Plan,
+    SourcePlan,
+    SubqueryPlan,
+)
+from sql.plan.options import RuleOptions
+from sql.record import replace
+from sql.types import Type
+
+SubqueryKind = Literal["scalar", "row", "rows", "list", "exists"]
+
+HAVING = Place("HAVING", aggregates=True, prevs=True, windows=True)
+ORDER_BY = Place("ORDER BY", aggregates=True, windows=True)
+WHERE = Place("WHERE", prevs=True)
+GROUP_BY = Place("GROUP BY")
+FILTER = Place("a stream's filter", aliases=False, analytics=False)
+
+LOT_AGGREGATES = {"sum": "lot_sum", "nth": "lot_nth", "prior": "lot_prior", "count": "lot_count"}
+"""Stream queries: a sum of nothing is 0, nth counts from the earliest (stream-queries.md section 4)."""
+
+KUIPER_AGGREGATES = {"stddev": "stddev_pop", "var": "var_pop"}
+"""eKuiper: stddev and var are the population's."""
+
+
+def bind(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+    """The plan of a SELECT. Raises SqlError with every problem found."""
+    problems = Problems()
+    plan = SelectBinder(select, catalog, options, text, problems).bind()
+    problems.raise_if_any(text)
+    return folded(replace(plan, warnings=tuple(problems.found)), catalog)
+
+
+class SelectBinder:
+    """Binds one SELECT; subqueries are bound by binders of their own into the same problems."""
+
+    def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems,
+                 context: ContextPlan | None = None, outer: Scope | None = None, *, on_demand: bool = False,
+                 is_trigger: bool = False) -> None:  # fmt: skip
+        """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations.
+        `is_trigger`: it is the trigger of a statement that acts."""
+        select = relation_binder.with_criteria(select, catalog) if select.into_table else select
+        self.select, self.asked = lookups.split(select, catalog)
+        self.outer = outer
+        self.on_demand = on_demand
+        self.is_trigger = is_trigger
+        self.catalog = catalog
+        self.options = options
+        self.text = text
+        self.problems = problems
+        self.context = context
+        if select.context is not None:
+            self.context = context_named(catalog, select.context, problems, select.span)
+            self.catalog = catalog.within(catalog.context_variables.get(select.context, {}))
+        self.subqueries: list[SubqueryPlan] = []
+        self.carried: list[AskPlan] = []
+        """What the subqueries over tables of stores ask for."""
+        self.sources = SourceBinder(
+            self.select,
+            self.asked,
+            self.catalog,
+            options,
+            text,
+            problems,
+            self.context,
+            outer,
+            self._subquery,
+            is_trigger=is_trigger,
+        )
+        tables = any(stream.kind in ("scan", "lookup") for stream in self.sources.streams)
+        self.mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
+        self.scope = self.sources.scope
+        self.binder = ExpressionBinder(self.scope, self._subquery)
+        self.binder.text = text
+        self.binder.epl = self._is_epl()
+        self.binder.sampled = self.mode == "sample"
+        self.binder.has_window = bool(select.windows)
+        self.binder.aggregate_names = {"lots": LOT_AGGREGATES, "sample": KUIPER_AGGREGATES, "delta": {}}[
+            self.mode
+        ]
+
+    # --- sources --------------------------------------------------------------------------------------------
+
+    def _is_epl(self) -> bool:
+        select = self.select
+        epl_source = any(
+            isinstance(source, ast.StreamSource) and (source.windows or source.filter)
+            for source in self.sources.all
+        )
+        relations = any(stream.is_relation for stream in self.sources.streams)
+        return bool(select.lots or epl_source or select.selector or select.output or select.insert_into or relations
+                    or select.annotations or self.outer or self.on_demand or select.into_table)  # fmt: skip
+
+    # --- the statement --------------------------------------------------------------------------------------
+
+    def bind(self) -> Plan:
+        select, binder = self.select, self.binder
+        check_clauses(self.problems, select, self.sources.all, self.sources.streams)
+        relation_binder.check_sources(self.problems, self.sources.all, self.sources.streams)
+        sources = tuple(self.sources.plan(i, source) for i, source in enumerate(self.sources.all))
+        sources = self.sources.driving(self.mode, sources)
+        self.scope.columns_first = binder.epl
+        self.scope.aliases = {item.alias: item for item in select.items if item.alias}
+        joins = tuple(self._join(join) for join in select.joins)
+        window = self._window()
+        where = self._where(sources)
+        keys, sets = relation_binder.grouping(self.problems, select)
+        group_by = tuple(binder.bind(item, GROUP_BY) for item in keys)
+        spreads = SpreadBinder(binder, SELECT)
+        items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
+        items = self._with_fixed_keys(items_of.bind(spreads))
+        having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
+        order_by = tuple(
+            Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
+            for order in select.order_by
+        )
+        limits = OutputLimitBinder(binder, self.options)
+        output = None if select.output is None else limits.bind(select.output)
+        items = self._renamed(items)
+        into_table = relation_binder.bind_into(binder, select, group_by, items, sets)
+        selector, posts = relation_binder.sides(select)
+        timestamps = self.sources.timestamps()
+        timestamp, pattern = next(iter(timestamps.values()), (None, None))
+        plan = Plan(
+            text=self.text,
+            mode=self.mode,
+            sources=sources,
+            items=items,
+            options=self.options,
+            name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
+            joins=joins,
+            asks=(*lookups.bind_asks(binder, self.asked, joins), *self.carried),
+            analytics=tuple(binder.analytics),
+            window=window,
+            where=where,
+            group_by=group_by,
+            aggregates=tuple(binder.aggregates),
+            prevs=tuple(binder.prevs),
+            hits=tuple(binder.hits),
+            numberings=tuple(binder.numberings),
+            spreads=tuple(spreads.found),
+            subqueries=tuple(self.subqueries),
+            row_kind=row_kind(items, group_by, binder.aggregates),
+            having=having,
+            order_by=order_by,
+            limit=self._row_count(select.limit, "LIMIT"),
+            offset=self._row_count(select.offset, "OFFSET"),
+            output=output,
+            distinct=select.distinct,
+            selector=selector,
+            insert=select.insert_into,
+            posts=posts,
+            timestamp=timestamp,
+            timestamp_format=pattern,
+            timestamps=timestamps,
+            output_columns=None if spreads.found else items_of.output_columns(items),
+            reads=self._reads(),
+            uses_meta=binder.uses_meta,
+            context=self.context if select.context is not None else None,
+            priority=priority_of(select),
+            into_table=into_table,
+            relations=self._relations(),
+        )
+        plan = kuiper.with_own_times(plan)
+        return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
+
+    def _checked(self, plan: Plan) -> Plan:
+        lookups.check(self.problems, self.select, self.asked, *self._inside())
+        if self.outer is None:
+            lookups.refuse_as_sources(self.problems, self.sources.all, self.sources.streams)
+        relation_binder.check_target(self.problems, self.select, plan, self.catalog, self.scope)
+        check_plan(self.problems, self.select, plan, is_epl=self.binder.epl)
+        check_effects(self.problems, self.select, self.sources.all, plan, is_epl=self.binder.epl)
+        return plan
+
+    def _inside(self) -> tuple[object, ...]:
+        """What is around the statement, so that its events wait for nothing."""
+        return self.context, self.outer, self.on_demand, self.is_trigger
+
+    def _having(self, *, is_plain: bool) -> Bound | None:
+        """HAVING; where nothing is grouped, `is_plain`, it is about a window as a whole."""
+        place = replace(HAVING, of_window=is_plain and self.mode == "sample")
+        return self.binder.condition(self.select.having, place)
+
+    def _where(self, sources: tuple[SourcePlan, ...]) -> Bound | None:
+        """Bind WHERE; in a statement that keeps no events it decides as each event arrives."""
+        self.scope.at_arrival = self._filters_only(sources)
+        where = self.binder.condition(self.select.where, WHERE)
+        self.scope.at_arrival = False
+        return where
+
+    def _with_fixed_keys(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
+        """Beside aggregates a key of the context is a property of the partition, no column of some event."""
+        if self.context is None or self.mode != "delta" or not self.binder.aggregates:
+            return items
+        context, streams = self.context, [stream.name for stream in self.sources.streams]
+        return tuple(replace(item, value=keys_fixed(item.value, context, streams)) for item in items)
+
+    def _in_context(self, plan: Plan, context: ContextPlan) -> Plan:
+        """The plan with the streams of its context among those it reads."""
+        check_statement(self.problems, context, set(plan.reads), self.select.span, self.catalog)
+        if self.select.source is None:
+            check_without_source(self.problems, self.select, plan)
+        if plan.mode == "sample" and plan.joins:
+            self.problems.error(
+                "B822",
+                "a statement in a context has no join under a window in GROUP BY",
+                self.select.span if plan.window is None or plan.window is EACH_EVENT else plan.window.span,
+                "join windows in FROM, and write OUTPUT LAST EVERY 10 SEC",
+            )
+        # Partitions keep and compare whole events, so all streams are read whole.
+        return replace(plan, reads=dict.fromkeys((*plan.reads, *context.reads)))
+
+    def _window(self) -> GroupWindowPlan | None:
+        """The window in GROUP BY; without one a stream that is joined with tables is
+        processed event by event."""
+        if self.mode != "sample":
+            return None
+        if not self.select.windows:
+            return EACH_EVENT
+        window = bind_group_window(self.binder, self.select.windows[0])
+        if self.select.joins:
+            kuiper.check_join_window(self.problems, window)
+        return window
+
+    def _join(self, join: ast.Join) -> JoinPlan:
+        return JoinPlan(join.kind, self.binder.condition(join.on, Place("ON", analytics=False)))
+
+    # --- the rest -------------------------------------------------------------------------------------------
+
+    def _row_count(self, node: ast.Expr | None, name: str) -> Bound | None:
+        if node is None:
+            return None
+        bound = self.binder.bind(node, Place(name, aliases=False, analytics=False))
+        if isinstance(bound, Const) and bound.value.__class__ is not int:
+            self.problems.error("B304", f"{name} takes a whole number", node.span)
+        if (
+            isinstance(bound, Const)
+            and not self.binder.epl
+            and isinstance(bound.value, int)
+            and bound.value < 0
+        ):
+            self.problems.error("B304", f"{name} takes a whole number of at least 0", node.span)
+        return bound
+
+    def _reads(self) -> dict[str, frozenset[str] | None]:
+        out: dict[str, frozenset[str] | None] = {}
+        below = (found for sub in self.subqueries for found in sub.plan.reads.items())
+        for name, columns in (*self.sources.reads(), *below):
+            known = out.get(name, frozenset())
+            out[name] = None if columns is None or known is None else known | columns
+        # Rows of relations are objects, and those of their streams with them.
+        return dict.fromkeys(out) if self._relations() else out
+
+    def _filters_only(self, sources: tuple[SourcePlan, ...]) -> bool:
+        """True if WHERE decides about each event as it arrives: nothing keeps events."""
+        return self.mode == "delta" and len(sources) == 1 and not sources[0].keeps and self.outer is None
+
+    def _renamed(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
+        """The items under the names of `insert into S(a, b)`."""
+        target = self.select.insert_into
+        if target is None or not target.columns:
+            return items
+        shown = [item for item in items if not item.invisible]
+        if len(shown) != len(target.columns) or any(item.name is None for item in shown):
+            self.problems.error(
+                "B542",
+                f"{len(target.columns)} columns are named and {len(shown)} are selected",
+                target.span,
+                "name as many as are selected, and select no *",
+            )
+            return items
+        names = dict(zip(map(id, shown), target.columns, strict=True))
+        return tuple(replace(item, name=names.get(id(item), item.name)) for item in items)
+
+    def _relations(self) -> frozenset[str]:
+        own = {stream.name for stream in self.sources.streams if stream.is_relation} | self.scope.tables
+        own |= {self.select.into_table} if self.select.into_table else set()
+        return frozenset(own.union(*(sub.plan.relations for sub in self.subqueries)))
+
+    def _subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
+        inner = SelectBinder(
+            node.select, self.catalog, self.options, self.text, self.problems, self.context, scope
+        )
+        plan = inner.bind()
+        kind = _subquery_kind(node, plan)
+        if kind == "list" and (len(plan.items) != 1 or plan.items[0].name is None):
+            self.problems.error(
+                "B208", "IN, ANY and ALL compare with one column", node.span, "select one column"
+            )
+        whole = plan.aggregates and not inner.scope.correlated and plan.row_kind == "aggregate"
+        is_asked = any(stream.kind == "asked" for stream in inner.sources.streams)
+        if plan.sources and not (whole or is_asked or all(source.keeps for source in plan.sources)):
+            self.problems.error(
+                "B209", "a subquery needs a window to read from", node.span, "for example E#lastevent"
+            )
+        if plan.joins or plan.output or plan.insert:
+            self.problems.error("B209", "a subquery reads one stream, without output limit", node.span)
+        elif is_asked:
+            plan = self._carried(plan, inner.sources.all[0], scope)
+        outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])
+        self.subqueries.append(SubqueryPlan(plan, kind, is_asked or inner.scope.correlated, outer))
+        self.scope.tables |= inner.scope.tables
+        types = {"exists": Type.BOOLEAN, "row": Type.OBJECT, "rows": Type.ARRAY, "list": Type.ARRAY}
+        result = types.get(kind) or plan.items[0].value.type
+        return Slot("subquery", len(self.subqueries) - 1, type=result, span=node.span)
+
+    def _carried(self, plan: Plan, source: ast.Source, scope: Scope) -> Plan:
+        """A subquery over a table of a store, whose rows the events of the first source carry."""
+        if not lookups.can_wait(self.select, *self._inside()):
+            lookups.refuse(self.problems, source.name, source.span)
+            return plan
+        is_first = scope.sources[0] is self.scope.sources[0]
+        ask, plan = lookups.carried(self.problems, plan, source, len(self.carried), reads_first=is_first)
+        self.carried.append(ask)
+        return plan
+
+
+def _subquery_kind(node: ast.Subquery | ast.Quantified, plan: Plan) -> SubqueryKind:
+    if isinstance(node, ast.Quantified):
+        return "list"
+    if node.exists:
+        return "exists"
+    if plan.group_by:
+        return "rows"
+    return "scalar" if len(plan.items) == 1 and plan.items[0].name is not None else "row"

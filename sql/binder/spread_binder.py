@@ -1,0 +1,194 @@
+"""Functions whose result is no column: several columns, several rows, or a row at a later time.
+
+They stand as items of SELECT by themselves. The item puts the value into the row under a name no column has;
+the output stage (`sql.algebra.output.spreads`) takes it out again and makes rows or columns of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from sql import syntax as ast
+from sql.binder.call_binder import SPREADS
+from sql.binder.expression_binder import Place
+from sql.errors import DataError
+from sql.functions.registry import Function, Parameter
+from sql.plan.bound import Apply, Bound, Const
+from sql.plan.logical import ItemPlan, SpreadPlan
+from sql.rows import as_dict
+from sql.types import Type, describe
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder
+
+
+def _array(value: object) -> Any:
+    """The array whose elements become rows."""
+    if isinstance(value, list | tuple):
+        return value
+    raise DataError(f"unnest() takes an array, not {describe(value)}")
+
+
+def _struct(value: object) -> dict[str, Any]:
+    """The struct whose keys become columns."""
+    if isinstance(value, list | tuple | str | int | float | bytes):
+        raise DataError(f"extract() takes a struct, not {describe(value)}")
+    return as_dict(value)
+
+
+def _request(start: Any, end: Any, now: Any) -> list[int]:
+    """The span that a row requests, and the present of its data."""
+    for name, value in (("start", start), ("end", end), ("now", now)):
+        if value.__class__ is not int:
+            raise DataError(
+                f"'{name}' of dedup_trigger() is a whole number of milliseconds, not {describe(value)}"
+            )
+    if start >= end:
+        raise DataError(f"dedup_trigger() needs a start before its end, not {start} and {end}")
+    return [start, end, now]
+
+
+_REQUEST = Function(
+    "dedup_trigger",
+    _request,
+    "trigger",
+    "The span a row asks for.",
+    tuple(Parameter(name, Type.INTEGER) for name in ("start", "end", "now")),
+    nulls="pass",
+)
+
+_CHECKS = {
+    "unnest": Function(
+        "unnest", _array, "multi-row", "One row per element.", (Parameter("array", Type.ARRAY),)
+    ),
+    "extract": Function(
+        "extract", _struct, "multi-row", "One column per key.", (Parameter("struct", Type.OBJECT),)
+    ),
+}
+
+
+class SpreadBinder:
+    """Binds the items of one SELECT that are spread out."""
+
+    def __init__(self, binder: ExpressionBinder, place: Place) -> None:
+        self.binder = binder
+        self.place = place
+        self.found: list[SpreadPlan] = []
+
+    def handles(self, item: ast.SelectItem) -> bool:
+        """True if the item is one of these functions."""
+        return isinstance(item.expr, ast.Call) and item.expr.name in SPREADS
+
+    def bind(self, item: ast.SelectItem) -> list[ItemPlan]:
+        """The items that put the values into the row."""
+        call = item.expr
+        assert isinstance(call, ast.Call)
+        problems = self.binder.problems
+        if item.invisible:
+            problems.error("B315", f"invisible has no effect on {call.name}()", item.span)
+        if call.over is not None:
+            problems.error("B316", f"OVER has no effect on {call.name}()", call.over.span)
+        if call.name == "changed_cols":
+            return self._changes(call, item)
+        if call.name == "dedup_trigger":
+            return self._requests(call, item)
+        if any(spread.kind != "changes" for spread in self.found):
+            problems.error(
+                "B315",
+                "a second function that makes rows or columns; a SELECT takes one",
+                call.span,
+                "use a second rule on a memory stream",
+            )
+        if len(call.args) != 1:
+            problems.error("B310", f"{call.name}() takes 1 argument, not {len(call.args)}", call.span)
+            return []
+        if call.name == "extract" and item.alias is not None:
+            problems.error("B315", "AS has no effect on extract(): the keys name the columns", item.span)
+        bound = self._value(call, call.args[0])
+        name = f"${call.name}"
+        kind: Literal["rows", "columns"] = "rows" if call.name == "unnest" else "columns"
+        self.found.append(SpreadPlan(kind, ((name, None),), item.alias or call.name))
+        return [ItemPlan(name, bound)]
+
+    def _value(self, call: ast.Call, node: ast.Expr) -> Bound:
+        function = _CHECKS[call.name]
+        bound = self.binder.bind(node, self.place)
+        wanted = function.parameters[0].type
+        self.binder.expect(bound, wanted, f"{call.name}() takes {wanted.value}", node.span)
+        return Apply(function, (bound,), type=wanted, span=call.span)
+
+    def _changes(self, call: ast.Call, item: ast.SelectItem) -> list[ItemPlan]:
+        problems = self.binder.problems
+        if self.binder.epl:
+            problems.error(
+                "B315", "changed_cols() stands in eKuiper's rules only", call.span, "compare with prior(1, x)"
+            )
+        if item.alias is not None:
+            problems.error(
+                "B315", "AS has no effect on changed_cols(): its first argument is the prefix", item.span
+            )
+        if len(call.args) < 3:
+            problems.error(
+                "B310",
+                f"changed_cols() takes at least 3 arguments, not {len(call.args)}",
+                call.span,
+                "changed_cols(prefix, ignore_null, column, …)",
+            )
+            return []
+        prefix, ignore_null = (
+            self._constant(node, kind) for node, kind in zip(call.args, (str, bool), strict=False)
+        )
+        out: list[ItemPlan] = []
+        names: list[tuple[str, str | None]] = []
+        for node in call.args[2:]:
+            for value, column in self._watched(node):
+                name = f"$changed{len(self.found)}.{len(out)}"
+                out.append(ItemPlan(name, value))
+                names.append((name, column))
+        self.found.append(SpreadPlan("changes", tuple(names), "", prefix or "", bool(ignore_null)))
+        return out
+
+    def _watched(self, node: ast.Expr) -> list[tuple[Bound, str | None]]:
+        """The value that one argument watches, and its column: the name it would have in SELECT."""
+        if isinstance(node, ast.Star):
+            scope = self.binder.scope
+            return [(scope.read_all(index, node.span), None) for index in range(len(scope.sources))]
+        column = self.binder.text[node.span.start : node.span.end]
+        if isinstance(node, ast.Column | ast.Field | ast.Call):
+            column = node.name
+        return [(self.binder.bind(node, self.place), column)]
+
+    def _requests(self, call: ast.Call, item: ast.SelectItem) -> list[ItemPlan]:
+        problems = self.binder.problems
+        if self.binder.epl or self.binder.sampled or any(spread.kind == "requests" for spread in self.found):
+            problems.error(
+                "B315", "dedup_trigger() stands once, in eKuiper's rules without a window", call.span
+            )
+        if len(call.args) != 4:
+            problems.error(
+                "B310",
+                f"dedup_trigger() takes 4 arguments, not {len(call.args)}",
+                call.span,
+                "dedup_trigger(start, end, now, expire_ms)",
+            )
+            return []
+        parts = tuple(self.binder.bind(node, self.place) for node in call.args[:3])
+        for bound, node in zip(parts, call.args, strict=False):
+            self.binder.expect(bound, Type.INTEGER, "dedup_trigger() takes milliseconds", node.span)
+        expire_ms = self._constant(call.args[3], int) or 0
+        self.found.append(
+            SpreadPlan("requests", (("$trigger", None),), item.alias or call.name, expire_ms=expire_ms)
+        )
+        return [ItemPlan("$trigger", Apply(_REQUEST, parts, type=Type.ARRAY, span=call.span))]
+
+    def _constant(self, node: ast.Expr, kind: type) -> Any:
+        bound = self.binder.bind(node, self.place)
+        if isinstance(bound, Const) and bound.value.__class__ is kind:
+            return bound.value
+        what = {
+            str: "a prefix as text",
+            bool: "true or false for ignore_null",
+            int: "a number of milliseconds",
+        }[kind]
+        self.binder.problems.error("B312", f"a constant is needed here: {what}", node.span)
+        return None

@@ -1,0 +1,200 @@
+"""The parameters of windows in FROM, bound by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sql import syntax as ast
+from sql.algebra.windows.catalog import WindowParameter, WindowSpec
+from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
+from sql.errors import Span, did_you_mean
+from sql.plan.bound import Bound, Const, Slot
+from sql.plan.logical import Criterion, PeriodArgument, PredicatePlan
+from sql.types import Type
+
+BUILTINS = {
+    "current_count": Type.INTEGER,
+    "expired_count": Type.INTEGER,
+    "oldest_timestamp": Type.INTEGER,
+    "newest_timestamp": Type.INTEGER,
+    "oldest_event": Type.OBJECT,
+    "newest_event": Type.OBJECT,
+    "view_reference": Type.ANY,
+}
+"""Built-in properties of expression windows (epl.md 2.4)."""
+
+FLAGS = ("FORCE_UPDATE", "START_EAGER")
+
+
+def bind_arguments(binder: ExpressionBinder, spec: WindowSpec, call: ast.WindowCall) -> dict[str, Any]:
+    """The arguments by parameter name, bound by kind; a list kind takes what the kinds after it leave."""
+    remaining = list(call.args)
+    required = sum(not parameter.optional for parameter in spec.parameters)
+    takes_many = any(parameter.kind in ("keys", "criteria", "extras") for parameter in spec.parameters)
+    if len(remaining) < required or (not takes_many and len(remaining) > len(spec.parameters)):
+        binder.problems.error(
+            "B503",
+            f"{spec.signature} cannot take {len(remaining)} parameters",
+            call.span,
+            f"for example {spec.example}",
+        )
+        return {}
+    out: dict[str, Any] = {}
+    for index, parameter in enumerate(spec.parameters):
+        after = spec.parameters[index + 1 :]
+        taken = _take(remaining, parameter, after)
+        out[parameter.name] = _BINDERS[parameter.kind](binder, spec, taken, call.span)
+    if remaining:
+        binder.problems.error("B503", f"{spec.signature}: unexpected parameter", remaining[0].span)
+    return out
+
+
+def _take(
+    remaining: list[ast.Expr], parameter: WindowParameter, after: tuple[WindowParameter, ...]
+) -> list[ast.Expr]:
+    if parameter.kind == "keys" and after:
+        # rank(key, …, size, criteria …): a constant splits the keys from the criteria.
+        at = next((i for i, arg in enumerate(remaining) if isinstance(arg, ast.Constant)), len(remaining))
+        taken, remaining[:] = remaining[:at], remaining[at:]
+        return taken
+    if parameter.kind in ("keys", "criteria", "extras"):
+        taken, remaining[:] = list(remaining), []
+        return taken
+    if not remaining:
+        return []
+    is_text = isinstance(remaining[0], ast.Constant) and isinstance(remaining[0].value, str)
+    if parameter.optional and (parameter.kind == "flags") != is_text:
+        return []
+    return [remaining.pop(0)]
+
+
+def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
+    if not args:
+        binder.problems.error("B503", f"{spec.signature} needs a size", at, f"for example {spec.example}")
+        return Const(1)
+    bound = binder.bind(args[0], PARAMETER)
+    no_reads(binder, bound, args[0], "a size")
+    if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < 1):
+        binder.problems.error(
+            "B504",
+            f"the size of {spec.name} is a whole number of at least 1, not {bound.value!r}",
+            args[0].span,
+        )
+    elif not Type.INTEGER.accepts(bound.type):
+        binder.problems.error(
+            "B504", f"the size of {spec.name} is a whole number, not {bound.type.value}", args[0].span
+        )
+    return bound
+
+
+def _period_of(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PeriodArgument:
+    return bind_period(binder, args[0], f"the period of {spec.name}")
+
+
+def _value(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound:
+    if not args:
+        return Const(None)
+    bound = binder.bind(args[0], PARAMETER)
+    binder.expect(bound, Type.NUMBER, f"{spec.name} takes a number per event", args[0].span)
+    return bound
+
+
+def _keys(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> tuple[Bound, ...]:
+    bounds = tuple(binder.bind(arg, PARAMETER) for arg in args)
+    if not bounds:
+        binder.problems.error("B503", f"{spec.signature} needs at least one key", at, spec.example)
+    for bound, arg in zip(bounds, args, strict=True):
+        _not_constant(binder, spec, bound, arg)
+    return bounds
+
+
+def _not_constant(binder: ExpressionBinder, spec: WindowSpec, bound: Bound, arg: ast.Expr) -> None:
+    if isinstance(bound, Const | Slot):
+        binder.problems.error(
+            "B507", f"{spec.name} by a constant keeps nothing apart", arg.span, spec.example
+        )
+
+
+def _criteria(
+    binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span
+) -> tuple[Criterion, ...]:
+    out = []
+    for arg in args:
+        order = arg if isinstance(arg, ast.Ordering) else ast.Ordering(arg, span=arg.span)
+        bound = binder.bind(order.operand, PARAMETER)
+        _not_constant(binder, spec, bound, arg)
+        out.append(Criterion(bound, order.descending, order.nulls_first))
+    if not out:
+        binder.problems.error("B503", f"{spec.signature} needs sort criteria", at, spec.example)
+    return tuple(out)
+
+
+def _predicate(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> PredicatePlan:
+    outer, binder.aggregates = binder.aggregates, []
+    place = Place(
+        f"the predicate of {spec.name}", aggregates=True, analytics=False, aliases=False, builtins=BUILTINS
+    )
+    test = binder.condition(args[0], place)
+    found, binder.aggregates = binder.aggregates, outer
+    return PredicatePlan(test or Const(None), tuple(found))
+
+
+def _include(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound | None:
+    if not args:
+        return None
+    bound = binder.bind(args[0], PARAMETER)
+    binder.expect(bound, Type.BOOLEAN, "include_triggering_event is true or false", args[0].span)
+    return bound
+
+
+def _reference(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> Bound | None:
+    if not args:
+        return None
+    bound = binder.bind(args[0], PARAMETER)
+    binder.expect(bound, Type.INTEGER, "a reference point is an instant in ms", args[0].span)
+    return bound
+
+
+def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span) -> frozenset[str]:
+    if not args:
+        return frozenset()
+    text = args[0].value if isinstance(args[0], ast.Constant) else None
+    words = [word.strip().upper() for word in str(text).split(",")]
+    for word in words:
+        if word not in FLAGS:
+            binder.problems.error(
+                "B508",
+                f"unknown flow control keyword '{word}'; there are {' and '.join(FLAGS)}",
+                args[0].span,
+                did_you_mean(word, FLAGS),
+            )
+    return frozenset(words)
+
+
+def _extras(
+    binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span
+) -> tuple[tuple[str | None, Bound], ...]:
+    text = binder.text
+    out: list[tuple[str | None, Bound]] = []
+    for arg in args:
+        if isinstance(arg, ast.Star):
+            out.append((None, binder.scope.read_all(0, arg.span)))
+        else:
+            out.append((text[arg.span.start : arg.span.end], binder.bind(arg, PARAMETER)))
+    return tuple(out)
+
+
+_BINDERS: dict[str, Callable[[ExpressionBinder, WindowSpec, list[ast.Expr], Span], Any]] = {
+    "size": _size,
+    "period": _period_of,
+    "value": _value,
+    "keys": _keys,
+    "criteria": _criteria,
+    "predicate": _predicate,
+    "include": _include,
+    "reference": _reference,
+    "flags": _flags,
+    "extras": _extras,
+}

@@ -1,0 +1,247 @@
+"""The compiled text of rules without a window: filter, analytic functions and projection, one row per event.
+
+push(rows, now_ms, out)            the loop over events of one instant; in event time `times` for `now_ms`
+pour(rows, rules, now_ms, out)     the loop of a family: rules that differ in name and first condition alone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from sql.algebra.derived.analytic import AnalyticStage
+from sql.catalog.streams import Catalog
+from sql.codegen.expressions import Code, ExpressionWriter
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
+from sql.codegen.output_rows import write_row
+from sql.codegen.reader import RowReader
+from sql.codegen.source import Generated, SourceWriter
+from sql.emission import Emission
+from sql.plan.bound import AnalyticCall, Apply, Bound, Const, Op
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.types import key_of
+
+Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[Any, Any]]]
+"""Takes events, the rule each is for, the instant, and the list that results are added to;
+returns the events that failed."""
+
+LOCALS = frozenset((
+    "e", "error", "fail", "failed", "key", "now_ms", "out", "pour", "push", "q", "r", "row", "rows", "rule", "rules",
+    "times",
+))  # fmt: skip
+"""The names of the loops' locals: a function or a constant of the rule gets another name."""
+
+
+def is_rowwise(plan: Plan) -> bool:
+    """True if each event gives its own row or none, whatever came before it but for analytic functions."""
+    if plan.mode != "delta" or len(plan.sources) != 1 or plan.context is not None:
+        return False
+    source = plan.sources[0]
+    if source.pattern or source.recognize or source.windows or source.relation or source.keeps_last:
+        return False
+    if plan.subqueries or plan.relations or plan.into_table or plan.spreads or plan.hits or plan.prevs:
+        return False
+    if plan.aggregates or plan.output or plan.order_by or plan.distinct or plan.limit or plan.offset:
+        return False
+    return plan.selector != "rstream" and not (plan.timestamp is not None and _reads_clock(plan))
+
+
+def _reads_clock(plan: Plan) -> bool:
+    """True if a function depends on the present instant: a loop over a batch in event time has none."""
+    return any(
+        isinstance(node, Apply) and node.function.context
+        for part in _expressions(plan)
+        for node in part.walk()
+    )
+
+
+def _expressions(plan: Plan) -> Iterator[Bound]:
+    yield from conditions(plan)
+    for analytic in plan.analytics:
+        yield from analytic.args
+    yield from (item.value for item in plan.items)
+
+
+def conditions(plan: Plan) -> list[Bound]:
+    """The conditions on an event, in order."""
+    found = (plan.sources[0].filter, plan.where, plan.having)
+    return [condition for condition in found if condition is not None]
+
+
+class RowwiseText:
+    """Writes the loops of one rule."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        catalog: Catalog,
+        shape: Shape,
+        functions: FunctionSet,
+        analytic: AnalyticStage | None,
+    ) -> None:
+        self.plan = plan
+        self.catalog = catalog
+        self.shape = shape
+        self.functions = functions
+        self.names = functions.names
+        self.analytic = analytic
+        self.is_timed = plan.timestamp is not None
+
+    def _loop(self, writer: SourceWriter, names: Names, slots: dict[Any, Code]) -> LoopWriter:
+        reader = RowReader(names, self.catalog, self.shape, slots, joined=False)
+        own = self.functions.writer
+        return LoopWriter(writer, reader, ExpressionWriter(reader, names, own.warnings, own.context))
+
+    # --- one rule -------------------------------------------------------------------------------------------
+
+    def push(self, rule: str, fail: Callable[[Any, BaseException], None]) -> Generated:
+        """The rule's own loop; `fail` is called for events that cannot be evaluated."""
+        self.names.reserve(LOCALS)
+        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": rule, "fail": fail}
+        plan, writer = self.plan, SourceWriter()
+        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
+        slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(plan.analytics))}
+        slots["event_time", None] = Code("now_ms", False, True, "number")
+        header, arguments = (
+            ("for e, now_ms in zip(rows, times):", "rows, times")
+            if self.is_timed
+            else ("for e in rows:", "rows, now_ms")
+        )
+        with writer.block(f"def push({arguments}, out):"):
+            if plan.analytics:
+                self._write_states(writer)
+            with writer.block(header):
+                with writer.block("try:"):
+                    self._write_event(self._loop(writer, self.names, slots))
+                with writer.block("except DATA_ERRORS as error:"):
+                    writer.line("fail(e, error)")
+        return Generated(writer, self.names.bound)
+
+    def _write_event(self, loop: LoopWriter) -> None:
+        emit = "out.append(Emission(rule, now_ms, 'rows', ["
+        if not self.plan.analytics:
+            for condition in conditions(self.plan):
+                loop.skip_unless(condition)
+            write_row(loop, self.plan, emit, "]))")
+            return
+        keep: list[str] = []
+        for i, call in enumerate(self.plan.analytics):
+            keep += self._write_analytic(loop, i, call)
+        for condition in conditions(self.plan):
+            loop.skip_unless(condition, keep)
+        write_row(loop, self.plan, "row = ", "")
+        for line in keep:
+            loop.line(line)
+        loop.line(f"{emit}row]))")
+
+    # --- many rules at once ---------------------------------------------------------------------------------
+
+    def family(self) -> tuple[Any, Pour, bool] | None:
+        """The part shared by all rules that differ from this one in name and first condition alone; a loop
+        for them; whether every event comes out of it.
+
+        The filter index decides the first condition. What fails is done again by the rule's
+        own code, which reports it.
+        """
+        if self.is_timed or self.plan.analytics:
+            return None
+        writer, names = SourceWriter(), Names()
+        names.reserve(LOCALS)
+        names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission}
+        own = (self.functions.writer.warnings, self.functions.writer.context)
+        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
+        slots["event_time", None] = Code("now_ms", False, True, "number")
+        loop = self._loop(writer, names, slots)
+        with writer.block("def pour(rows, rules, now_ms, out):"):
+            writer.line("failed = []")
+            with writer.block("for e, q in zip(rows, rules):"):
+                with writer.block("try:"):
+                    for condition in self._rest_of_conditions():
+                        loop.skip_unless(condition)
+                    write_row(loop, self.plan, "out.append(Emission(q.name, now_ms, 'rows', [", "]))")
+                with writer.block("except DATA_ERRORS:"):
+                    writer.line("failed.append((q, e))")
+            writer.line("return failed")
+        if any(value is mine for value in names.bound.values() for mine in own):
+            return None
+        generated = Generated(writer, names.bound)
+        bound = sorted(
+            (name, value if isinstance(value, frozenset) else id(value))
+            for name, value in names.bound.items()
+        )
+        return (generated.text, tuple(bound)), generated["pour"], not self._rest_of_conditions()
+
+    def _rest_of_conditions(self) -> list[Bound]:
+        """The conditions without the first part of the first of them."""
+        first, *rest = conditions(self.plan)
+        while isinstance(first, Op) and first.name == "and":
+            first, *more = first.args
+            rest = [*more, *rest]
+        return rest
+
+    # --- analytic functions ---------------------------------------------------------------------------------
+
+    def _write_states(self, writer: SourceWriter) -> None:
+        """Before the loop: the states of analytic functions that have only one."""
+        assert self.analytic is not None
+        names = self.names
+        fresh = names.bind(self.analytic.fresh, "fresh_state")
+        for i, call in enumerate(self.plan.analytics):
+            states = names.bind(self.analytic.partitions[i], f"states_{i}")
+            if not call.partition_by:
+                with writer.block(f"if () not in {states}:"):
+                    writer.line(f"{states}[()] = {fresh}({call.name!r})")
+                writer.line(f"state_{i} = {states}[()]")
+
+    def _write_analytic(self, loop: LoopWriter, i: int, call: AnalyticCall) -> list[str]:
+        """Its value for an event; the lines that keep what the event changes, once it cannot fail any more."""
+        args = [loop.atom(arg, f"x_{i}_{place}") for place, arg in enumerate(call.args)]
+        when = "True"
+        if call.when is not None:
+            when = f"when_{i}"
+            text = loop.expressions.true(call.when)
+            loop.reader.load(loop.source)
+            loop.line(f"{when} = {text}", call.when.span)
+        if call.partition_by:
+            self._write_state(loop, i, call)
+        if is_plain_lag(call):
+            return self._write_lag(loop, i, call, args[0], when)
+        loop.line(f"x_{i} = state_{i}.step([{', '.join(args)}], {when})")
+        return [f"state_{i}.keep()"]
+
+    def _write_state(self, loop: LoopWriter, i: int, call: AnalyticCall) -> None:
+        assert self.analytic is not None
+        names = self.names
+        states = names.bind(self.analytic.partitions[i], f"states_{i}")
+        fresh = names.bind(self.analytic.fresh, "fresh_state")
+        key_name = names.bind(key_of, "key_of")
+        keys = [f"{key_name}({loop.value(node)})" for node in call.partition_by]
+        key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
+        loop.line(f"key = {key}", call.partition_by[0].span)
+        loop.line(f"state_{i} = {states}.get(key)")
+        with loop.source.block(f"if state_{i} is None:"):
+            loop.line(f"state_{i} = {states}[key] = {fresh}({call.name!r})")
+
+    def _write_lag(self, loop: LoopWriter, i: int, call: AnalyticCall, value: str, when: str) -> list[str]:
+        """`lag(x, n)` on the state's own values: what `Lag` does for a literal n and no default."""
+        back = call.args[1] if len(call.args) > 1 else None
+        n = back.value if isinstance(back, Const) else 1
+        loop.line(f"past_{i} = state_{i}.values")
+        loop.line(f"x_{i} = past_{i}[-{n}] if len(past_{i}) >= {n} else None")
+        return [
+            f"if {value} is not None{'' if when == 'True' else f' and {when}'}:",
+            f"    past_{i}.append({value})",
+            f"    if len(past_{i}) > {n}:",
+            f"        past_{i}.popleft()",
+        ]
+
+
+def is_plain_lag(call: AnalyticCall) -> bool:
+    """True if the call is `lag(x)` or `lag(x, n)` with a literal n."""
+    if call.name != "lag" or len(call.args) > 2:
+        return False
+    back = call.args[1] if len(call.args) > 1 else Const(1)
+    return isinstance(back, Const) and back.value.__class__ is int and back.value >= 1

@@ -1,0 +1,171 @@
+"""A rule behind its joins with tables of stores: events wait for answers, in order, and enter it with the
+rows found.
+
+An event whose answers are all known enters at once, with those of its batch. The first that must wait holds up
+those behind it, whose requests are made meanwhile. It waits `timeout_ms` for each table at most; then it goes
+on by the table's policy. The result depends on events, answers and time only, so a replay repeats it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import earliest
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.support import Warnings
+from sql.emission import Emission
+from sql.engine.asking.ask import Ask
+from sql.engine.asking.asked_table import Rows
+from sql.engine.asking.room import Room
+from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.running.rowwise_query import Rowwise
+from sql.engine.running.running_statement import RunningStatement
+from sql.engine.running.sampled_query import SampledQuery
+from sql.functions.registry import Context
+from sql.plan.asks import MARK, Request
+from sql.plan.bound import Bound, Read, Slot, conjuncts
+from sql.plan.logical import Plan
+from sql.rows import as_dict
+
+
+class Asking:
+    """Behaves like the query behind it, `query`, which runs on the events that carry the rows found."""
+
+    steps_itself = False
+    takes_lots = False
+
+    def __init__(
+        self, query: Rowwise | RunningStatement | SampledQuery | EventTime, catalog: Catalog, now_ms: int
+    ) -> None:
+        self.query = query
+        self.name = query.name
+        self.plan: Plan = query.plan
+        self.stream = self.plan.sources[0].stream
+        self.counts = {"events_in": 0}
+        self._context = Context(
+            now_ms=now_ms, zone=self.plan.options.zone_info(), rule_id=self.name, start_ms=now_ms
+        )
+        functions = FunctionSet(catalog, self._context, Warnings(), text=self.plan.text)
+        asks = [Ask(ask, catalog.asked[ask.table], functions) for ask in self.plan.asks]
+        self.room = Room(self.name, asks, functions.failure)
+        self._passes = [functions.true(part) for part in decided_before(self.plan)]
+
+    # --- events, answers, time ------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events arrive; those of other streams than the first need no answers."""
+        if stream != self.stream:
+            return self.query.push(stream, rows, now_ms)
+        self._context.now_ms = now_ms
+        self.counts["events_in"] += len(rows)
+        for row in rows:
+            event = as_dict(row)
+            if self._is_wanted(event, now_ms):
+                self.room.enter(event, now_ms)
+        return self._release(now_ms)
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows of another query, one after the other."""
+        return self.push(stream, rows, now_ms)
+
+    def answered(self, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
+        """A store has answered: the events that wait for this go on, in their order."""
+        self._context.now_ms = now_ms
+        self.room.answered(request, rows, now_ms)
+        return self._release(now_ms)
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        """Time moves: what is due in the rule is done, then events go on whose time to wait is over."""
+        due_ms = self.query.next_deadline()
+        out = self.query.advance(now_ms) if due_ms is not None and due_ms <= now_ms else []
+        self._context.now_ms = now_ms
+        return [*out, *self._release(now_ms)]
+
+    def next_deadline(self) -> int | None:
+        return earliest((self.query.next_deadline(), self.room.until_ms()))
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The bounded source has ended: no further answer comes."""
+        return [*self._release(now_ms, waiting_max=0), *self.query.flush(now_ms)]
+
+    def _is_wanted(self, row: dict[str, Any], now_ms: int) -> bool:
+        """True if WHERE may let the event through, as far as it reads the event alone. The rule itself
+        reports errors."""
+        try:
+            return all(passes(Event(row, now_ms, 0)) for passes in self._passes)
+        except DATA_ERRORS:
+            return True
+
+    def _release(self, now_ms: int, waiting_max: int | None = None) -> list[Emission]:
+        """Let events enter the rule that need not wait any more, together where none failed between."""
+        out: list[Emission] = []
+        ready: list[dict[str, Any]] = []
+        for entry in self.room.leave(now_ms, waiting_max):
+            if entry.error is not None:
+                out += self._enter(ready, now_ms)
+                ready = []
+                out += self.query.reject(entry.row, str(entry.error), now_ms)
+            else:
+                ready += entry.rows or ()
+        return [*out, *self._enter(ready, now_ms)]
+
+    def _enter(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        return self.query.push(self.stream, rows, now_ms) if rows else []
+
+    # --- the rest is the query's ----------------------------------------------------------------------------
+
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
+        """Filters see relations as they are when the event enters the rule."""
+
+    def fill(self, *, posts: bool = False) -> list[Emission]:
+        return self.query.fill(posts=posts)
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        return self.query.feed(changes, now_ms)
+
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
+        return self.query.reject(row, why, now_ms)
+
+    def unseen(self, emissions: list[Emission]) -> list[Emission]:
+        return self.query.unseen(emissions)
+
+    def variable_changed(self, name: str) -> None:
+        self.query.variable_changed(name)
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return self.query.read(now_ms)
+
+    def counters(self) -> dict[str, int]:
+        asked = {"unanswered": self.room.unanswered, "asking": len(self.room.waiting)}
+        return {**self.query.counters(), **self.counts, **asked}
+
+    def snapshot(self) -> dict[str, Any]:
+        waiting = [self.room.snapshot(), dict(self.counts), self.room.unanswered]
+        return {**self.query.snapshot(), "asking": waiting}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.query.restore(snapshot)
+        waiting, counts, self.room.unanswered = snapshot["asking"]
+        self.counts |= counts
+        self.room.restore(waiting)
+
+
+def decided_before(plan: Plan) -> list[Bound]:
+    """The parts of WHERE that an event decides before any request for it: nothing else of the rule reads
+    an event that WHERE drops, and the part reads neither rows found nor the rule's state."""
+    looks = (
+        plan.analytics or plan.hits or plan.window or plan.timestamp or plan.joins or plan.sources[0].windows
+    )
+    if plan.mode != "delta" or looks:
+        return []
+    return [part for part in conjuncts(plan.where) if _reads_event_only(part)]
+
+
+def _reads_event_only(part: Bound) -> bool:
+    return not any(
+        isinstance(node, Slot) or (isinstance(node, Read) and (node.column or MARK).startswith(MARK))
+        for node in part.walk()
+    )

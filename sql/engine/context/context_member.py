@@ -1,0 +1,168 @@
+"""A statement of a context, as the engine sees it: its events go to its instances in the partitions they
+belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.context.level import Arrival
+from sql.algebra.context.selectors import EVERY, Selector
+from sql.algebra.event import Delta, Event
+from sql.binder.contexts.correlation import correlation_of
+from sql.codegen.functions import FunctionSet
+from sql.compiler.partitions.cells import fits_cells
+from sql.emission import Emission
+from sql.engine.context.bodies import Body, BodyIndex, CellStatement
+from sql.engine.relations.hosted import Hosted
+from sql.plan.logical import Plan
+from sql.plan.relation_plan import TableDeclaration, VariableDeclaration, WindowDeclaration
+
+if TYPE_CHECKING:
+    from sql.engine.context.host import ContextHost
+    from sql.engine.start import CompiledStatement
+
+
+class ContextMember(Hosted):
+    """One statement. `outranks`: by `@Priority` it sees an event before the context acts on it."""
+
+    def __init__(self, name: str, plan: Plan, host: ContextHost, order: int) -> None:
+        target = None if plan.insert is None else host.catalog.streams.get(plan.insert.stream)
+        self.fills_own = target is not None and target.context == host.context.name
+        """True if its rows enter a relation of their partition."""
+        # The parts of the plan that the engine reads; filters are in the instances.
+        super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
+                                    insert=None if self.fills_own else plan.insert,
+                                    selector=plan.selector, posts=plan.posts, reads=plan.reads,
+                                    priority=plan.priority, acts=plan.acts))  # fmt: skip
+        self.inner = plan
+        self.code: CompiledStatement | None = None
+        """The compiled statement, made with the first instance."""
+        self.cells: CellStatement | None = None
+        """The statement that runs in all partitions, made with the first, if their state fits in cells."""
+        self.host = host
+        self.order = order
+        self.streams = frozenset(streams_of(plan))
+        self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
+        self.fits_cells = fits_cells(plan) and not any(other.declares for other in host.members.values())
+        self.tells_ends = plan.output is not None
+        """True if a cell has to be called when its partition ends."""
+        self.outranks = plan.priority > host.context.priority
+        self.index = index_of(plan, host.functions)
+        self.watches_variables = _watches_variables(plan)
+        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        out: list[Emission] = []
+        for row in rows:
+            self.counts["events_in"] += 1
+            event = Event(row, now_ms, 0)
+            arrival = self.host.route(stream, event, now_ms) if self.outranks else self.host.arrival
+            if arrival is None:
+                continue
+            for body in self.reached(event, arrival):
+                out += self.host.give(body, stream, row, now_ms)
+        return out
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Relations that all partitions see have changed."""
+        return [item for body in tuple(self.bodies()) for item in self.host.feed_body(body, changes, now_ms)]
+
+    def feed_in(self, partition: int, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Take changes of one partition's relations; those of an ended partition are dropped."""
+        found = self.host.life.live.get(partition)
+        bodies = [] if found is None else [body for body in found.bodies if body.member is self]
+        return [item for body in bodies for item in self.host.feed_body(body, changes, now_ms)]
+
+    def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
+        """The bodies that an event has to reach, in order of allocation of their partitions."""
+        if self.index is not None:
+            found = self.index.of(event)
+            return [body for body in found if arrival.reaches(body.partition)] if found else ()
+        return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
+
+    def bodies(self, selector: Selector = EVERY) -> Iterator[Body]:
+        """The live instances, in order of allocation of their partitions."""
+        for partition in self.host.life.live:
+            if selector.takes(partition):
+                yield from (body for body in partition.bodies if body.member is self)
+
+    def variable_changed(self, name: str) -> None:
+        if self.watches_variables:
+            for body in self.bodies():
+                body.instance.variable_changed(name)
+                self.host.schedule(body)
+
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
+        self.counts["events_in"] += 1
+        self.counts["errors"] += 1
+        return super().reject(row, why, now_ms)
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        return [emission for body in self.bodies() for emission in body.instance.flush(now_ms)]
+
+    def read(self, now_ms: int, selector: Selector = EVERY) -> list[dict[str, Any]]:
+        """The rows of the chosen partitions, one after the other."""
+        return [row for body in self.bodies(selector) for row in body.instance.read(now_ms)]
+
+    def counters(self) -> dict[str, int]:
+        retained = sum(body.instance.retained() for body in self.bodies())
+        return {**self.counts, "retained": retained, "partitions": len(self.host.life.live)}
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        bodies = [[body.partition.id, body.instance.snapshot()] for body in self.bodies()]
+        # The partitions of a context that goes with its statements are saved once, with the first of them.
+        first = next(iter(self.host.members.values())) is self
+        context = self.host.snapshot() if self.host.is_passing and first else None
+        return {
+            "fingerprint": self.inner.fingerprint,
+            "path": "engine",
+            "counts": dict(self.counts),
+            "context": context,
+            "bodies": bodies,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put states back into the instances of the partitions, which the context has restored before."""
+        self.counts |= snapshot["counts"]
+        states = dict(map(tuple, snapshot["bodies"]))
+        for body in self.bodies():
+            state = states.get(body.partition.id)
+            if state is not None:
+                body.instance.restore(state)
+                self.host.schedule(body)
+
+
+def streams_of(plan: Plan) -> set[str]:
+    """The streams a statement itself reads, subqueries included; its context's conditions may read others."""
+    found = {stream for source in plan.sources for stream in source.streams}
+    for subquery in plan.subqueries:
+        found |= streams_of(subquery.plan)
+    return found
+
+
+def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
+    """The index of a statement over one stream whose filter is correlated with the partition."""
+    if (
+        len(plan.sources) != 1
+        or plan.sources[0].pattern
+        or plan.subqueries
+        or plan.analytics
+        or plan.mode == "lots"
+    ):
+        return None
+    correlation, _ = correlation_of(plan.sources[0].filter)
+    if correlation is None:
+        return None
+    return BodyIndex(
+        functions.find(correlation.event), functions.wanted_key((correlation.partition,), (False,))
+    )
+
+
+def _watches_variables(plan: Plan) -> bool:
+    expressions = any(
+        window.name in ("expr", "expr_batch") for source in plan.sources for window in source.windows
+    )
+    return expressions or (plan.output is not None and plan.output.when is not None)

@@ -1,0 +1,122 @@
+"""A context that one rule has for itself: in event time each rule has a watermark, and so
+partitions, of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sql.catalog.streams import Catalog
+from sql.emission import Emission
+from sql.engine.context.context_member import ContextMember
+from sql.engine.context.host import ContextHost
+from sql.engine.context.lane import Lane
+from sql.engine.relations.hosted import Hosted
+from sql.functions.registry import Context
+from sql.plan.logical import Plan
+
+
+def _raised(name: str, rows: Sequence[Any], now_ms: int, error: Exception) -> list[Emission]:
+    """Leave a defect to the engine."""
+    raise error
+
+
+class OwnContext(Hosted):
+    """The context and its only statement as one query, driven in event time.
+
+    It begins with the first event: the processing clock before it has no meaning here.
+    """
+
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int) -> None:
+        super().__init__(name, plan)
+        assert plan.context is not None
+        self.host = ContextHost(name, plan.context, catalog)
+        self.member: ContextMember | None = None
+        self.takes_times = len(plan.streams) == 1 and not catalog.variables and not catalog.relations
+        """True if events may be given with their own instants, many at a time: they have a lane."""
+        self.lane: Lane | None = None
+        self.now_ms = now_ms
+        self.context = Context(zone=plan.options.zone_info(), rule_id=name)
+        self.counts = {"errors": 0}
+
+    def make_row(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Rows are whole messages."""
+        return row
+
+    def _joined(self, now_ms: int) -> ContextMember:
+        if self.member is None:
+            self.member, _ = self.host.join(self.name, self.plan, now_ms)
+            if self.takes_times and not self.member.outranks:
+                self.lane = Lane(self.host, self.plan.streams[0], _raised)
+        return self.member
+
+    def leave(self) -> None:
+        """It shares nothing with other rules."""
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events of the only stream with their own instants; what is due before each is done before it."""
+        out: list[Emission] = []
+        (stream,) = self.plan.streams
+        first, count = 0, len(rows)
+        while first < count:
+            at_ms, end = times[first], first + 1
+            while end < count and times[end] == at_ms:
+                end += 1
+            while (due_ms := self.host.next_deadline()) is not None and due_ms <= at_ms:
+                out += self.advance(due_ms)
+            out += self.push(stream, rows[first:end], at_ms)
+            first = end
+        return out
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        member = self._joined(now_ms)
+        self.now_ms = now_ms
+        if self.lane is not None:
+            return self.lane.push(rows, now_ms)
+        out: list[Emission] = []
+        for row in rows:
+            out += self.host.push(stream, [row], now_ms)
+            if stream in member.streams:
+                out += member.push(stream, [row], now_ms)
+        return out
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.now_ms = now_ms
+        return self.host.advance(now_ms)
+
+    def next_deadline(self) -> int | None:
+        return self.host.next_deadline()
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The source has ended: windows close; partitions that nothing has ended go without output."""
+        return [] if self.member is None else self.member.flush(now_ms)
+
+    def variable_changed(self, name: str) -> None:
+        if self.member is not None:
+            self.member.variable_changed(name)
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return [] if self.member is None else self.member.read(now_ms)
+
+    def counters(self) -> dict[str, int]:
+        found = {} if self.member is None else self.member.counters()
+        return {**found, "errors": found.get("errors", 0) + self.counts["errors"]}
+
+    def snapshot(self) -> dict[str, Any]:
+        member = None if self.member is None else self.member.snapshot()
+        return {
+            "fingerprint": self.plan.fingerprint,
+            "path": "engine",
+            "now": self.now_ms,
+            "counts": self.counts,
+            "host": self.host.snapshot(),
+            "member": member,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.now_ms = snapshot["now"]
+        self.counts |= snapshot["counts"]
+        if snapshot["member"] is not None:
+            member = self._joined(self.now_ms)
+            self.host.restore(snapshot["host"])
+            member.restore(snapshot["member"])

@@ -1,0 +1,207 @@
+"""Shared event-time stages: time stamps, order, lateness and watermark once for rules that treat them alike.
+
+A shared stage is followed by the same parts as a stream in processing time: a filter index, so that a
+released event meets only rules that can match it, and parties of rules that share groups. Their clock is the
+watermark; a rule that no event meets is only advanced when it has a deadline.
+
+Rules share a stage from the moment at which theirs are in the same state: the same watermark,
+the same events waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from sql.emission import Emission
+from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.event_time.stage import EventTimeStage
+from sql.engine.filter_index import FilterIndex
+from sql.engine.shared_groups import SHARING_MIN
+from sql.engine.sharing import Defect, Several, parties
+
+
+class Audience:
+    """The rules behind a shared stage."""
+
+    takes_batches = True
+
+    def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
+        self.members = list(members)
+        self.by_name = {member.name: member for member in members}
+        self.defect = defect
+        rules = [(member.name, member.query) for member in members]
+        found = parties(rules, defect)
+        self.index = FilterIndex(rules, found)
+        self.parties = {party.names[0]: party for party in found}
+        self.has_left = False
+        self.noted: dict[str, int] = {}
+        """The deadline of each rule that stands in `timers`."""
+        self.timers: list[tuple[int, int, str]] = []
+        """A heap of (deadline, place, rule) by the event clock; what no longer holds is dropped when it
+        surfaces."""
+        self.place = {member.name: place for place, member in enumerate(members)}
+        for member in members:
+            self._schedule(member.name)
+
+    # --- membership -----------------------------------------------------------------------------------------
+
+    def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
+        """A rule leaves."""
+        self.index.reconcile()
+        member = self.by_name.pop(name)
+        member.query.leave()
+        self.members.remove(member)
+        self.has_left = True
+        return stage.copied_to(member.single, member.query.now_ms)
+
+    def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
+        """Give each rule what was found for it when the stage had to do something at an instant."""
+        for emission in emissions:
+            member = self.by_name[emission.rule]
+            member.inbox.append(emission)
+            member.inbox_ms = due_ms
+        self.index.reconcile()  # rules may have changed since events came last, and no index of the stream be there
+        return []
+
+    # --- events and time ------------------------------------------------------------------------------------
+
+    def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Released events, for the rules that can match them."""
+        out: list[Emission] = []
+        for entry, mine, at in self.index.route_timed(rows, times, out):
+            try:
+                party = self.parties.get(entry.name)
+                if party is None:
+                    out += self.by_name[entry.name].single.give(stream, mine, at)
+                    self._schedule(entry.name)
+                else:
+                    for name in party.pour(mine, at[0], out, at):
+                        self._schedule(name)
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                for name in entry.names:
+                    out += self.defect(name, mine, at[-1], error)
+        for name in self.index.take_woken():
+            self._schedule(name)
+        return out
+
+    def step_to(self, until_ms: int) -> list[Emission]:
+        """Do what is due in any rule up to an instant."""
+        out: list[Emission] = []
+        while self.timers and self.timers[0][0] <= until_ms:
+            deadline, _, name = heappop(self.timers)
+            if self.noted.get(name) == deadline:
+                del self.noted[name]
+            try:
+                out += self.by_name[name].single.step_to(until_ms)
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                out += self.defect(name, (), until_ms, error)
+            else:
+                self._schedule(name)
+        return out
+
+    def _schedule(self, name: str) -> None:
+        deadline = self.by_name[name].query.next_deadline()
+        if deadline is not None and self.noted.get(name) != deadline:
+            self.noted[name] = deadline
+            heappush(self.timers, (deadline, self.place[name], name))
+
+    def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
+        msg = "rules that read tables have stages of their own"
+        raise AssertionError(msg)
+
+    def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+        return [
+            out
+            for member in self.members
+            for out in member.single.refuse(row, why, now_ms, is_future=is_future)
+        ]
+
+    def late(self, row: object, at_ms: int) -> list[Emission]:
+        return [out for member in self.members for out in member.single.late(row, at_ms)]
+
+
+class StageParty(Several):
+    """Event-time rules of one stream that treat time stamps alike."""
+
+    shape = None
+
+    def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
+        super().__init__([(member.name, member.query) for member in members], defect)
+        self.members = members
+        self._group()
+
+    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> list[str]:
+        """Events for all members; the rules whose deadline has changed."""
+        if any(audience.has_left for _, audience in self.shared):
+            self._group()
+        if len(self.shared) + len(self.alone) > 1:
+            self._join()
+        woken: list[str] = []
+        stream = self.plan.sources[0].stream
+        for stage, audience in self.shared:
+            deadline = stage.next_deadline()
+            for member in audience.members:
+                out += member.take_inbox() if member.inbox else ()
+            out += stage.push(stream, rows, now_ms)
+            if stage.next_deadline() != deadline:
+                woken += audience.by_name
+        for member in self.alone:
+            try:
+                out += member.push(stream, rows, now_ms)
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                out += self.defect(member.name, rows, now_ms, error)
+            woken.append(member.name)
+        return woken
+
+    def reconcile(self) -> None:
+        """Let the members' own counts include the events they never met."""
+        for _, audience in self.shared:
+            audience.index.reconcile()
+
+    def shares_with(self, name: str) -> list[str]:
+        """The rules that share groups with a rule."""
+        found = (audience.index.shares_with(name) for _, audience in self.shared)
+        return [other for names in found for other in names]
+
+    # --- joining --------------------------------------------------------------------------------------------
+
+    def _group(self) -> None:
+        """Find out which members share a stage."""
+        alike: dict[EventTimeStage, list[EventTime]] = {}
+        for member in self.members:
+            alike.setdefault(member.stage, []).append(member)
+        self.alone: list[EventTime] = []
+        self.shared: list[tuple[EventTimeStage, Audience]] = []
+        for stage, members in alike.items():
+            if stage.behind is members[0].single and len(members) < SHARING_MIN:
+                self.alone += members
+            else:
+                stage.behind = audience = Audience(members, self.defect)
+                self.shared.append((stage, audience))
+
+    def _join(self) -> None:
+        """Let those share a stage whose stages are in the same state."""
+        self.reconcile()
+        heads: dict[EventTimeStage, EventTimeStage] = {}
+        for stage in dict.fromkeys(member.stage for member in self.members):
+            heads[stage] = next(
+                (head for head in dict.fromkeys(heads.values()) if head.is_like(stage)), stage
+            )
+        if all(stage is head for stage, head in heads.items()):
+            return
+        for member in self.members:
+            member.stage = heads[member.stage]
+        self._group()
+
+
+def stage_parties(rules: Iterable[tuple[str, Any]], defect: Defect) -> list[StageParty]:
+    """The rules of a stream that may share a stage, in order."""
+    alike: dict[Any, list[EventTime]] = {}
+    for _, query in rules:
+        if isinstance(query, EventTime):
+            signature = query.signature
+            if signature is not None:
+                alike.setdefault(signature, []).append(query)
+    return [StageParty(members, defect) for members in alike.values() if len(members) >= SHARING_MIN]

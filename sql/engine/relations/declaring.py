@@ -1,0 +1,286 @@
+"""The statements that declare relations, and how these are made: `create window`, `create table`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sql.aggregates.base import Accumulator, Removal
+from sql.aggregates.plain_values import decode, encode
+from sql.algebra.accumulators import maker_of
+from sql.algebra.event import Delta, Event
+from sql.algebra.event_store import EventStore, pack_row, unpack_row
+from sql.algebra.table.named_window import NamedWindow
+from sql.algebra.table.table import Table
+from sql.algebra.window_builder import WindowBuilder
+from sql.algebra.windows import catalog as windows
+from sql.catalog.streams import Catalog, Variable
+from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.shared_code import SharedCode
+from sql.emission import Emission
+from sql.engine.relations.triggered import Partition, PostingStatement
+from sql.errors import CorruptState
+from sql.plan.bound import AggregateCall
+from sql.plan.logical import Plan
+from sql.plan.relation_plan import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.rows import as_dict
+
+VERSION = 1
+
+
+class WindowCode(SharedCode):
+    """The functions of the data windows of a named window."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(catalog, plan.options, now_ms, name, partition or ())
+        self.plan = plan
+        assert isinstance(plan.acts, WindowDeclaration)
+        self.declaration = plan.acts
+        self.batches = any(_is_batch(plan.name) for plan in self.declaration.source.windows)
+        self.builder = WindowBuilder(
+            self.declaration.source, plan.options, catalog, self.context, self.warnings, "dict"
+        )
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> WindowStatement:
+        """The statement, in a context that of one partition."""
+        return WindowStatement(name, self, catalog, now_ms, partition)
+
+
+class WindowStatement(PostingStatement):
+    """`create window`: the timers of the named window, and the post of its insert and remove stream."""
+
+    def __init__(
+        self, name: str, code: WindowCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code.plan)
+        self.code = code
+        self.partition = partition
+        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.begin(now_ms)
+        operator = code.builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
+        begin = None if partition is None else self.begin
+        self.window = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
+        self.window.publish = catalog.loop.publish
+        self.now_ms = now_ms
+        self.late: list[Event] = []
+        """Rows that a changed variable has put out; consumers get them at the next advance of time."""
+
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what the functions of its windows read is this instance's."""
+        self.code.begin(now_ms, self.partition, self.own, ())
+
+    @property
+    def relation(self) -> NamedWindow:
+        """The declaration."""
+        return self.window
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        delta = changes[self.window.name]
+        return self.shown(
+            [event.row for event in delta.inserted], [event.row for event in delta.removed], now_ms
+        )
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.now_ms = max(self.now_ms, now_ms)
+        late, self.late = self.late, []
+        if late:
+            self.window.expelled(late)
+        self.window.advance(now_ms)
+        return []
+
+    def next_deadline(self) -> int | None:
+        return self.now_ms if self.late else self.window.next_deadline()
+
+    def variable_changed(self, name: str) -> None:
+        self.begin(self.now_ms)
+        self.late += [
+            event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed
+        ]
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return [event.row for event in self.window.content()]
+
+    def counters(self) -> dict[str, int]:
+        return {**self.counts, "rows": len(self.window), **self.window.bounded.counts()}
+
+    def snapshot(self) -> dict[str, Any]:
+        window, store = self.window, EventStore()
+        store.add(window.operator.held())
+        store.add(window.rows)
+        return {
+            "version": VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "signature": signature(window.columns),
+            "counts": dict(self.counts),
+            "seq": window.seq,
+            "bounded": window.bounded.snapshot(),
+            "events": store.pack(),
+            "operator": window.operator.snapshot(),
+            "rows": [event.seq for event in window.rows],
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        window, store = self.window, EventStore()
+        if snapshot["signature"] != signature(window.columns):
+            raise CorruptState(f"the snapshot is of another named window than '{window.name}' is now")
+        store.unpack(snapshot["events"], lambda row: row)
+        self.counts |= snapshot["counts"]
+        window.seq = snapshot["seq"]
+        window.operator.restore(snapshot["operator"], store.find)
+        for seq in snapshot["rows"]:
+            event = store.find(seq)
+            window.rows[event] = None
+            window.indexes.add(event)
+        window.bounded.restore(snapshot["bounded"], window.rows)
+
+
+def signature(columns: Sequence[str]) -> list[str]:
+    """The part of a declaration that decides whether rows of a snapshot fit."""
+    return list(columns)
+
+
+def _is_batch(name: str) -> bool:
+    spec = windows.lookup(name)
+    return spec is not None and spec.role == "batch"
+
+
+class TableCode:
+    """The plan and the makers of aggregates that all tables of one declaration share."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        self.plan = plan
+        assert isinstance(plan.acts, TableDeclaration)
+        self.declaration = plan.acts
+        aggregates = self.declaration.aggregates
+        self.makers = {column: _maker(aggregate) for column, aggregate in aggregates.items()}
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> TableStatement:
+        """The statement, in a context that of one partition."""
+        return TableStatement(name, self)
+
+
+class TableStatement(PostingStatement):
+    """`create table`: it posts nothing. One with a source keeps the newest row of each key
+    that comes from there."""
+
+    def __init__(self, name: str, code: TableCode) -> None:
+        super().__init__(name, code.plan)
+        self.table = Table(code.declaration, code.makers)
+
+    @property
+    def relation(self) -> Table:
+        """The declaration."""
+        return self.table
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return [event.row for event in self.table.content()]
+
+    def counters(self) -> dict[str, int]:
+        return {**self.counts, "rows": len(self.table), **self.table.bounded.counts()}
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Rows of the table's source: each takes the place of the one with its key."""
+        out: list[Emission] = []
+        for row in rows:
+            self.counts["events_in"] += 1
+            try:
+                self._put(as_dict(row), now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, error, now_ms)
+        return out
+
+    def _put(self, row: Mapping[str, Any], now_ms: int) -> None:
+        """A row comes, in the place of the one with its key. Raises DataError where a bound or an index refuses it."""
+        there = self.table.rows.get(self.table.key_of_row(row))
+        if there is None:
+            self.table.insert(row, now_ms)
+        else:
+            self.table.rewrite(there, self.table.shaped(row), now_ms)
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.table.advance(now_ms)
+        return []
+
+    def next_deadline(self) -> int | None:
+        return self.table.bounded.next_deadline()
+
+    def snapshot(self) -> dict[str, Any]:
+        table, store = self.table, EventStore()
+        rows = []
+        for row in table.rows.values():
+            for accumulator in row.accumulators.values():
+                store.add(accumulator.held())  # type: ignore[arg-type]
+            parts = [accumulator.snapshot() for accumulator in row.accumulators.values()]
+            rows.append([row.seq, row.time_ms, pack_row(row.row), parts])
+        return {
+            "version": VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "signature": signature(table.columns),
+            "seq": table.seq,
+            "bounded": table.bounded.snapshot(),
+            "events": store.pack(),
+            "rows": rows,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        table, store = self.table, EventStore()
+        if snapshot["signature"] != signature(table.columns):
+            raise CorruptState(f"the snapshot is of another table than '{table.name}' is now")
+        store.unpack(snapshot["events"], lambda row: row)
+        table.clear()
+        for seq, time_ms, packed, parts in snapshot["rows"]:
+            row = table.put_back(unpack_row(packed), time_ms, seq)
+            for accumulator, part in zip(row.accumulators.values(), parts, strict=True):
+                accumulator.restore(part, store.find)
+        table.seq = snapshot["seq"]
+        table.bounded.restore(snapshot["bounded"], table.rows.values())
+
+
+class VariableCode:
+    """The plan that all variables of one declaration share."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        self.plan = plan
+        assert isinstance(plan.acts, VariableDeclaration)
+        self.declaration = plan.acts
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> VariableStatement:
+        """The statement of one partition."""
+        return VariableStatement(name, self)
+
+
+class VariableStatement(PostingStatement):
+    """`context C create variable`: the variable of one partition, which starts with its first value."""
+
+    def __init__(self, name: str, code: VariableCode) -> None:
+        super().__init__(name, code.plan)
+        declared = code.declaration
+        self.variable = Variable(declared.name, declared.type, declared.value, declared.constant)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"fingerprint": self.plan.fingerprint, "value": encode(self.variable.value)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.variable.value = self.variable.arrived = decode(snapshot["value"])
+
+
+def _maker(column: AggregateColumn) -> Callable[[], Accumulator]:
+    call = AggregateCall(column.definition, (), column.constants, column.distinct)
+    return partial(_made, maker_of(call, Removal.ANY))
+
+
+def _made(make: Callable[[], Accumulator]) -> Accumulator:
+    return make()

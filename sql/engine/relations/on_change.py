@@ -1,0 +1,136 @@
+"""Statements that act on relations: on … delete, update and merge, split streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.acting import ActingText, Forward, Work
+from sql.emission import Emission
+from sql.engine.relations.triggered import Partition, TriggerCode, Triggered
+from sql.plan.logical import Plan
+from sql.plan.relation_plan import ActionPlan, SplitPlan, TriggerPlan
+
+Row = dict[str, Any]
+
+
+class Insert:
+    """A row to insert: its expressions read (trigger row, relation row, initial row)."""
+
+    def __init__(self, plan: ActionPlan, functions: FunctionSet) -> None:
+        self.into = plan.into
+        self.where = None if plan.where is None else functions.true(plan.where)
+        self.row = functions.row(plan.items, [None, None, None])
+
+    def holds(self, probe: Event) -> bool:
+        """True if its own WHERE lets it run."""
+        return self.where is None or bool(self.where(probe))
+
+
+def actor(plan: TriggerPlan, catalog: Catalog, functions: FunctionSet, forward: Forward) -> Work:
+    """The function that applies an event's action to a relation; rows for other streams go to `forward`."""
+    relation = catalog.relations[plan.relation]
+    return ActingText(plan, relation, functions).over(relation, forward)
+
+
+class ActingCode(TriggerCode):
+    """The function of a trigger that changes a relation."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        acts = plan.acts
+        assert isinstance(acts, TriggerPlan) and acts.trigger is not None
+        super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
+        self.relation = acts.relation
+        self.text = ActingText(acts, catalog.relations[acts.relation], self.functions)
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> ActingStatement:
+        """The statement, in a context that of one partition."""
+        return ActingStatement(name, self, catalog, now_ms, partition)
+
+
+class ActingStatement(Triggered):
+    """on … delete, update and merge: they act at once."""
+
+    def __init__(
+        self, name: str, code: ActingCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.work = code.text.over(catalog.relations[code.relation], self._forward)
+
+    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        inserted: list[Row] = []
+        removed: list[Row] = []
+        out: list[Emission] = []
+        for row in rows:
+            try:
+                came, before = self.work(row, now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, self.functions.failure(error), now_ms)
+                continue
+            inserted += came
+            removed += before
+        return self.shown(inserted, removed, now_ms) + out
+
+    def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        work, out = self.work, []
+        for row in rows:
+            try:
+                came, before = work(row, now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, self.functions.failure(error), now_ms)
+                continue
+            if came or before:
+                self.counts["rows_out"] += len(came)
+                out.append(Emission(self.name, now_ms, "rows", came, before))
+        return out
+
+    def _forward(self, stream: str, row: Row) -> None:
+        self.catalog.loop.forward(stream, [row], self.name)
+
+
+class SplitCode(TriggerCode):
+    """The functions of a trigger that inserts rows into streams."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        acts = plan.acts
+        assert isinstance(acts, SplitPlan)
+        super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
+        self.every = acts.all
+        self.branches = [Insert(branch, self.functions) for branch in acts.branches]
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> SplitStatement:
+        """The statement, in a context that of one partition."""
+        return SplitStatement(name, self, catalog, now_ms, partition)
+
+
+class SplitStatement(Triggered):
+    """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
+
+    def __init__(
+        self, name: str, code: SplitCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.every, self.branches = code.every, code.branches
+
+    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        for row in rows:
+            probe = Event((row, None, None), now_ms, 0)
+            for branch in self.branches:
+                if not branch.holds(probe):
+                    continue
+                assert branch.into is not None
+                self.catalog.loop.forward(branch.into, [branch.row(probe)], self.name)
+                if not self.every:
+                    break
+        return []

@@ -1,0 +1,132 @@
+"""on … select: answers from the rows that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.algebra.table.search import Finder
+from sql.catalog.streams import Catalog
+from sql.compiler.joins.driven import makes_rows
+from sql.compiler.program import Program, looking_code
+from sql.compiler.statement_text import drives
+from sql.emission import Emission
+from sql.engine.relations.triggered import Partition, PostingStatement, TriggerCode, Triggered
+from sql.engine.running.evaluation import Evaluation
+from sql.engine.running.running_statement import RunningStatement
+from sql.plan.logical import Plan
+from sql.plan.relation_plan import ChoicePlan
+from sql.record import replace
+
+Row = dict[str, Any]
+
+
+def select_code(
+    name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+) -> LoopedSelectCode | SelectCode:
+    """The functions of an on … select: the loop of a join where each event gives rows of its
+    own and takes none away."""
+    acts, asked = plan.acts, replace(plan, acts=None)
+    assert isinstance(acts, ChoicePlan)
+    if not acts.delete and drives(asked) and makes_rows(asked):
+        return LoopedSelectCode(plan, looking_code(name, asked, catalog, now_ms, partition=partition))
+    return SelectCode(name, plan, catalog, now_ms, partition)
+
+
+class LoopedSelectCode:
+    """The program of the join that the events of an on … select drive."""
+
+    def __init__(self, plan: Plan, program: Program) -> None:
+        self.plan = plan
+        self.program = program
+
+    def instance(self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None) -> LoopedSelect:
+        """The statement, in a context that of one partition."""
+        return LoopedSelect(name, self, catalog, now_ms, partition)
+
+
+class LoopedSelect(PostingStatement):
+    """An on … select whose events go through the compiled loop of a join."""
+
+    def __init__(
+        self, name: str, code: LoopedSelectCode, catalog: Catalog, now_ms: int, partition: Partition
+    ) -> None:
+        super().__init__(name, code.plan)
+        self.query = RunningStatement(name, code.program, now_ms, partition=partition, catalog=catalog)
+        self.query.counts = self.counts
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        return self.query.push(stream, rows, now_ms)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"fingerprint": self.plan.fingerprint, "subqueries": [], "counts": dict(self.counts)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.counts |= snapshot["counts"]
+
+
+class SelectCode(TriggerCode):
+    """The functions of an on … select that evaluates the rows it finds together."""
+
+    def __init__(
+        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        acts = plan.acts
+        assert isinstance(acts, ChoicePlan)
+        super().__init__(name, plan, catalog, plan.sources[0], (), now_ms, partition)
+        self.delete = acts.delete
+        self.bare = replace(plan, where=None, acts=None)
+        self.program = looking_code(name, self.bare, catalog, now_ms, partition=partition)
+        self.passes, self.functions = self.program.filters[0], self.program.functions
+        first = RunningStatement(name, self.program, now_ms, partition=partition)
+        rows = first.windows[1].rows  # type: ignore[attr-defined]
+        self.finder = Finder(plan.where, 1, {0}, rows, self.functions)
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> SelectStatement:
+        """The statement, in a context that of one partition."""
+        return SelectStatement(name, self, catalog, now_ms, partition)
+
+
+class SelectStatement(Triggered):
+    """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
+
+    def __init__(
+        self, name: str, code: SelectCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.query = RunningStatement(name, code.program, now_ms, partition=partition, catalog=catalog)
+        self.query.counts = self.counts
+        self.evaluation = Evaluation(
+            code.bare, code.program.text, self.query.output.row_limit, self.query.fail
+        )
+        self.subqueries = self.query.sources.subqueries or self.subqueries
+        self.delete = code.delete
+        self.relation = catalog.relations[code.plan.sources[1].stream]
+        self.find = code.finder.over(self.query.windows[1].rows)  # type: ignore[attr-defined]
+
+    def begin(self, now_ms: int) -> None:
+        super().begin(now_ms)
+        self.query.begin(now_ms)
+
+    def taken(self) -> list[Emission]:
+        return [*super().taken(), *self.query.take()]
+
+    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        self.query.now_ms = now_ms
+        out: list[Emission] = []
+        shown: list[Row] = []
+        for row in rows:
+            found, pairs = self._matched(row, now_ms)
+            shown += self.evaluation.rows(pairs, Event((row, None), now_ms, -1))
+            out += self.query.take()
+            if self.delete and found:
+                self.relation.change([], found, now_ms)
+        return self.shown(shown, (), now_ms) + out
+
+    def _matched(self, trigger: Any, now_ms: int) -> tuple[list[Event], list[Event]]:
+        """The rows that match, and each beside the trigger."""
+        found = self.find((trigger, None), now_ms)
+        return found, [Event((trigger, event.row), now_ms, event.seq) for event in found]

@@ -1,0 +1,251 @@
+"""Statements that the engine runs and that are no queries: declarations of relations, triggers, on … set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import earliest
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.program import Program, subqueries_of
+from sql.compiler.shared_code import SharedCode
+from sql.emission import Emission
+from sql.engine.relations.hosted import Hosted
+from sql.engine.relations.subqueries import Subqueries
+from sql.engine.running.matches import Matches
+from sql.engine.running.running_statement import RunningStatement
+from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.rows import as_dict
+
+
+class PostingStatement(Hosted):
+    """A statement that posts what it has done."""
+
+    def __init__(self, name: str, plan: Plan) -> None:
+        super().__init__(name, plan)
+        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one stream arrive."""
+        return []
+
+    def counters(self) -> dict[str, int]:
+        """The statement's counters."""
+        return dict(self.counts)
+
+    def shown(
+        self, rows: list[dict[str, Any]], removed: Sequence[dict[str, Any]], now_ms: int
+    ) -> list[Emission]:
+        """The statement's post: nothing if nothing changed."""
+        if not rows and not removed:
+            return []
+        self.counts["rows_out"] += len(rows)
+        return [Emission(self.name, now_ms, "rows", rows, removed)]
+
+    def failed(self, row: object, error: BaseException, now_ms: int) -> list[Emission]:
+        """An event, or a row, that a statement could not deal with."""
+        self.counts["errors"] += 1
+        shown = [dict(as_dict(row))] if row is not None and row.__class__ is not tuple else []
+        return [Emission(self.name, now_ms, "error", shown, (), str(error))]
+
+
+Partition = Sequence[Any] | None
+"""The properties of a context partition; None outside of contexts."""
+
+
+class TriggerCode(SharedCode):
+    """The functions of a trigger: its filter, and those of what it does."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        catalog: Catalog,
+        source: SourcePlan,
+        subqueries: Sequence[SubqueryPlan],
+        now_ms: int,
+        partition: Partition = None,
+    ) -> None:
+        super().__init__(catalog, plan.options, now_ms, name, partition or (), len(subqueries))
+        self.plan = plan
+        self.source = source
+        self.subqueries = subqueries_of(subqueries, self)
+        self.passes: Callable[..., Any] | None = None
+        """The filter of the trigger."""
+        if source.filter is not None:
+            self.passes = self.functions_over(joined=False).true(source.filter)
+        self.functions = self.functions_over(joined=True)
+
+    def functions_over(self, *, joined: bool) -> FunctionSet:
+        """A writer of functions over rows, or over the rows of several sources."""
+        return FunctionSet(
+            self.catalog,
+            self.context,
+            self.warnings,
+            joined=joined,
+            text=self.plan.text,
+            subqueries=self.answers,
+        )
+
+
+class Triggered(PostingStatement):
+    """A statement that acts on each event of its trigger: of a stream, a row that enters a
+    named window, or a match."""
+
+    def __init__(
+        self, name: str, code: TriggerCode, catalog: Catalog, now_ms: int, partition: Partition = None
+    ) -> None:
+        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
+        with what that partition has for itself."""
+        plan = code.plan
+        super().__init__(name, plan)
+        self.code = code
+        self.catalog = catalog
+        self.partition = partition
+        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.context, self.functions, self.passes = code.context, code.functions, code.passes
+
+        def run(program: Program) -> RunningStatement:
+            return RunningStatement(name, program, now_ms, None, partition, catalog)
+
+        self.told: list[Emission] = []
+        """The errors of subqueries."""
+        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self._tell)
+        self.source = code.source
+        self.looked: bool | None = None
+        self.matches: Matches | None = None
+        if self.source.pattern is not None:
+            self.matches = Matches(
+                self.source,
+                plan.options,
+                catalog,
+                self.context,
+                code.warnings,
+                "dict",
+                now_ms,
+                is_heard=partition is not None,
+            )
+
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what its functions read is this instance's."""
+        self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
+
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
+        self.begin(now_ms)
+        self.subqueries.push(stream, row, now_ms)
+        self.looked = stream == self.source.stream and self._passes(row, now_ms)
+
+    def _tell(self, row: object, why: str) -> None:
+        self.counts["errors"] += 1
+        self.told.append(Emission(self.name, self.context.now_ms, "error", [dict(as_dict(row))], (), why))
+
+    def taken(self) -> list[Emission]:
+        """The evaluation errors of subqueries since the last call."""
+        told, self.told = self.told, []
+        return told
+
+    def _passes(self, row: object, now_ms: int) -> bool:
+        return self.passes is None or bool(self.passes(Event(row, now_ms, 0)))
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        out: list[Emission] = []
+        self.begin(now_ms)
+        if (
+            self.passes is None
+            and self.matches is None
+            and self.looked is None
+            and not self.subqueries.queries
+        ):
+            self.counts["events_in"] += len(rows)
+            return self.act_on_each(rows, now_ms)
+        for row in rows:
+            self.counts["events_in"] += 1
+            try:
+                if self.looked is None:
+                    self.arriving(stream, row, now_ms)
+                passed, self.looked = self.looked, None
+                if passed:
+                    out += self.act([row], now_ms)
+            except DATA_ERRORS as error:
+                self.looked = None
+                out += self.failed(row, self.functions.failure(error), now_ms)
+            if self.matches is not None:
+                out += self._completed(self.matches, stream, row, now_ms)
+        return out + self.taken()
+
+    def _completed(self, matches: Matches, stream: str, row: object, now_ms: int) -> list[Emission]:
+        """Act on the matches that an event completes."""
+        try:
+            found = matches.enter(stream, row, now_ms)
+        except DATA_ERRORS as error:
+            return self.failed(row, matches.functions.failure(error), now_ms)
+        return self._acted(matches, found, now_ms)
+
+    def _acted(self, matches: Matches, found: Iterable[Any], now_ms: int) -> list[Emission]:
+        """Act on matches, one after the other; the pattern's evaluation errors follow."""
+        rows = list(found)
+        out: list[Emission] = []
+        try:
+            out = self.act(rows, now_ms) if rows else []
+        except DATA_ERRORS as error:
+            out = self.failed(None, self.functions.failure(error), now_ms)
+        return out + [each for failure in matches.failures() for each in self.failed(None, failure, now_ms)]
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        delta = changes.get(self.source.stream)
+        if delta is None:
+            return []
+        self.begin(now_ms)
+        self.counts["events_in"] += len(delta.inserted)
+        try:
+            rows = [event.row for event in delta.inserted if self._passes(event.row, now_ms)]
+            return self.act(rows, now_ms) if rows else []
+        except DATA_ERRORS as error:
+            return self.failed(None, self.functions.failure(error), now_ms)
+
+    def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Act on events, one after the other, and post what came of them together."""
+        raise NotImplementedError
+
+    def variable_changed(self, name: str) -> None:
+        self.subqueries.variable_changed(name, self.context.now_ms)
+
+    def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Act on events, and post for each by itself what came of it."""
+        out: list[Emission] = []
+        for row in rows:
+            try:
+                out += self.act((row,), now_ms)
+            except DATA_ERRORS as error:
+                out += self.failed(row, self.functions.failure(error), now_ms)
+        return out
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.begin(now_ms)
+        self.subqueries.advance(now_ms)
+        matches = self.matches
+        out = [] if matches is None else self._acted(matches, matches.advance(now_ms), now_ms)
+        return out + self.taken()
+
+    def next_deadline(self) -> int | None:
+        pattern = None if self.matches is None else self.matches.next_deadline()
+        return earliest((self.subqueries.next_deadline(), pattern))
+
+    def counters(self) -> dict[str, int]:
+        return self.counts | ({} if self.matches is None else self.matches.counters())
+
+    def snapshot(self) -> dict[str, Any]:
+        kept = {
+            "fingerprint": self.plan.fingerprint,
+            "subqueries": self.subqueries.snapshot(),
+            "counts": dict(self.counts),
+        }
+        return kept if self.matches is None else kept | {"pattern": self.matches.snapshot()}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.subqueries.restore(snapshot["subqueries"])
+        self.counts |= snapshot["counts"]
+        if self.matches is not None:
+            self.matches.restore(snapshot["pattern"], dict)

@@ -1,0 +1,160 @@
+"""A running rule without a window: one row per event that passes, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sql.algebra.derived.analytic import AnalyticStage
+from sql.algebra.event import Event
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
+from sql.codegen.support import Warnings
+from sql.compiler.rowwise_text import RowwiseText
+from sql.emission import Emission
+from sql.engine.event_time.stage import time_stamp
+from sql.engine.families import Kin, RowFamily
+from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
+from sql.errors import CorruptState, positioned
+from sql.functions.registry import Context
+from sql.plan.logical import Plan
+from sql.rows import Shape
+
+
+class Rowwise(RunningQuery):
+    """Filter and project.
+
+    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event
+    time results and errors come out in the order in which they happen; else the errors of a push follow its
+    results.
+    """
+
+    steps_itself = takes_lots = False
+    takes_times = True
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        catalog: Catalog,
+        now_ms: int,
+        shape: Shape = "dict",
+        make_row: MakeRow | None = None,
+    ) -> None:
+        super().__init__(name, plan, now_ms)
+        self.catalog = catalog
+        self.shape = shape
+        self.make_row = make_row or (lambda row: row)
+        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
+        self.warnings = Warnings()
+        self.is_timed = plan.timestamp is not None
+        self.functions = FunctionSet(catalog, self.context, self.warnings, shape=shape, text=plan.text)
+        self.analytic: AnalyticStage | None = None
+        if plan.analytics:
+            self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
+        self.text = RowwiseText(plan, catalog, shape, self.functions, self.analytic)
+        self.code = self.text.push(name, self.fail)
+        self.events = self.code["push"]
+        self.failed = 0
+        """The number of events of its family's loop that failed, since the filter index last read it."""
+
+    def family(self) -> Kin | None:
+        """The family of all rules that differ from this one in name and first condition only."""
+        found = None if self.plan.insert is not None else self.text.family()
+        if found is None:
+            return None
+        signature, pour, is_open = found
+        return Kin(signature, lambda: RowFamily(pour, is_open))
+
+    # --- driving --------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events of one instant."""
+        out: list[Emission] = []
+        self.pour(rows, now_ms, out)
+        return out
+
+    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
+        """`push`, with the results added to those of other rules."""
+        self.now_ms = self.context.now_ms = now_ms
+        counts, before = self.counts, len(out)
+        counts["events_in"] += len(rows)
+        self.events(rows, now_ms, out)
+        counts["rows_out"] += len(out) - before
+        if self.errors:
+            out += self.errors
+            self.errors.clear()
+
+    def again(self, row: object, now_ms: int, out: list[Emission]) -> None:
+        """An event that failed in the family's loop, which has counted it."""
+        self.now_ms = self.context.now_ms = now_ms
+        self.events((row,), now_ms, out)
+        self.failed += len(self.errors)
+        out += self.errors
+        self.errors.clear()
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events with their time stamps, which never decrease."""
+        self.counts["events_in"] += len(rows)
+        errors = self.counts["errors"]
+        self.events(rows, times, self.out)
+        self.now_ms = times[-1]
+        self.counts["rows_out"] += len(self.out) - (self.counts["errors"] - errors)
+        out, self.out = self.out, []
+        return out
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        """Time changes nothing."""
+        self.now_ms = max(self.now_ms, now_ms)
+        return []
+
+    def next_deadline(self) -> int | None:
+        """None: nothing is ever due."""
+        return None
+
+    def fail(self, row: object, error: BaseException) -> None:
+        """An event could not be evaluated: counted, and an emission of its own."""
+        at_ms, told = self.now_ms, self.errors
+        if self.is_timed:
+            at_ms, told = time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone), self.out
+        line = self.code.line_of(error)
+        span = None if line is None else self.code.spans.get(line)
+        why = error if span is None else positioned(error, span, self.plan.text)
+        told.append(self.error_of(row, str(why), at_ms))
+
+    # --- looking and state ----------------------------------------------------------------------------------
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        """It has no content."""
+        return []
+
+    def counters(self) -> dict[str, int]:
+        """The counters."""
+        return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": 0}
+
+    def held(self) -> Iterable[Event]:
+        """It holds no events."""
+        return ()
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as plain data: counters, and what analytic functions remember."""
+        return {
+            "version": SNAPSHOT_VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "now": self.now_ms,
+            "start": self.context.start_ms,
+            "counts": dict(self.counts),
+            "analytic": None if self.analytic is None else self.analytic.snapshot(),
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put a snapshot back; CorruptState where it does not fit."""
+        if (
+            snapshot.get("version") != SNAPSHOT_VERSION
+            or snapshot.get("fingerprint") != self.plan.fingerprint
+        ):
+            raise CorruptState("the snapshot is of another plan or version")
+        self.now_ms, self.context.start_ms = snapshot["now"], snapshot["start"]
+        self.counts |= snapshot["counts"]
+        if self.analytic is not None:
+            self.analytic.restore(snapshot["analytic"])

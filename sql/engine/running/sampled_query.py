@@ -1,0 +1,372 @@
+"""A running sampled rule: events and time go to its core, what the core shows becomes rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sql.algebra.budget import Budget
+from sql.algebra.derived.analytic import AnalyticStage
+from sql.algebra.event import Event
+from sql.algebra.event_store import EventStore
+from sql.algebra.output.row_order import in_order, row_limit
+from sql.algebra.output.spreads import Spreads
+from sql.algebra.sample.common_rows import Made
+from sql.algebra.sample.compose import compose
+from sql.algebra.sample.content import Sample
+from sql.algebra.sample.core import Core, CoreCode
+from sql.algebra.sample.sampled_rows import Bad, SampledRows
+from sql.algebra.sample.source_join import SourceJoin
+from sql.algebra.sample.tap import Tap
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
+from sql.codegen.hits import HitCounters
+from sql.codegen.source import Generated
+from sql.compiler.shared_code import SharedCode
+from sql.emission import Emission, Out
+from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery, plain
+from sql.engine.running.sharing_member import SharingMember
+from sql.errors import CorruptState, positioned
+from sql.plan.logical import Plan
+from sql.rows import Shape
+
+
+class SampledCode(SharedCode):
+    """The functions of a rule with a window in GROUP BY, made once for all its instances."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        catalog: Catalog,
+        now_ms: int,
+        partition: Sequence[Any] | None = None,
+        *,
+        shape: Shape = "dict",
+        make_row: MakeRow | None = None,
+        tap: Tap | None = None,
+        by_instants: bool = False,
+    ) -> None:
+        """`tap` observes the windows; `by_instants`: events come with an instant each,
+        in processing time too."""
+        super().__init__(catalog, plan.options, now_ms, name, partition or ())
+        self.plan = plan
+        self.shape = shape
+        self.make_row = make_row or (lambda row: row)
+        self.hits = HitCounters(plan.hits)
+        """The hits of the instance at work."""
+        self.is_timed = by_instants or plan.timestamp is not None
+        self.functions = self.text_functions()
+        self.row_limit = row_limit(plan, self.functions)
+        self.made = compose(
+            plan,
+            catalog,
+            shape,
+            self.hits,
+            self.context.zone,
+            self.make_row,
+            is_timed=self.is_timed,
+            tap=tap,
+        )
+        self.core = CoreCode(self.made, self.text_functions())
+        self.sampled_rows = SampledRows(
+            plan, catalog, shape, self.text_functions(), self.hits, self.made.entries
+        )
+
+    def text_functions(self) -> FunctionSet:
+        """The writer of expressions for a text of its own."""
+        found = FunctionSet(
+            self.catalog,
+            self.context,
+            self.warnings,
+            shape=self.shape,
+            joined=bool(self.plan.joins),
+            text=self.plan.text,
+            hits=self.hits,
+            literals=False,
+        )
+        found.names.bound["partition"] = self.partition
+        return found
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> SampledQuery:
+        """The running rule, in a context that of one partition."""
+        return SampledQuery(name, self, catalog, now_ms, partition)
+
+
+class SampledQuery(RunningQuery):
+    """A rule with a window in GROUP BY. Its windows go through due instants by themselves:
+    their bounds are nominal.
+
+    `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event
+    time results and errors come out in the order in which they happen; else the errors of a push follow its
+    results.
+    """
+
+    steps_itself = True
+    takes_lots = False
+
+    def __init__(
+        self,
+        name: str,
+        code: SampledCode,
+        catalog: Catalog,
+        now_ms: int,
+        partition: Sequence[Any] | None = None,
+    ) -> None:
+        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
+        with what that partition has for itself."""
+        plan = code.plan
+        super().__init__(name, plan, now_ms)
+        self.of_plan = code
+        self.partition = partition
+        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.hits = code.hits if partition is None else HitCounters(plan.hits)
+        self.begin(now_ms)
+        self.context, self.catalog, self.shape, self.make_row = (
+            code.context,
+            code.catalog,
+            code.shape,
+            code.make_row,
+        )
+        self.budget = Budget(plan.options.max_window_events)
+        self.spreads = Spreads(plan.spreads) if plan.spreads else None
+        self.functions = code.functions
+        self.analytic: AnalyticStage | None = None
+        if plan.analytics:
+            self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
+        self.is_timed = code.is_timed
+        self.takes_times = not plan.joins
+        self.counts["windows_empty_skipped"] = 0
+        self.is_plain_output = not (
+            plan.order_by or plan.distinct or plan.spreads or code.row_limit != (None, 0)
+        )
+        self.join = SourceJoin(plan, self.functions, self.pair_failed) if plan.joins else None
+        see = None if self.analytic is None else self.analytic.see
+        self.core = Core(
+            code.core, self, self.now_ms, see=see, join=self.join, is_one_of_many=partition is not None
+        )
+        self.member = SharingMember(self)
+        self.family = self.member.family
+        self.sampled_rows = code.sampled_rows
+
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what the functions read is this instance's."""
+        if self.partition is None:
+            return
+        self.of_plan.begin(now_ms, self.partition, self.own, ())
+        if self.plan.hits:
+            self.of_plan.hits.restore(self.hits.snapshot())
+
+    @property
+    def source(self) -> str:
+        """The generated code as a person reads it."""
+        sql = "\n".join(f"#     {line}" for line in self.plan.text.strip().splitlines())
+        parts = [f"# rule {self.name}\n{sql}\n"]
+        for functions, code in (
+            (self.core.functions, self.core.code),
+            (self.sampled_rows.loop.functions, self.sampled_rows.code),
+        ):
+            parts += [
+                "".join(f"{name} = {value!r}\n" for name, value in functions.names.constants.items()),
+                code.text,
+            ]
+        return "\n".join(part for part in parts if part)
+
+    # --- driving --------------------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        self.leave()
+        self.begin(now_ms)
+        self.now_ms = self.context.now_ms = now_ms
+        places = [index for index, source in enumerate(self.plan.sources) if source.stream == stream]
+        for part in (rows,) if len(places) == 1 else [(row,) for row in rows]:
+            for index in places:
+                self._enter(index, part, (now_ms,) * len(part) if self.is_timed else now_ms)
+        return self.take()
+
+    def _enter(self, index: int, rows: Sequence[Any], at: Any) -> None:
+        """Events of one source, or rows of a table."""
+        self.counts["events_in"] += len(rows)
+        if self.join is None or index not in self.join.tables:
+            self.core.enter(rows, at, index)
+            return
+        for row in rows:
+            event = Event(self.join.one_sided(row, index), self.now_ms, self.core.next_number())
+            self.join.tables[index].append(event)
+
+    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events of the only source with their time stamps; what is due before each is done before it."""
+        if self.member.shared is not None:
+            self.leave()
+        self.begin(times[0])
+        self.counts["events_in"] += len(rows)
+        self.now_ms = max(self.now_ms, times[0])
+        self.core.enter(rows, times)
+        self.now_ms = max(self.now_ms, times[-1])
+        return self.take()
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        self.now_ms = max(self.now_ms, now_ms)
+        self.begin(now_ms)
+        if self.analytic is not None:
+            self.analytic.keep()
+        self.member.core.step(now_ms)
+        self.member.read_inbox(now_ms)
+        return self.take()
+
+    def next_deadline(self) -> int | None:
+        member = self.member
+        if member.inbox or member.shared is not None:
+            return member.next_deadline()
+        return self.core.instances.next_deadline()
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        self.leave()
+        self.begin(now_ms)
+        self.core.flush()
+        return self.take()
+
+    def leave(self) -> None:
+        self.member.leave()
+
+    def take(self) -> list[Emission]:
+        """The emissions since the last call, errors last."""
+        if self.hits is not self.of_plan.hits:
+            self.hits.restore(self.of_plan.hits.snapshot())
+        if not self.out and not self.errors:
+            return []
+        out = self.out + self.errors if self.errors else self.out.copy()
+        self.out.clear()
+        self.errors.clear()
+        return out
+
+    # --- called by the core ---------------------------------------------------------------------------------
+
+    def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+        """The window [start, end) is shown; its rows."""
+        rows = self.make_rows(sample, start_ms, end_ms, trigger_ms)
+        if self.is_timed and not self.core.is_stepping:
+            self.done()
+        return rows
+
+    def make_rows(
+        self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int, made: Made | None = None
+    ) -> list[Any]:
+        """The rows of a window, emitted; those that cannot be made are errors. `made`: rows that other rules
+        have made of the same sample."""
+        bad: Bad = []
+        bounds = (start_ms, end_ms, trigger_ms)
+        common = self.member.common
+        rows = None if common is None or made is None else common.of(sample, made, *bounds)
+        if rows is None:
+            rows = self.sampled_rows.rows(sample, *bounds, bad)
+        if not self.is_plain_output:
+            outs = rows if self.plan.order_by else [Out(row) for row in rows]
+            rows = in_order(outs, self.plan, self.of_plan.row_limit, self.spreads)
+        if rows:
+            self.counts["rows_out"] += len(rows)
+            self.out.append(Emission(self.name, trigger_ms, "rows", rows, (), None))
+        for row, error in bad:
+            self.counts["errors"] += 1
+            self.errors.append(self.failure(row, error, trigger_ms, self.sampled_rows.code))
+        return rows
+
+    def failed(self, row: object, error: BaseException, at_ms: int) -> None:
+        """An event could not be evaluated."""
+        if self.analytic is not None:
+            self.analytic.drop(row)
+        self.fail(row, error, at_ms, self.core.code)
+
+    def fail(self, row: object, error: BaseException, at_ms: int, code: Generated) -> None:
+        """Count an error in generated text, and emit it."""
+        self.counts["errors"] += 1
+        failures = self.out if self.is_timed and not self.core.is_stepping else self.errors
+        failures.append(self.failure(row, error, at_ms, code))
+
+    def pair_failed(self, event: Event, error: BaseException) -> None:
+        """Two rows could not be joined."""
+        self.failed(event.row, error, self.now_ms)
+
+    def failure(self, row: object, error: BaseException, at_ms: int, code: Generated) -> Emission:
+        """The emission of what could not be evaluated by a generated text."""
+        line = code.line_of(error)
+        own = self.sampled_rows.code if code is self.sampled_rows.code else self.core.code
+        span = None if line is None else own.spans.get(line)
+        known = self.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
+        return Emission(self.name, at_ms, "error", [plain(row)], (), str(known))
+
+    def skipped(self, windows: int) -> None:
+        self.counts["windows_empty_skipped"] += windows
+
+    def admit(self) -> None:
+        self.budget.admit(self)
+
+    def is_tight(self, count: int) -> bool:
+        return not self.budget.takes(self, count)
+
+    def done(self) -> None:
+        """In event time the errors of samples stand behind the rows of their instant."""
+        if self.is_timed and self.errors:
+            self.out += self.errors
+            self.errors.clear()
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def retained(self) -> int:
+        return self.member.core.retained()
+
+    def held(self) -> Iterable[Event]:
+        return self.core.held()
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        """Rows are made when a window is shown; between two of them there are none."""
+        return []
+
+    def counters(self) -> dict[str, int]:
+        """The counters."""
+        return {
+            **self.counts,
+            "division_by_zero": self.of_plan.warnings.division_by_zero,
+            "retained": self.retained(),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as plain JSON-able data."""
+        store = EventStore()
+        store.add(self.held())
+        return {
+            "version": SNAPSHOT_VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "now": self.now_ms,
+            "seq": self.seq,
+            "start": self.context.start_ms,
+            "counts": dict(self.counts),
+            "budget": self.budget.snapshot(),
+            "analytic": None if self.analytic is None else self.analytic.snapshot(),
+            "hits": self.hits.snapshot(),
+            "spreads": None if self.spreads is None else self.spreads.snapshot(),
+            "state": self.member.state(),
+            "events": store.pack(),
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put a snapshot back into a query just made; CorruptState where it does not fit."""
+        if (
+            snapshot.get("version") != SNAPSHOT_VERSION
+            or snapshot.get("fingerprint") != self.plan.fingerprint
+        ):
+            raise CorruptState("the snapshot is of another plan or version")
+        store = EventStore()
+        store.unpack(snapshot["events"], self.make_row)
+        self.now_ms, self.seq, self.context.start_ms = snapshot["now"], snapshot["seq"], snapshot["start"]
+        self.counts |= snapshot["counts"]
+        self.budget.restore(snapshot["budget"])
+        if self.analytic is not None:
+            self.analytic.restore(snapshot["analytic"])
+        self.hits.restore(snapshot["hits"])
+        if self.spreads is not None:
+            self.spreads.restore(snapshot["spreads"])
+        self.leave()
+        self.core.unpack(snapshot["state"], store)

@@ -1,0 +1,196 @@
+"""The output of a statement: from the rows of a step to emissions, with the output limit, order and LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.output.given import LimitedOutput
+from sql.algebra.output.limit_builder import LimitBuilder
+from sql.algebra.output.output_triggers import WhenExpression
+from sql.algebra.output.row_order import in_order, row_limit
+from sql.algebra.output.spreads import Spreads
+from sql.emission import Emission, Out, Update
+
+if TYPE_CHECKING:
+    from sql.engine.running.running_statement import RunningStatement
+
+
+class Output:
+    """The output of one running statement."""
+
+    def __init__(self, statement: RunningStatement) -> None:
+        self.statement = statement
+        plan, functions = statement.plan, statement.program.functions
+        self.plan = plan
+        self.show = statement.program.text.show
+        self.updates: list[Update] = []
+        """The updates of the present step, where they are handed on one by one."""
+        self.spreads = Spreads(plan.spreads) if plan.spreads else None
+        self.row_limit = row_limit(plan, functions)
+        self.touched: dict[Any, Any] = {}
+        """Groups that have changed since the last output, each with an event, where rows are made then."""
+        self.waits = self.show.defers is not None and plan.output is not None
+        """True if nothing has come since the start, from which the output limit counts."""
+        self.limit: LimitedOutput | None = None
+        if plan.output is not None:
+            content, zone = statement.content, statement.context.zone
+            builder = LimitBuilder(
+                plan,
+                functions,
+                statement.catalog,
+                statement.now_ms,
+                zone,
+                content.present_rows,
+                content.current,
+                self._of_touched(),
+            )
+            self.limit = builder.build(plan.output)
+
+    def _of_touched(self) -> Callable[[], list[Out]] | None:
+        """The rows of the groups that have changed since it was called last, where these are made then."""
+        return self._touched_rows if self.show.defers == "groups" else None
+
+    def _touched_rows(self) -> list[Out]:
+        rows: list[Out] = []
+        show = self.statement.program.text.reader["show"]
+        for group, event in self.touched.items():
+            show(self.statement, event, group, rows, True)
+        self.touched.clear()
+        return rows
+
+    def start(self, now_ms: int) -> bool:
+        """The first update of all has come; whether another one is still waited for."""
+        assert self.limit is not None
+        self.limit.condition.on_update(Update([], [], 1), now_ms)
+        self.waits = False
+        return False
+
+    # --- steps ----------------------------------------------------------------------------------------------
+
+    def end_step(
+        self, now_ms: int, new: Sequence[Any] = (), old: Sequence[Any] = (), *, is_timer: bool = False
+    ) -> None:
+        """All updates of a step are known: its rows leave, or go to the output limit."""
+        if not self.show.collects:
+            if new or old:
+                self.give(list(new), list(old), now_ms, is_ticked=False)
+            return
+        updates, self.updates = self.updates, []
+        if not updates:
+            return
+        if self.limit is None:
+            self._post_updates(updates, now_ms, is_timer=is_timer)
+            return
+        for rows in self.limit.update(updates, now_ms):
+            self.give(*rows, now_ms, is_ticked=self.limit.forces)
+        if self.limit.samples:
+            for window in self.statement.windows:
+                window.end_step()
+
+    def _post_updates(self, updates: list[Update], now_ms: int, *, is_timer: bool) -> None:
+        """The updates of windows that post at empty boundaries: a release by the clock is
+        posted whatever it holds.
+
+        Events that HAVING keeps back are no empty boundary.
+        """
+        new = [row for update in updates for row in update.new]
+        old = [row for update in updates for row in update.old]
+        # rstream emits nothing for an update that only inserts.
+        is_silent = any(self._is_silent(update) for update in updates)
+        self.give(new, old, now_ms, is_ticked=is_timer and not is_silent)
+
+    def _is_silent(self, update: Update) -> bool:
+        if self.plan.having is not None and (update.inserted or update.removed):
+            return True
+        return self.plan.selector == "rstream" and update.inserted > 0
+
+    def post(self, new: list[Any], old: list[Any], now_ms: int) -> None:
+        """The rows of one step, to be put in order and cut."""
+        if new or old:
+            self.give(new, old, now_ms, is_ticked=False)
+
+    def tick(self, now_ms: int) -> None:
+        """The output limit is due."""
+        assert self.limit is not None
+        # In a partition `last` and `all` emit nothing where nothing has come.
+        mode = None if self.plan.output is None else self.plan.output.mode
+        is_ticked = self.statement.partition is None or mode not in ("last", "all")
+        for rows in self.limit.advance(now_ms):
+            self.give(*rows, now_ms, is_ticked=is_ticked)
+
+    def reached(self, now_ms: int) -> None:
+        """Emit: as many events have come as the output limit counts."""
+        assert self.limit is not None
+        for rows in self.limit.fire(now_ms):
+            self.give(*rows, now_ms, is_ticked=self.limit.forces)
+
+    def terminate(self, now_ms: int) -> None:
+        """The context partition ends: the output of `when terminated`."""
+        if self.limit is None:
+            return
+        for window in self.statement.windows:
+            window.end_step()
+        for rows in self.limit.terminate(now_ms):
+            self.give(*rows, now_ms, is_ticked=self.limit.given.ends_empty)
+
+    # --- emissions ------------------------------------------------------------------------------------------
+
+    def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool) -> None:
+        """The emission of one output; `is_ticked`: emitted even without rows."""
+        selector = self.plan.selector
+        if selector == "rstream":
+            new, old = old, []
+        elif selector == "istream":
+            old = []
+        if not new and not old and not is_ticked:
+            return
+        inserted = self.ordered(new)
+        removed = self.ordered(old) if old else ()
+        if not inserted and not removed and (self.spreads is not None or not is_ticked):
+            return  # unnest made no row of them, or OFFSET skipped them all
+        self.statement.out.append(Emission(self.statement.name, now_ms, "rows", inserted, removed))
+
+    def ordered(self, rows: list[Any]) -> list[dict[str, Any]]:
+        """Rows in the order of ORDER BY, cut by LIMIT."""
+        if not (self.show.is_ordered or self.show.makes_outs):
+            return rows
+        outs = rows if self.plan.order_by or self.show.makes_outs else [Out(row) for row in rows]
+        return in_order(outs, self.plan, self.row_limit, self.spreads)
+
+    # --- time and state -------------------------------------------------------------------------------------
+
+    @property
+    def is_pending(self) -> bool:
+        """True if a condition holds whose output is due at the next advance of time."""
+        return self.limit is not None and self.limit.condition.pending
+
+    def next_deadline(self) -> int | None:
+        """When the output limit is due next."""
+        return None if self.limit is None else self.limit.next_deadline()
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The bounded source has ended."""
+        return []
+
+    def advance(self, now_ms: int) -> None:
+        """Time has come to `now_ms`, and all that was due has been done."""
+
+    def variable_changed(self) -> None:
+        """A variable has a new value, on which the condition may depend."""
+        if self.limit is not None and isinstance(self.limit.condition, WhenExpression):
+            self.limit.condition.variable_changed()
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            "spreads": None if self.spreads is None else self.spreads.snapshot(),
+            "limit": None if self.limit is None else self.limit.snapshot(),
+            "waits": self.waits,
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        if self.spreads is not None:
+            self.spreads.restore(snapshot["spreads"])
+        if self.limit is not None:
+            self.limit.restore(snapshot["limit"])
+        self.waits = snapshot["waits"]

@@ -1,0 +1,375 @@
+"""The sources of a statement: what an event, a match, a relation or time changes in their
+windows, and in their join.
+
+Changes come as deltas of events that the compiled text takes in. A source of a join changes first, with all
+others that the step changes, then the join does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.event import Delta, Event
+from sql.algebra.event_store import EventStore
+from sql.algebra.join.joined import Joined
+from sql.algebra.join.passing import Passing
+from sql.algebra.join.store import Pulled
+from sql.algebra.operator import Operator, earliest
+from sql.algebra.table.feed import Feed, Looked
+from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.joins.passing_text import is_looked_into
+from sql.compiler.subquery_code import as_seen
+from sql.engine.relations.subqueries import Subqueries
+from sql.engine.running.matches import Matches
+from sql.engine.running.recognized import Recognized, failures_of
+from sql.plan.logical import SourcePlan
+
+if TYPE_CHECKING:
+    from sql.engine.running.running_statement import RunningStatement
+
+Change = Delta | Mapping[int, Delta]
+"""The changes of a statement's rows: of its events, or of the sources of a join whose rows are not
+kept."""
+
+Posts = dict[int, list[Delta]]
+"""The changes that the windows of a statement have posted in one step, by source."""
+
+
+class Sources:
+    """The windows, patterns, relations and subqueries of one running statement."""
+
+    def __init__(self, statement: RunningStatement) -> None:
+        self.statement = statement
+        program, plan = statement.program, statement.plan
+        self.plan = plan
+        self.subqueries: Subqueries | None = None
+        if plan.subqueries:
+            self.subqueries = Subqueries(
+                program.subqueries,
+                program.warnings,
+                statement.catalog,
+                statement.name,
+                statement.start_ms,
+                statement.looking,
+                statement.tell,
+            )
+        self.windows = [self._window(index, source) for index, source in enumerate(plan.sources)]
+        self.joined: Joined | Passing | None = None
+        pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+        passing = program.text.passing
+        if passing is not None:
+            self.joined = Passing(
+                plan, program.functions, statement.shape, pulled, passing.kept, passing.chains
+            )
+        elif plan.joins:
+            self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, pulled)
+        driven = program.text.driven
+        self.finders: list[Any] = []
+        """The functions that the compiled loop of a join calls to find partners."""
+        if driven is not None:
+            stores = [window.rows if isinstance(window, Looked) else None for window in self.windows]
+            self.finders = driven.chain.opened(stores)
+        settings = plan.options, statement.catalog, statement.context, program.warnings, statement.shape
+        self.matches = {
+            index: Matches(source, *settings, statement.start_ms, is_heard=statement.partition is not None)
+            for index, source in enumerate(plan.sources)
+            if source.pattern is not None
+        }
+        """The patterns among the sources, by their place."""
+        self.recognized = {
+            index: Recognized(source, *settings)
+            for index, source in enumerate(plan.sources)
+            if source.recognize is not None
+        }
+        """The sources with match_recognize, by their place."""
+        self.late: Posts = {}
+        """Events that left windows because of a variable, until the next advance of time."""
+        self.arrived: list[tuple[int, Event]] | None = None
+        """The events that passed their filters, by source, between `arriving` and `enter`."""
+
+    def _window(self, index: int, source: SourcePlan) -> Operator:
+        """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""
+        statement = self.statement
+        if source.relation is None:
+            builder = statement.program.builders[index]
+            return builder.build(statement.start_ms, statement.new_event, lambda: statement.start_ms)
+        pulls = statement.program.pulls
+        relation = statement.catalog.relations[source.stream]
+        if pulls or is_looked_into(self.plan, source):
+            seen = relation if pulls else _seen(source, statement)
+            return Looked(Pulled(seen, statement.program.filters[index]))
+        return Feed(relation, lambda row, now_ms: self._arrival(index, row, now_ms))
+
+    @property
+    def starts_anew(self) -> bool:
+        """True if aggregates begin anew with each change: what each event of a
+        unidirectional stream finds."""
+        return isinstance(self.joined, Joined) and bool(self.joined.drivers)
+
+    # --- events ---------------------------------------------------------------------------------------------
+
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
+        """An event arrives: the windows of subqueries take it, then the filters of the sources are
+        evaluated."""
+        if self.subqueries is not None:
+            self.subqueries.push(stream, row, now_ms)
+        self.arrived = []
+        for index, source in enumerate(self.plan.sources):
+            if source.stream == stream and source.relation is None:
+                event = self._arrival(index, row, now_ms)
+                if event is not None:
+                    self.arrived.append((index, event))
+
+    def _arrival(self, index: int, row: object, now_ms: int) -> Event | None:
+        """The event, if it passes the filter of a source."""
+        statement = self.statement
+        event = statement.new_event(row, now_ms)
+        passes = statement.program.filters[index]
+        try:
+            if statement.analytic is not None:
+                statement.analytic.see(event)
+            return event if passes is None or passes(event) else None
+        except DATA_ERRORS as error:
+            statement.fail(row, error)
+            return None
+
+    def enter(self, stream: str, row: object, now_ms: int) -> Iterator[Change]:
+        """The changes by an event, in order; matches last, so that a match meets the event in the windows
+        beside it."""
+        if self.arrived is None:
+            self.arriving(stream, row, now_ms)
+        arrived, self.arrived = self.arrived, None
+        posts: Posts = {}
+        for index, event in arrived or ():
+            deltas = self._admitted(index, event, now_ms)
+            if deltas:
+                posts[index] = deltas
+        yield from self.changes(posts)
+        for index in self.matches:
+            yield from self._matched(index, self._completed(index, stream, row, now_ms), now_ms)
+
+    def _admitted(self, index: int, event: Event, now_ms: int) -> list[Delta]:
+        """The posts of a source's windows for an event."""
+        statement = self.statement
+        try:
+            if self.plan.sources[index].windows:
+                statement.budget.admit(statement)
+            return self.windows[index].push(Delta((event,)), now_ms)
+        except DATA_ERRORS as error:
+            statement.fail(event.row, error)
+            return []
+
+    def _completed(self, index: int, stream: str, row: object, now_ms: int) -> Iterable[Any]:
+        """The matches that an event completes."""
+        try:
+            return self.matches[index].enter(stream, row, now_ms)
+        except DATA_ERRORS as error:
+            self.statement.program.functions.spans |= self.matches[index].functions.spans
+            self.statement.fail(row, error)
+            return ()
+
+    def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[Change]:
+        """Matches come one by one, whatever has completed several at once; those compared with each other
+        together."""
+        matches = self.matches[index]
+        if matches.plan.suppress or matches.plan.discard:
+            events = [self.statement.new_event(row, now_ms) for row in rows]
+            if events:
+                yield from self.changes({index: self.windows[index].push(Delta(events), now_ms)})
+        else:
+            for row in rows:
+                event = self._arrival(index, row, now_ms)
+                if event is not None:
+                    yield from self.changes({index: self._admitted(index, event, now_ms)})
+        for failure in matches.failures():
+            self.statement.errors.append(self.statement.error_of(None, str(failure), now_ms))
+
+    # --- relations ------------------------------------------------------------------------------------------
+
+    def fed(self, changes: Mapping[str, Delta], now_ms: int) -> Iterator[Change]:
+        """Named windows have changed, all of them before anything is computed from one."""
+        posts: Posts = {}
+        for index, source in enumerate(self.plan.sources):
+            delta = changes.get(source.stream)
+            deltas = [] if delta is None else self.windows[index].push(delta, now_ms)
+            if deltas:
+                posts[index] = deltas
+        return self.changes(posts)
+
+    def present(self) -> Iterator[Change]:
+        """The present rows of the named windows that feed the statement, as it starts."""
+        posts: Posts = {}
+        for index, window in enumerate(self.windows):
+            if isinstance(window, Feed):
+                relation = self.statement.catalog.relations[self.plan.sources[index].stream]
+                rows = tuple(relation.rows if relation.kind == "window" else ())
+                posts[index] = window.push(Delta(rows), self.statement.now_ms) if rows else []
+        return self.changes({index: deltas for index, deltas in posts.items() if deltas})
+
+    # --- what windows post ----------------------------------------------------------------------------------
+
+    def changes(self, posts: Posts) -> Iterator[Change]:
+        """The changes of the statement's rows that the posts of one step make."""
+        if self.joined is None:
+            for index, deltas in posts.items():
+                for delta in deltas:
+                    yield self._recognized(index, delta)
+            return
+        for index in self.recognized.keys() & posts.keys():
+            posts[index] = [self._recognized(index, delta) for delta in posts[index]]
+        for change in _joined_changes(self.joined, posts):
+            if change is not None:
+                yield change
+
+    def _recognized(self, index: int, delta: Delta) -> Delta:
+        """The matches that a change of the window completes, if the source has match_recognize."""
+        found = self.recognized.get(index)
+        return (
+            delta
+            if found is None
+            else self._shown(found.change(delta, self.statement.now_ms, failures_of(self.statement, found)))
+        )
+
+    def _shown(self, rows: Iterable[Any]) -> Delta:
+        """Rows of matches as events of their own."""
+        return Delta([self.statement.new_event(row, self.statement.now_ms) for row in rows])
+
+    # --- time -----------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> int | None:
+        """The earliest instant at which something is due."""
+        deadlines = [window.next_deadline() for window in self.windows]
+        deadlines += [machine.next_deadline() for machine in self.machines()]
+        if self.subqueries is not None:
+            deadlines.append(self.subqueries.next_deadline())
+        return earliest(deadlines)
+
+    def next_due(self) -> tuple[int, bool, int] | None:
+        """The earliest deadline of a window or a pattern, whether it is a pattern's, and the source.
+
+        At one instant what a window lets go comes before the timers of patterns.
+        """
+        due = [
+            (deadline, False, i)
+            for i, w in enumerate(self.windows)
+            if (deadline := w.next_deadline()) is not None
+        ]
+        timed: dict[int, Matches | Recognized] = {**self.matches, **self.recognized}
+        due += [(deadline, True, i) for i, p in timed.items() if (deadline := p.next_deadline()) is not None]
+        return min(due) if due else None
+
+    def due(self, is_pattern: bool, index: int, now_ms: int) -> Iterator[Change]:
+        """The changes of what is due in a window or a pattern."""
+        if not is_pattern:
+            return self.changes(self._due_posts(index, now_ms))
+        if index not in self.recognized:
+            return self._matched(index, self.matches[index].advance(now_ms), now_ms)
+        found = self.recognized[index]
+        delta = self._shown(found.advance(now_ms, failures_of(self.statement, found)))
+        return iter((delta,) if delta.inserted else ())
+
+    def _due_posts(self, index: int, now_ms: int) -> Posts:
+        """The posts of a window that is due; in a join of all that are, since they change before the join does."""
+        if self.joined is None:
+            return {index: self.windows[index].advance(now_ms)}
+        posts: Posts = {}
+        for place, window in enumerate(self.windows):
+            deltas: list[Delta] = []
+            while (due := window.next_deadline()) is not None and due <= now_ms:
+                deltas += window.advance(now_ms)
+            if deltas:
+                posts[place] = [merged(deltas)] if posts or len(deltas) > 1 else deltas
+        return posts
+
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        """A variable has a new value, and windows let go of rows because of it."""
+        if self.subqueries is not None:
+            self.subqueries.variable_changed(name, now_ms)
+        for place, window in enumerate(self.windows):
+            deltas = window.variable_changed(now_ms)
+            if deltas:
+                self.late.setdefault(place, []).extend(deltas)
+
+    def late_changes(self) -> Iterator[Change]:
+        """The changes caused by changed variables since the last call."""
+        late, self.late = self.late, {}
+        return self.changes(late)
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def machines(self) -> list[Matches | Recognized]:
+        """The finders of matches, of patterns over events and over rows."""
+        return [*self.matches.values(), *self.recognized.values()]
+
+    def content(self) -> Iterable[Event]:
+        """The present content of the window, or of the join."""
+        if self.joined is not None:
+            return self.joined.content()
+        content = self.windows[0].content()
+        for found in self.recognized.values():
+            rows = found.present(content, _unheard)
+            return [Event(row, self.statement.now_ms, -number) for number, row in enumerate(rows, 1)]
+        return content
+
+    def held(self) -> Iterator[Event]:
+        """The events of the join, and those that a variable has changed."""
+        if self.joined is not None:
+            yield from self.joined.held()
+        for deltas in self.late.values():
+            for delta in deltas:
+                yield from (*delta.inserted, *delta.removed)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state of the sources, as plain data."""
+        return {
+            "windows": [window.snapshot() for window in self.windows],
+            "joined": None if self.joined is None else self.joined.snapshot(),
+            "subqueries": None if self.subqueries is None else self.subqueries.snapshot(),
+            "patterns": [pattern.snapshot() for pattern in self.matches.values()],
+            "recognized": [found.snapshot() for found in self.recognized.values()],
+        }
+
+    def restore(self, snapshot: dict[str, Any], store: EventStore, make_row: Any) -> None:
+        """Put a snapshot back into sources just made."""
+        for window, part in zip(self.windows, snapshot["windows"], strict=True):
+            window.restore(part, store.find)
+        if self.joined is not None:
+            self.joined.restore(snapshot["joined"], store.find)
+        if self.subqueries is not None:
+            self.subqueries.restore(snapshot["subqueries"])
+        for pattern, part in zip(self.matches.values(), snapshot["patterns"], strict=True):
+            pattern.restore(part, make_row)
+        for found, part in zip(self.recognized.values(), snapshot["recognized"], strict=True):
+            found.restore(part, make_row)
+
+
+def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change | None]:
+    if not joined.drivers:
+        for turn in range(max(map(len, posts.values()), default=0)):
+            yield joined.change({i: deltas[turn] for i, deltas in posts.items() if turn < len(deltas)})
+        return
+    yield joined.change({i: merged(deltas) for i, deltas in posts.items() if i not in joined.drivers})
+    for index in joined.drivers:
+        for delta in posts.get(index, ()):
+            for event in delta.inserted:
+                yield joined.change({index: Delta((event,))})
+
+
+def _seen(source: SourcePlan, statement: RunningStatement) -> Any:
+    """A relation that a statement looks into, without the changes that it has not taken yet."""
+    catalog = statement.catalog
+    return as_seen(source, catalog.relations, partial(catalog.loop.unseen, statement.name))
+
+
+def merged(deltas: Sequence[Delta]) -> Delta:
+    """Several changes as one: inserts appended, removes appended."""
+    if len(deltas) == 1:
+        return deltas[0]
+    inserted = [event for delta in deltas for event in delta.inserted]
+    return Delta(inserted, [event for delta in deltas for event in delta.removed])
+
+
+def _unheard(row: object, error: BaseException) -> None:
+    """Ignore errors while a content is shown: they were reported when the events came."""

@@ -1,0 +1,127 @@
+"""A running stream query: one net lot per activation, over all partitions of the window.
+
+An activation is what one message, or the rows that another query gave out together, cause; or what is due at
+one instant. Its deltas are netted, and aggregates are evaluated once for the whole lot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sql.algebra.event import Delta, Event
+from sql.algebra.gate.lot_gates import net
+from sql.algebra.operator import Pass
+from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.program import Program
+from sql.emission import Emission
+from sql.engine.running import statement_state
+from sql.engine.running.running_statement import RunningStatement
+
+
+class StreamQuery(RunningStatement):
+    """A `from … select …` query."""
+
+    takes_lots = True
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        now_ms: int,
+        make_row: Any = None,
+        partition: Any = None,
+        catalog: Any = None,
+    ) -> None:
+        super().__init__(name, program, now_ms, make_row, partition, catalog)
+        self.items: list[Event] = []
+        """Items without window: in this activation only."""
+
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Messages from outside are an activation each, however they were batched."""
+        if self.program.is_looped:
+            return super().push(stream, rows, now_ms)
+        for row in rows:
+            self._activation(stream, [row], now_ms)
+        return self.take()
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """One activation: the rows that another query gave out together."""
+        self._activation(stream, rows, now_ms)
+        return self.take()
+
+    def _activation(self, stream: str, rows: Sequence[Any], now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.begin(now_ms)
+        self.counts["events_in"] += len(rows)
+        for index, source in enumerate(self.plan.sources):
+            if source.stream == stream:
+                self._activate(index, self._admitted(index, rows, now_ms), now_ms)
+
+    def _admitted(self, index: int, rows: Sequence[Any], now_ms: int) -> list[Delta]:
+        """The updates of a source's window as a lot enters. An item whose key cannot be evaluated is sorted
+        out before: a lot enters as a whole, perhaps later."""
+        window, admitted = self.windows[index], []
+        for row in rows:
+            event = self.new_event(row, now_ms)
+            try:
+                if self.analytic is not None:
+                    self.analytic.see(event)
+                for key in self.program.item_keys[index]:
+                    key(event)
+                if not isinstance(window, Pass):
+                    self.budget.admit(self)
+                admitted.append(event)
+            except DATA_ERRORS as error:
+                self.fail(row, error)
+        return window.push(Delta(admitted), now_ms) if admitted else []
+
+    def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> None:
+        is_net = len(deltas) == 1 and (self.windows[index].is_net or len(deltas[0].inserted) < 2)
+        lot = deltas[0] if is_net else net(deltas)
+        if isinstance(self.windows[index], Pass):
+            lot = Delta(lot.inserted, self.items)
+            self.items = list(lot.inserted)
+        if not lot.inserted and not lot.removed:
+            return
+        new: list[Any] = []
+        old: list[Any] = []
+        for delta in self.sources.changes({index: [lot]}):
+            self.change(delta, new, old)
+        rows = old if self.plan.selector == "rstream" else new
+        inserted = self.output.ordered(rows) if rows else []
+        if inserted:
+            self.out.append(Emission(self.name, at_ms, "rows", inserted))
+
+    def advance(self, now_ms: int) -> list[Emission]:
+        """Do what is due at or before `now_ms`: the expiries of all partitions are one lot."""
+        self.now_ms = max(self.now_ms, now_ms)
+        self.begin(self.now_ms)
+        for index, window in enumerate(self.windows):
+            lot = self.plan.sources[index].lot
+            is_batched = lot is not None and lot.every_period is not None
+            deltas: list[Delta] = []
+            while (due := window.next_deadline()) is not None and due <= now_ms:
+                deltas += window.advance(now_ms)
+            # A gate's deadline lies one ms behind its update point, so that the lot holds the
+            # arrivals of the point.
+            self._activate(index, deltas, now_ms - 1 if is_batched else now_ms)
+        return self.take()
+
+    def flush(self, now_ms: int) -> list[Emission]:
+        """The bounded source has ended: what is due later happens at its own instants."""
+        out: list[Emission] = []
+        while (deadline := self.next_deadline()) is not None:
+            out += self.advance(deadline)
+        return out
+
+    def beside_windows(self) -> Iterable[Event]:
+        yield from super().beside_windows()
+        yield from self.items
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "items": [event.seq for event in self.items]}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        store = statement_state.restore(self, snapshot)
+        self.items = [store.find(seq) for seq in snapshot["items"]]

@@ -1,0 +1,1 @@
+"""The notations that arguments are written in: JSON paths, regular expressions, patterns of times."""

@@ -1,0 +1,150 @@
+"""Declarations of streams, schemas and variables."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlglot import Token, TokenType
+
+from sql.language.cursor import span_of
+from sql.language.select_parser import SelectParser
+from sql.syntax import (
+    ColumnDefinition,
+    ColumnType,
+    CreateExpression,
+    CreateStream,
+    CreateVariable,
+    Option,
+    Statement,
+)
+from sql.types import type_named
+
+NOT_YET = frozenset({"dataflow", "map", "objectarray", "json", "avro", "xml"})
+"""The objects of EPL's `create` that this parser only recognises."""
+
+
+DECLARED: dict[str, Literal["stream", "table", "schema"]] = {
+    "stream": "stream",
+    "table": "table",
+    "schema": "schema",
+}
+
+
+class DefinitionParser(SelectParser):
+    """The parser of statements that are no queries."""
+
+    def _create(self) -> Statement:
+        start = self._take()
+        constant = self._match_word("constant")
+        if self._match_word("variable"):
+            return self._create_variable(start, constant)
+        word = self._word()
+        if word == "context" and not constant:
+            self._advance()
+            return self._create_context(start)
+        if word == "expression" and not constant:
+            return self._declared_expression(start)
+        if word in NOT_YET:
+            self._unsupported(f"create {word}", self._curr)
+        kind = None if constant else DECLARED.get(word)
+        if kind is None:
+            self._unexpected("STREAM, TABLE, SCHEMA, VARIABLE or CONTEXT")
+        self._advance()
+        return self._create_stream(start, kind)
+
+    def _create_context(self, start: Token) -> Statement:
+        raise NotImplementedError  # implemented in sql.language.context_parser
+
+    def _declared_expression(self, start: Token) -> CreateExpression:
+        """`expression name { body }`, `expression name { (x, y) => body }`, `expression name alias for { body }`."""
+        self._advance()
+        self._refuse_script()
+        name = self._name("the name of the expression").text
+        if self._match_word("alias") and not self._match_word("for"):
+            self._unexpected("FOR behind ALIAS")
+        self._expect(TokenType.L_BRACE, "'{', the expression, and '}'")
+        parameters = self._lambda_parameters() or ()
+        body = self._expression()
+        self._expect(TokenType.R_BRACE, "'}' behind the expression")
+        return CreateExpression(name, body, parameters, span=self._since(start))
+
+    def _refuse_script(self) -> None:
+        """Refuse EPL's `expression [type] dialect:name(a, b) [ script ]`: its body is no SQL."""
+        opening = (TokenType.L_BRACE, TokenType.L_BRACKET, TokenType.COLON)
+        ahead = (token.token_type for token in self._tokens[self._index :])
+        if next((kind for kind in ahead if kind in opening), TokenType.L_BRACE) is not TokenType.L_BRACE:
+            hint = (
+                "write a function in a Python file beside the rules, or expression name { (x) => … } in SQL"
+            )
+            self._unsupported("a script as an expression", self._curr, hint)
+
+    def _create_variable(self, start: Token, constant: bool) -> CreateVariable:
+        type_name = self._any_name("a type").text
+        type_name = type_name.lower() if type_named(type_name) else type_name
+        array = self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET) is True
+        name = self._name("the name of the variable").text
+        value = self._expression() if self._match(TokenType.EQ) else None
+        return CreateVariable(name, type_name, value, constant, array, span=self._since(start))
+
+    def _create_stream(self, start: Token, kind: Literal["stream", "table", "schema"]) -> CreateStream:
+        name = self._name(f"the name of the {kind}")
+        if kind == "schema":
+            return self._schema(name, start)
+        columns = self._wrapped(lambda: self._column_definition(kind), trailing_comma=True)
+        options: tuple[Option, ...] = ()
+        if self._match_word("with"):
+            options = self._options()
+        return CreateStream(name.text, columns, options, kind, span=self._since(start))
+
+    def _schema(self, name: Token, start: Token) -> CreateStream:
+        """`create schema Name [as] (columns) | A, B [inherits A, B] [copyfrom A]`."""
+        self._match(TokenType.ALIAS)
+        like: list[str] = []
+        columns: tuple[ColumnDefinition, ...] = ()
+        if self._curr.token_type is TokenType.L_PAREN:
+            columns = self._wrapped(lambda: self._column_definition("schema"))
+        else:
+            like += self._listed(lambda: self._name("a schema or '('").text)
+        while self._at_word("inherits", "copyfrom"):
+            self._advance()
+            like += self._listed(lambda: self._name("a schema").text)
+        return CreateStream(name.text, columns, (), "schema", tuple(like), span=self._since(start))
+
+    def _column_definition(self, kind: str) -> ColumnDefinition:
+        name = self._name("a column")
+        column_type = self._column_type(kind)
+        default = self._literal("a constant after DEFAULT") if self._match_word("default") else None
+        return ColumnDefinition(name.text, column_type, default, span=self._since(name))
+
+    def _column_type(self, kind: str) -> ColumnType:
+        """`bigint`, `array(t)`, `struct(a t, …)`, and EPL's `t[]`."""
+        with self._nested():
+            start = self._any_name("a type")
+            name = start.text.lower() if type_named(start.text) else start.text
+            if name == "array":
+                self._expect(TokenType.L_PAREN, "'(' and the type of the elements")
+                element = self._column_type(kind)
+                self._expect(TokenType.R_PAREN, "')'")
+                return ColumnType(name, element, span=self._since(start))
+            if name == "struct":
+                fields = self._wrapped(lambda: self._column_definition(kind), trailing_comma=True)
+                return ColumnType(name, fields=fields, span=self._since(start))
+            plain = ColumnType(name, span=span_of(start))
+            if self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
+                return ColumnType("array", plain, span=self._since(start))
+            return plain
+
+    def _options(self) -> tuple[Option, ...]:
+        options = self._wrapped(self._option, trailing_comma=True)
+        seen: set[str] = set()
+        for option in options:
+            if option.key in seen:
+                self._refuse("P013", f"option {option.key} stands twice", option.span, "keep one of them")
+            seen.add(option.key)
+        return options
+
+    def _option(self) -> Option:
+        key = self._any_name("the name of an option")
+        self._expect(TokenType.EQ, "'='")
+        value = self._literal("a string, a number, TRUE or FALSE")
+        return Option(key.text.upper(), value, span=self._since(key))

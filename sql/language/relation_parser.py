@@ -1,0 +1,318 @@
+"""Named windows, tables and indexes, the statements that act on them, and on-demand queries."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlglot import Token, TokenType
+
+from sql.language.context_parser import ContextParser
+from sql.language.cursor import span_of
+from sql.record import replace
+from sql.syntax import (
+    Assignment,
+    Call,
+    ColumnType,
+    CreateIndex,
+    CreateTable,
+    CreateWindow,
+    DeleteRows,
+    Expr,
+    IndexColumn,
+    InsertInto,
+    InsertRows,
+    MergeAction,
+    MergeBranch,
+    OnDelete,
+    OnMerge,
+    OnSelect,
+    OnSet,
+    OnUpdate,
+    Select,
+    Source,
+    Split,
+    SplitBranch,
+    Statement,
+    StreamSource,
+    TableColumn,
+    UpdateRows,
+    UpdateStream,
+    WindowCall,
+)
+
+
+class RelationParser(ContextParser):
+    """The parser of statements about relations."""
+
+    def _create(self) -> Statement:
+        word = self._next_word()
+        if word == "window":
+            return self._create_window()
+        if word == "index" or (word == "unique" and self._after_next_word() == "index"):
+            return self._create_index()
+        if word == "table":
+            index = self._index
+            table = self._create_table()
+            if table is not None:
+                return table
+            self._retreat(index)
+        return super()._create()
+
+    def _after_next_word(self) -> str:
+        index = self._index + 2
+        return self._tokens[index].text.lower() if index < self._tokens_size else ""
+
+    # --- create ---------------------------------------------------------------------------------------------
+
+    def _create_window(self) -> CreateWindow:
+        start = self._take()
+        self._advance()
+        name = self._name("the name of the window").text
+        windows: list[WindowCall] = []
+        while self._curr.token_type in (TokenType.HASH, TokenType.DOT):
+            windows.append(self._window_call())
+        retain = self._retain()
+        self._match(TokenType.ALIAS)
+        found = CreateWindow(name, tuple(windows), retain)
+        if self._curr.token_type is TokenType.L_PAREN:
+            found = replace(found, columns=self._wrapped(lambda: self._column_definition("schema")))
+        elif self._curr.token_type is TokenType.SELECT:
+            found = replace(found, select=self._select(None))
+        else:
+            found = replace(found, like=self._name("a type, columns or SELECT").text)
+        if self._match_word("insert"):
+            where = self._expression() if self._match(TokenType.WHERE) else None
+            found = replace(found, fill=True, where=where)
+        return replace(found, span=self._since(start))
+
+    def _create_index(self) -> CreateIndex:
+        start = self._take()
+        unique = self._match_word("unique")
+        self._advance()
+        name = self._name("the name of the index").text
+        self._expect_word("on")
+        relation = self._name("a named window or table").text
+        columns = self._wrapped(self._index_column)
+        return CreateIndex(name, relation, columns, unique, span=self._since(start))
+
+    def _index_column(self) -> IndexColumn:
+        name = self._name("a column")
+        kind: Literal["hash", "btree"] = "btree" if self._match_word("btree") else "hash"
+        if kind == "hash":
+            self._match_word("hash")
+        return IndexColumn(name.text, kind, span=self._since(name))
+
+    def _create_table(self) -> CreateTable | None:
+        """A table of EPL; None if WITH follows, which makes it eKuiper's."""
+        start = self._take()
+        self._advance()
+        name = self._name("the name of the table").text
+        self._match(TokenType.ALIAS)
+        if self._curr.token_type is TokenType.L_PAREN and self._next.token_type is TokenType.R_PAREN:
+            return None
+        columns = self._wrapped(self._table_column, trailing_comma=True)
+        if self._at_word("with"):
+            return None
+        return CreateTable(name, columns, span=self._since(start))
+
+    def _table_column(self) -> TableColumn:
+        name = self._name("a column")
+        aggregate: Call | None = None
+        kind: ColumnType | None = None
+        if self._next.token_type is TokenType.L_PAREN and not self._at_word("array", "struct"):
+            aggregate = self._aggregate_over_types()
+        else:
+            kind = self._column_type("table")
+        while self._match(TokenType.PARAMETER):
+            self._any_name("the name of an annotation")
+            if self._match(TokenType.L_PAREN):
+                self._any_name("a type")
+                self._expect(TokenType.R_PAREN, "')'")
+        primary = self._match_word("primary", "key") is True
+        if self._match_word("default"):
+            self._literal("a constant after DEFAULT")
+        return TableColumn(name.text, kind, aggregate, primary, span=self._since(name))
+
+    def _aggregate_over_types(self) -> Call:
+        """`sum(double)`, `count(*)`, `sorted(n desc)`: a call over types, or over
+        columns of an event type."""
+        start = self._curr
+        self._advance(2)
+        with self._nested():
+            return self._arguments(start, [])
+
+    # --- on … -----------------------------------------------------------------------------------------------
+
+    def _on(self) -> Statement:
+        start = self._take()
+        trigger = self._stream_source()
+        if self._curr.token_type is TokenType.SELECT:
+            return self._on_select(start, trigger, None)
+        if self._at_word("insert"):
+            return self._on_insert(start, trigger)
+        word = self._word()
+        if word not in ("delete", "update", "merge", "set"):
+            self._unexpected("SELECT, INSERT, DELETE, UPDATE, MERGE or SET")
+        self._advance()
+        if word == "set":
+            return OnSet(trigger, self._listed(self._target), span=self._since(start))
+        if word == "delete":
+            self._expect(TokenType.FROM, "FROM")
+            return OnDelete(trigger, self._relation(), self._where(), span=self._since(start))
+        if word == "update":
+            relation = self._relation()
+            return OnUpdate(trigger, relation, self._assignments(), self._where(), span=self._since(start))
+        self._match_word("into")
+        return self._merge(start, trigger)
+
+    def _relation(self) -> StreamSource:
+        start = self._curr
+        name = self._name("a named window or table").text
+        return StreamSource(name, self._alias() or name, span=self._since(start))
+
+    def _where(self) -> Expr | None:
+        return self._expression() if self._match(TokenType.WHERE) else None
+
+    def _assignments(self) -> tuple[Assignment, ...]:
+        self._expect_word("set")
+        return self._listed(self._target)
+
+    def _target(self) -> Assignment:
+        """`name = e`, `alias.name = e`, `name[i] = e`."""
+        start = name = self._name("a column or variable")
+        if self._match(TokenType.DOT):
+            name = self._any_name("a column")
+        index = None
+        if self._match(TokenType.L_BRACKET):
+            index = self._expression()
+            self._expect(TokenType.R_BRACKET, "']'")
+        self._expect(TokenType.EQ, "'='")
+        return Assignment(name.text, self._expression(), index, span=self._since(start))
+
+    def _on_select(self, start: Token, trigger: Source, into: InsertInto | None) -> OnSelect:
+        begin = self._curr
+        self._expect(TokenType.SELECT, "SELECT")
+        delete = self._match_word("and", "delete") is True
+        select = self._selected(begin, into)
+        return OnSelect(trigger, select, delete, span=self._since(start))
+
+    def _on_insert(self, start: Token, trigger: Source) -> Statement:
+        """`insert into S select …`: with FROM an on-select, without it the first branch of a split stream."""
+        index = self._index
+        first = self._split_branch()
+        if self._curr.token_type is TokenType.FROM:
+            self._retreat(index)
+            return self._on_select(start, trigger, self._insert_into())
+        branches = [first]
+        while self._at_word("insert"):
+            branches.append(self._split_branch())
+        everywhere = False
+        if self._match_word("output"):
+            everywhere = self._match_word("all") is True
+            if not everywhere:
+                self._expect_word("first")
+        return Split(trigger, tuple(branches), everywhere, span=self._since(start))
+
+    def _split_branch(self) -> SplitBranch:
+        start = self._curr
+        into = self._insert_into()
+        self._expect(TokenType.SELECT, "SELECT")
+        self._match_word("and", "delete")
+        items = self._listed(self._select_item)
+        return SplitBranch(into, items, self._where(), span=self._since(start))
+
+    # --- merge ----------------------------------------------------------------------------------------------
+
+    def _merge(self, start: Token, trigger: Source) -> OnMerge:
+        relation = self._relation()
+        where = self._where()
+        branches: list[MergeBranch] = []
+        if self._at_word("insert"):
+            at = self._curr
+            action = self._merge_insert()
+            if where is not None:
+                self._refuse(
+                    "P009",
+                    "WHERE has no effect on a merge that only inserts",
+                    where.span,
+                    "write WHEN NOT MATCHED THEN INSERT",
+                )
+            if self._at_word("where"):
+                self._refuse(
+                    "P009",
+                    "WHERE stands in a WHEN branch only",
+                    span_of(self._curr),
+                    "write WHEN NOT MATCHED AND … THEN INSERT",
+                )
+            branches.append(MergeBranch(False, None, (action,), span=self._since(at)))
+        while self._curr.token_type is TokenType.WHEN:
+            branches.append(self._merge_branch())
+        if not branches:
+            self._unexpected("WHEN MATCHED, WHEN NOT MATCHED or INSERT")
+        return OnMerge(trigger, relation, where, tuple(branches), span=self._since(start))
+
+    def _merge_branch(self) -> MergeBranch:
+        start = self._take()
+        matched = not self._match(TokenType.NOT)
+        self._expect_word("matched")
+        condition = self._expression() if self._match(TokenType.AND) else None
+        actions = []
+        while self._match(TokenType.THEN):
+            actions.append(self._merge_action())
+        if not actions:
+            self._unexpected("THEN and INSERT, UPDATE or DELETE")
+        return MergeBranch(matched, condition, tuple(actions), span=self._since(start))
+
+    def _merge_action(self) -> MergeAction:
+        start = self._curr
+        if self._at_word("insert"):
+            action = self._merge_insert()
+            return replace(action, where=self._where(), span=self._since(start))
+        if self._match_word("update"):
+            assignments = self._assignments()
+            return MergeAction(
+                "update", assignments=assignments, where=self._where(), span=self._since(start)
+            )
+        if not self._match_word("delete"):
+            self._unexpected("INSERT, UPDATE or DELETE")
+        return MergeAction("delete", where=self._where(), span=self._since(start))
+
+    def _merge_insert(self) -> MergeAction:
+        start = self._take()
+        into = self._name("a stream").text if self._match_word("into") else None
+        columns: tuple[str, ...] = ()
+        if self._curr.token_type is TokenType.L_PAREN:
+            columns = self._wrapped(lambda: self._name("a column").text)
+        self._expect(TokenType.SELECT, "SELECT")
+        items = self._listed(self._select_item)
+        return MergeAction("insert", into, columns, items, span=self._since(start))
+
+    # --- update, delete, insert, into table -----------------------------------------------------------------
+
+    def _update(self) -> Statement:
+        start = self._take()
+        if not self._match_word("istream"):
+            relation = self._relation()
+            return UpdateRows(relation, self._assignments(), self._where(), span=self._since(start))
+        stream = self._relation()
+        assignments = self._assignments()
+        alias = None if stream.alias == stream.name else stream.alias
+        return UpdateStream(stream.name, assignments, self._where(), alias, span=self._since(start))
+
+    def _delete(self) -> DeleteRows:
+        start = self._take()
+        self._expect(TokenType.FROM, "FROM")
+        return DeleteRows(self._relation(), self._where(), span=self._since(start))
+
+    def _insert_values(self, target: InsertInto, start: Token) -> InsertRows:
+        """`values (…), (…)` after `insert into W (columns)`."""
+        self._advance()
+        rows = self._listed(lambda: self._wrapped(self._expression))
+        return InsertRows(target, rows, span=self._since(start))
+
+    def _into_table(self) -> Select:
+        """`into table T select … [group by …]`."""
+        self._advance()
+        self._expect_word("table")
+        table = self._name("a table").text
+        return replace(self._select(None), into_table=table)
