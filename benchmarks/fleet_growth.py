@@ -97,18 +97,21 @@ class Plant:
 
 
 def shapes(spark: Any, folder: Path, files: int, records: int, rules: int) -> dict[str, Any]:
-    """The ratios, by name."""
+    """The ratios, by name; those whose size is 0 are left out."""
     _history(Plant(spark, folder / "warm"), 20)
-    few, few_mb = _history(Plant(spark, folder / "few"), 20)
-    many, many_mb = _history(Plant(spark, folder / "many"), files)
-    one, all_rules = (_rules(Plant(spark, folder / f"rules{count}"), count, rules) for count in (1, rules))
-    empty, full = (_late(Plant(spark, folder / f"day{count}"), count) for count in (0, records))
-    return {
-        f"after {files} files": round(many / few, 2),
-        f"heap after {files} files": round(many_mb / few_mb, 2),
-        f"{rules} rules": round(all_rules / one, 2),
-        f"late row in a day of {records}": round(full / empty, 2),
-    }
+    found = {}
+    if files:
+        few, few_mb = _history(Plant(spark, folder / "few"), 20)
+        many, many_mb = _history(Plant(spark, folder / "many"), files)
+        found[f"after {files} files"] = many / few
+        found[f"heap after {files} files"] = many_mb / few_mb
+    if rules:
+        one, several = (_rules(Plant(spark, folder / f"rules{count}"), count, rules) for count in (1, rules))
+        found[f"{rules} rules"] = several / one
+    if records:
+        empty, full = (_late(Plant(spark, folder / f"day{count}"), count) for count in (0, records))
+        found[f"late row in a day of {records}"] = full / empty
+    return {name: round(ratio, 2) for name, ratio in found.items()}
 
 
 def _history(plant: Plant, earlier: int) -> tuple[float, float]:

@@ -7,13 +7,16 @@ import binascii
 import math
 from collections.abc import Callable
 
-from cloud_sync.declaration import Average, CloudSettings, How, Sketched, Spread
+from cloud_sync.declaration import Average, CloudSettings, How, Sketched, Spread, Timed
 from cloud_sync.moments import squares
 from cloud_sync.schemas import HASHED, Column, Key, Schema
 from cloud_sync.sketches import SKETCHES, BadSketch, check
 from sinks.base import Row
 from sql import Plan
 from sql.types import Type
+
+TEXT_CHARS_MAX = 65_536
+"""The longest text that a first or last value may be."""
 
 INT64 = range(-(2**63), 2**63)
 """Whole numbers beyond these do not fit the cloud's columns."""
@@ -27,6 +30,8 @@ def column_of(name: str, merge: How, settings: CloudSettings) -> Column:
         return Column(name, merge.kind, "int" if is_distinct else "float", merge.sketch, part)
     if isinstance(merge, Spread):
         return Column(name, merge.kind, "float")
+    if isinstance(merge, Timed):
+        return Column(name, merge.kind, settings.type_of(name))
     if isinstance(merge, Average):
         return Column(name, "avg", settings.type_of(name))
     return Column(name, merge, "sketch" if merge in SKETCHES else settings.type_of(name))
@@ -47,6 +52,8 @@ def value_maker(name: str, merge: How, settings: CloudSettings) -> Callable[[Row
         case Average():
             total, count = merge.sum, merge.count
             return lambda row: {**head, kind: _number(row, total, kind), "count": _number(row, count, "int")}
+        case Timed():
+            return lambda row: {**head, **_timed(row, name, merge.at, kind)}
         case _ if kind == "sketch":
             return lambda row: {**head, "sketch": _sketch(row, name, column.merge)}
         case _:
@@ -86,6 +93,25 @@ def _moments(row: Row, column: str, merge: Spread) -> dict[str, object]:
             f"value column {column!r} holds {result} over {count} values, from which no squares follow"
         )
     return {"float": total, "count": count, "squares": found}
+
+
+def _timed(row: Row, column: str, at: str, kind: str) -> dict[str, object]:
+    """A value and the instant of its event; both are NULL if there was none."""
+    instant = _number(row, at, "int")
+    if instant is None:
+        return {kind: None, "at": None}
+    if instant < 0:
+        raise ValueError(f"column {at!r} must hold milliseconds since 1970, not {instant}")
+    return {kind: _text(row, column) if kind == "text" else _number(row, column, kind), "at": instant}
+
+
+def _text(row: Row, column: str) -> str | None:
+    value = row.get(column)
+    if value is not None and not (isinstance(value, str) and len(value) <= TEXT_CHARS_MAX):
+        raise ValueError(
+            f"value column {column!r} must hold text of {TEXT_CHARS_MAX} characters at most, not {value!r:.40}"
+        )
+    return value
 
 
 def _sketch(row: Row, column: str, kind: str) -> str | None:

@@ -46,9 +46,16 @@ class Sketched(Model):
     part: float = Field(0.5, ge=0, le=1, description="which percentile, from 0 to 1")
 
 
+class Timed(Model):
+    """The first or the last value by time, beside the instant of its event."""
+
+    kind: Literal["first", "last"] = Field(description="which value the column holds")
+    at: str = Field(min_length=1, description="the column with the instant of the event, in milliseconds")
+
+
 Merge = Literal["count", "sum", "min", "max", "theta", "kll", "top_k"]
-How = Merge | Average | Spread | Sketched
-Kind = Literal["int", "float"]
+How = Merge | Average | Spread | Sketched | Timed
+Kind = Literal["int", "float", "text"]
 
 HASH_KEY_CHARS_MIN = 16
 
@@ -98,8 +105,8 @@ class CloudSettings(SinkSettings):
         None,
         description="how the value columns merge: count, sum, min, max, {sum: column, count: column}, or the same "
         "with kind: stddev, stddev_pop, var_samp or var_pop; theta, kll and top_k for sketches, {kind: distinct, "
-        "sketch: column} and {kind: percentile, sketch: column, part: 0.95} for what follows from them; default: as "
-        "the aggregates of the SELECT say",
+        "sketch: column} and {kind: percentile, sketch: column, part: 0.95} for what follows from them; {kind: last, "
+        "at: column} or first for values by time; default: as the aggregates of the SELECT say",
     )
     types: dict[str, Kind] = Field(
         default_factory=dict,
@@ -171,10 +178,19 @@ class CloudSettings(SinkSettings):
         """The checks of columns that the action sends, each with its position among all checks of the rule."""
         return tuple((at, check) for at, check in enumerate(self._checks) if self._sends(check.column))
 
+    @property
+    def replaces_columns(self) -> bool:
+        """True if a template or a field replaces the columns of the SELECT."""
+        return self.data_template is not None or self.data_field is not None
+
     def _sends(self, column: str | None) -> bool:
-        is_replaced = self.data_template is not None or self.data_field is not None
         is_chosen = self.fields is None or column in self.fields
-        return column is not None and is_chosen and not is_replaced and column not in self.exclude_fields
+        return (
+            column is not None
+            and is_chosen
+            and not self.replaces_columns
+            and column not in self.exclude_fields
+        )
 
     def of_rule(self, sql: str) -> Self:
         """A copy of these settings for a rule with this text."""
@@ -206,6 +222,9 @@ class CloudSettings(SinkSettings):
             raise ValueError(
                 f"counts are whole numbers; remove 'types' of {', '.join(wrong)} or merge by sum"
             )
+        texts = [name for name, kind in self.types.items() if kind == "text" and name in merge]
+        if wrong := [name for name in texts if not isinstance(merge[name], Timed)]:
+            raise ValueError(f"text does not merge but as first or last: {', '.join(wrong)}")
         self._check_hidden()
         for name, how in merge.items():
             wanted = "theta" if isinstance(how, Sketched) and how.kind == "distinct" else "kll"

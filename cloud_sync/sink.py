@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from cloud_sync.binding import bind
+from cloud_sync.binding import bind, widen
 from cloud_sync.columns import INT64, value_maker
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.errors import SpoolError, SpoolFull
@@ -189,4 +189,4 @@ def _key(row: Row, column: str) -> Any:
     )
 
 
-register_sink("cloud", CloudSettings, CloudSink, bind)
+register_sink("cloud", CloudSettings, CloudSink, bind, widen)

@@ -111,7 +111,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
         errors = [*contexts.declare(), *tables.declare()]
         for rule in pending:
             try:
-                plan = _planned(rule, catalog, rule_options(rule.options, rule.id, zone))
+                plan = _widened(rule, _planned(rule, catalog, rule_options(rule.options, rule.id, zone)))
             except SqlError as error:
                 failed.append(rule)
                 errors += [_rule_problem(rule, problem) for problem in error.problems]
@@ -144,6 +144,15 @@ def _planned(rule: LoadedRule, catalog: Catalog, options: RuleOptions) -> Plan:
     if not streams or keys_max >= options.max_groups:
         return plan
     return plan_rule(rule.sql, catalog, replace(options, max_groups=keys_max), rule.rule.context)
+
+
+def _widened(rule: LoadedRule, plan: Plan) -> Plan:
+    """The plan with the columns that actions need beside those of the SELECT."""
+    for action in rule.actions:
+        kind = action_kind(action.sink)
+        if kind is not None and kind.widen is not None:
+            plan = kind.widen(action.settings, plan)
+    return plan
 
 
 def _rule_problem(rule: LoadedRule, problem: Problem) -> FileProblem:

@@ -133,23 +133,32 @@ Bind = Callable[[Any, Plan], tuple[BaseModel, Iterable[ActionProblem]]]
 problems found."""
 
 
+Widen = Callable[[Any, Plan], Plan]
+"""A function that adds to the plan of a rule the columns that an action with these settings needs beside those of the
+SELECT (`Plan.states`)."""
+
+
 class ActionKind(Record):
-    """A registered action: the model of its settings, and the function that binds them to a plan, if any."""
+    """A registered action: the model of its settings, the function that binds them to a plan, if any, and the one
+    that adds columns to it before."""
 
     settings: type[Model]
     bind: Bind | None = None
+    widen: Widen | None = None
 
 
 _actions: dict[str, ActionKind] = {}
 
 
-def register_action(name: str, settings: type[Model], bind: Bind | None = None) -> None:
+def register_action(
+    name: str, settings: type[Model], bind: Bind | None = None, widen: Widen | None = None
+) -> None:
     """Make `name` usable as an action, with settings of this model. Registering the same
     kind again does nothing.
 
     Settings may hold secrets: a field that can take one must accept `rules.secrets.Secret`.
     """
-    kind = ActionKind(settings, bind)
+    kind = ActionKind(settings, bind, widen)
     assert _actions.get(name, kind) == kind, f"action {name!r} is registered twice"
     _actions[name] = kind
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from rules.model import Bind, register_action
+from rules.model import Bind, Widen, register_action
 from sinks.columns import check_columns
 from sql.errors import did_you_mean
 from sql.record import Record, field
@@ -161,6 +161,7 @@ class SinkKind(Record):
     settings: type[SinkSettings]
     factory: SinkFactory
     bind: Bind = check_columns
+    widen: Widen | None = None
 
     @property
     def summary(self) -> str:
@@ -171,17 +172,21 @@ _kinds: dict[str, SinkKind] = {}
 
 
 def register_sink(
-    name: str, settings: type[SinkSettings], factory: SinkFactory, bind: Bind = check_columns
+    name: str,
+    settings: type[SinkSettings],
+    factory: SinkFactory,
+    bind: Bind = check_columns,
+    widen: Widen | None = None,
 ) -> None:
     """Make `name` usable under `actions` of a rule. Schema, lint and manual derive from the settings model.
 
     `bind` completes and checks the settings against the plan of the rule; the default checks the columns they
-    name.
+    name. `widen` adds to the plan the columns that the sink needs beside those of the SELECT.
     """
     assert name not in _kinds, f"sink {name!r} is registered twice"
     assert settings.__doc__, f"sink {name!r} has no documentation"
-    _kinds[name] = SinkKind(name, settings, factory, bind)
-    register_action(name, settings, bind)
+    _kinds[name] = SinkKind(name, settings, factory, bind, widen)
+    register_action(name, settings, bind, widen)
 
 
 def sink_kinds() -> tuple[SinkKind, ...]:

@@ -27,6 +27,14 @@ class Emission(msgspec.Struct, gc=False):
     inserted: list[Row] = msgspec.field(default_factory=list)
     removed: Sequence[Row] = ()
     error: str | None = None
+    states: Sequence[Row] = ()
+    """The columns that actions need beside those of each row of `inserted`; none for most rules."""
+
+    def with_states(self) -> list[Row]:
+        """The inserted rows, each with the columns beside it."""
+        if not self.states:
+            return self.inserted
+        return [{**row, **state} for row, state in zip(self.inserted, self.states, strict=True)]
 
 
 def joined(emissions: list[Emission], names: Collection[str] | None = None) -> list[Emission]:
@@ -34,7 +42,7 @@ def joined(emissions: list[Emission], names: Collection[str] | None = None) -> l
     its first."""
     out: list[Emission] = []
     first: dict[tuple[str, int], int] = {}
-    sides: dict[int, tuple[list[Row], list[Row]]] = {}
+    sides: dict[int, tuple[list[Row], list[Row], list[Row]]] = {}
     for item in emissions:
         if item.kind != "rows" or (names is not None and item.rule not in names):
             out.append(item)
@@ -45,11 +53,13 @@ def joined(emissions: list[Emission], names: Collection[str] | None = None) -> l
             continue
         if place not in sides:
             known = out[place]
-            sides[place] = [*known.inserted], [*known.removed]
-            out[place] = Emission(item.rule, item.at_ms, "rows", *sides[place])
-        inserted, removed = sides[place]
+            sides[place] = [*known.inserted], [*known.removed], [*known.states]
+            inserted, removed, states = sides[place]
+            out[place] = Emission(item.rule, item.at_ms, "rows", inserted, removed, states=states)
+        inserted, removed, states = sides[place]
         inserted += item.inserted
         removed += item.removed
+        states += item.states
     return out
 
 

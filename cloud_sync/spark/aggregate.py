@@ -139,9 +139,9 @@ class Batch:
 
     def _judge(self, read: DataFrame, files: Sequence[Any]) -> None:
         """Note the schemas of the files, and the checks that their records break."""
-        declared = {(row["first_ms"], row["rule_id"], row["schema"]) for row in files if row["schema"]}
-        for _, rule_id, schema in sorted(declared):
-            quality.keep_schema(self._bucket, self._tables, self._version, rule_id, schema)
+        declared = {(row["first_ms"], row["rule"], row["schema"]) for row in files if row["schema"]}
+        for _, rule, schema in sorted(declared):
+            quality.keep_schema(self._bucket, self._tables, self._version, rule, schema)
         if any(row["broken"] for row in files):
             path = f"checks/run={self._run}"
             broken = quality.broken(read, self._run).persist()

@@ -121,9 +121,9 @@ def rows(spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, 
 def typed(found: DataFrame, plan: Plan) -> DataFrame:
     """The rows of one rule with the columns of its SELECT; one column `row` of JSON if the messages decide
     the columns."""
-    if plan.output_columns is None:
+    if plan.columns_with_states is None:
         return found.drop("rule")
-    columns = plan.output_columns.items()
+    columns = plan.columns_with_states.items()
     schema = ", ".join(f"`{name.replace('`', '``')}` {TYPES.get(kind, 'STRING')}" for name, kind in columns)
     return found.select(*FIXED, F.from_json("row", schema).alias("row")).select(*FIXED, "row.*")
 
@@ -209,14 +209,16 @@ def _arrivals(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Arr
 
 def _kinds(emission: Emission) -> Iterator[tuple[str, dict[str, Any]]]:
     inserted = "insert" if emission.kind == "rows" else str(emission.kind)
-    yield from ((inserted, row) for row in emission.inserted or ([{}] if emission.kind == "error" else ()))
+    yield from (
+        (inserted, row) for row in emission.with_states() or ([{}] if emission.kind == "error" else ())
+    )
     yield from (("remove", row) for row in emission.removed)
 
 
 def _row(emission: Emission, kind: str, row: dict[str, Any], plan: Plan | None) -> dict[str, Any]:
     """The fields of a row that the engine decides."""
     found = {"rule": emission.rule, "at_ms": emission.at_ms, "kind": kind, "reason": emission.error}
-    columns = plan.output_columns if plan and kind in ("insert", "remove") else None
+    columns = plan.columns_with_states if plan and kind in ("insert", "remove") else None
     shown = {name: value for name, value in row.items() if value is not None and name != "$meta"}
     if kind == "late":
         return found | {"reason": _json(shown)}

@@ -22,7 +22,7 @@ SPANS = "ARRAY<STRUCT<level: STRING, start: BIGINT, end: BIGINT>>"
 RECORD_VALUES = (
     "ARRAY<STRUCT<name: STRING, merge: STRING, type: STRING, whole: BIGINT, real: DOUBLE, counted: BIGINT, bin: INT, "
     f"units: {EXACT_INT}, squares: ARRAY<STRUCT<bin: INT, units: {EXACT_INT}>>, sketch: BINARY, "
-    "of: STRING, part: DOUBLE>>"
+    "of: STRING, part: DOUBLE, text: STRING, instant: BIGINT>>"
 )
 IDENTITY = ("gateway", "spool", "rule", "seq")
 """The columns that identify a record over all gateways, whatever file it came in."""
@@ -32,9 +32,14 @@ RECORDS = (
     f"window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, digest STRING, file STRING, "
     "run STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING"
 )
+PLACED = (
+    "STRUCT<instant: BIGINT, gateway: STRING, spool: STRING, seq: BIGINT, whole: BIGINT, real: DOUBLE, "
+    "text: STRING>"
+)
+"""A first or last value, in the order in which the least and the greatest are found."""
 CELL = (
     f"STRUCT<name: STRING, merge: STRING, type: STRING, part: STRING, bin: INT, total: {EXACT_INT}, whole: BIGINT, "
-    "real: DOUBLE, sketch: BINARY, of: STRING, at: DOUBLE>"
+    f"real: DOUBLE, sketch: BINARY, of: STRING, at: DOUBLE, placed: {PLACED}>"
 )
 FLEET = (
     "rule STRING, rule_id STRING, level STRING, start_ms BIGINT, end_ms BIGINT, window_start TIMESTAMP, "
@@ -136,7 +141,7 @@ def _merged(cells: DataFrame, sets: Sequence[Column], sketches: bool) -> DataFra
 
 def rows_of(cells: DataFrame, run: str) -> DataFrame:
     """Fleet rows from merged cells."""
-    cell = F.struct(*CELL_KEY[:5], "total", "whole", "real", "sketch", *CELL_KEY[5:])
+    cell = F.struct(*CELL_KEY[:5], "total", "whole", "real", "sketch", *CELL_KEY[5:], "placed")
     counter = F.filter("state", lambda item: item["part"] == "records")
     wide = cells.groupBy(*GROUP).agg(
         F.sort_array(F.collect_list(cell)).alias("state"),
@@ -191,6 +196,7 @@ def _cells() -> Column:
             F.lit(None).cast("BINARY").alias("sketch"),
             F.lit(None).cast("STRING").alias("of"),
             F.lit(None).cast("DOUBLE").alias("at"),
+            F.lit(None).cast(PLACED).alias("placed"),
         )
     )
     counted = F.filter("values", lambda value: value["merge"].isin("avg", *SAMPLE))
@@ -200,7 +206,9 @@ def _cells() -> Column:
 
 
 def _main_cell(value: Column) -> Column:
-    adds = ~value["merge"].isin("min", "max")
+    adds = ~value["merge"].isin("min", "max", "first", "last")
+    origin = (F.col(name) for name in ("gateway", "spool", "seq"))
+    placed = F.struct(value["instant"], *origin, value["whole"], value["real"], value["text"])
     is_float = value["type"] == "float"
     return _cell(
         value,
@@ -210,6 +218,7 @@ def _main_cell(value: Column) -> Column:
         F.when(~adds, value["whole"]),
         F.when(~adds, value["real"]),
         value["sketch"],
+        F.when(value["instant"].isNotNull(), placed),
     )
 
 
@@ -234,6 +243,7 @@ def _cell(
     whole: Column,
     real: Column,
     sketch: Column | None = None,
+    placed: Column | None = None,
 ) -> Column:
     return F.struct(
         value["name"].alias("name"),
@@ -247,6 +257,7 @@ def _cell(
         (F.lit(None) if sketch is None else sketch).cast("BINARY").alias("sketch"),
         value["of"].alias("of"),
         value["part"].alias("at"),
+        (F.lit(None) if placed is None else placed).cast(PLACED).alias("placed"),
     )
 
 
@@ -255,10 +266,13 @@ def _counts_records() -> Column:
 
 
 def _merges() -> Sequence[Column]:
-    """The aggregates that merge cells of one key: totals add up, extremes stay, NULL is ignored."""
+    """The aggregates that merge cells of one key: totals add up, extremes stay, NULL is ignored. Of values with an
+    instant the first or the last stays; at one instant gateway, spool and sequence number decide."""
     least = F.col("merge") == "min"
+    earliest = F.col("merge") == "first"
     return (
         F.sum("total").cast(EXACT_INT).alias("total"),
         F.when(least, F.min("whole")).otherwise(F.max("whole")).alias("whole"),
         F.when(least, F.min("real")).otherwise(F.max("real")).alias("real"),
+        F.when(earliest, F.min("placed")).otherwise(F.max("placed")).alias("placed"),
     )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cloud_sync.names import schema_folder
+from cloud_sync.names import safe, schema_name
 from cloud_sync.schemas import Schema, read_schema, versions
 from cloud_sync.spark.intake import data_name
 from cloud_sync.spark.storage import Storage
@@ -36,14 +36,14 @@ def is_held() -> Column:
     return F.coalesce(F.exists("broken", lambda item: item["outcome"] != WARN), F.lit(False))
 
 
-def keep_schema(bucket: Storage, tables: Tables, version: Version, rule_id: str, schema: str) -> None:
-    """Copy a schema that a file names into OUT, unless the version knows it."""
-    known = version.schemas.setdefault(rule_id, [])
+def keep_schema(bucket: Storage, tables: Tables, version: Version, rule: str, schema: str) -> None:
+    """Copy a schema that a file of a rule names into OUT, unless the version knows it."""
+    known = version.schemas.setdefault(safe(rule), [])
     if schema in known:
         return
-    content = bucket.read(f"{schema_folder()}/rule={rule_id}/{schema}.json")
+    content = bucket.read(schema_name(rule, schema))
     if content is not None:  # else it was deleted during the run; the next file brings it again
-        tables.storage.create(_copy(rule_id, schema), content)
+        tables.storage.create(_copy(safe(rule), schema), content)
         known.append(schema)
 
 

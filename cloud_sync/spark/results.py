@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from cloud_sync.moments import SAMPLE, spread
 from cloud_sync.sketches import SKETCHES, distinct, quantile, read_kll, text_of
+from cloud_sync.spark.contract.values import TIMED
 from cloud_sync.spark.exact import nearest, total
 
 EXACT_INT = "DECIMAL(38, 0)"
@@ -70,10 +71,22 @@ def _parts(cells: Sequence[Any], part: str) -> list[tuple[int, int]]:
     ]
 
 
+def _of_type(kind: str, placed: Any) -> Result:
+    """The value of a first or last event."""
+    if kind == "text":
+        return Result(text=placed["text"])
+    if kind == "float":
+        return Result(real=placed["real"])
+    return NONE if placed["whole"] is None else Result(Decimal(placed["whole"]))
+
+
 def _number(merge: str, kind: str, cells: Sequence[Any]) -> Result:
     if merge in ("min", "max"):
         whole, real = cells[0]["whole"], cells[0]["real"]
         return Result(None if whole is None else Decimal(whole), real)
+    if merge in TIMED:
+        placed = cells[0]["placed"]
+        return NONE if placed is None else _of_type(kind, placed)
     parts = _parts(cells, "value")
     if not parts:
         return NONE

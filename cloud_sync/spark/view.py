@@ -240,7 +240,9 @@ def _column(part: Part) -> Column:
         ),
     )
     is_whole = (part.type == "int" and part.merge != "avg") or part.merge == "theta"
-    field = "text" if part.merge in ("kll", "top_k") else "whole" if is_whole else "real"
+    field = (
+        "text" if part.merge in ("kll", "top_k") or part.type == "text" else "whole" if is_whole else "real"
+    )
     return F.get(same, F.lit(0))[field]
 
 

@@ -31,7 +31,7 @@ REPLAYED = (CLOUD, ARCHIVE, MEMORY)
 def register_sinks() -> None:
     """Make every sink, the cloud's included, known to rule files."""
     for kind in sink_kinds():
-        register_action(kind.name, kind.settings, kind.bind)
+        register_action(kind.name, kind.settings, kind.bind, kind.widen)
 
 
 class Builder(Protocol):

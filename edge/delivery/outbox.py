@@ -358,6 +358,7 @@ def emission_to_json(emission: Emission) -> dict[str, Any]:
         "error": emission.error,
         "inserted": emission.inserted,
         "removed": emission.removed,
+        "states": emission.states,
     }
 
 
@@ -370,4 +371,5 @@ def emission_from_json(entry: Mapping[str, Any]) -> Emission:
         error=entry["error"],
         inserted=entry["inserted"],
         removed=entry["removed"],
+        states=entry.get("states", ()),
     )

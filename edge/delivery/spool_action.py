@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from cloud_sync.errors import SpoolFull
 from cloud_sync.records import Record
 from cloud_sync.spool import Origin, Spool
@@ -111,6 +113,8 @@ class SpoolAction:
         """The records of an emission, and the rows that make none, each with the reason."""
         if emission.kind == "error" and not self._takes_errors:
             return [], [(emission.inserted, f"an error is no row for the cloud: {emission.error}")]
+        if emission.states:
+            emission = msgspec.structs.replace(emission, inserted=emission.with_states(), states=())
         rendered = self._renderer.render([emission])
         rejected: list[tuple[Any, str]] = [(failed.rows, failed.reason) for failed in rendered.failed]
         records = []

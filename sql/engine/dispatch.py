@@ -210,7 +210,7 @@ class Dispatch:
     # --- from the queries -----------------------------------------------------------------------------------
 
     def collect(self, emissions: list[Emission]) -> list[Emission]:
-        """Rows of `insert into` are queued for their stream."""
+        """Rows of `insert into` are queued for their stream; columns for actions leave the rows."""
         return self.steps.collect(emissions) if self.roster.moves_rows else emissions
 
     def join_posts(self, out: list[Emission]) -> None:

@@ -22,6 +22,7 @@ from sql.engine.filter_index import FilterIndex
 from sql.engine.relations.view import RelationView
 from sql.engine.running.sampled_query import SampledQuery
 from sql.engine.start import Running
+from sql.engine.steps import without
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
@@ -295,12 +296,12 @@ class Engine:
     def read(self, name: str, selector: Selector | None = None) -> list[dict[str, Any]]:
         """The rows of a rule's present content; of a rule in a context those of the chosen
         partitions, or of all."""
-        if selector is None:
-            return self.queries[name].read(self.now_ms or 0)
         query = self.queries[name]
+        if selector is None:
+            return without(query.read(self.now_ms or 0), query.plan.states)
         if not isinstance(query, ContextMember):
             raise DataError(f"rule '{name}' is in no context, so it has no partitions to choose from")
-        return query.read(self.now_ms or 0, selector)
+        return without(query.read(self.now_ms or 0, selector), query.plan.states)
 
     def partitions(self, context: str, selector: Selector | None = None) -> list[dict[str, Any]]:
         """The live partitions of a context with their built-in properties."""

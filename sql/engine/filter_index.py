@@ -232,7 +232,7 @@ class FilterIndex:
 
     def _add(self, name: str, query: Any, order: int) -> None:
         plan = query.plan
-        entry = Entry(name, order, query, getattr(query, "pour", None) if plan.insert is None else None)
+        entry = Entry(name, order, query, getattr(query, "pour", None) if plan.emits_as_made else None)
         condition = indexable(first_condition(plan))
         shape = getattr(query, "shape", None)
         if condition is None or shape is None:

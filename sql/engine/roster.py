@@ -100,10 +100,9 @@ class Roster:
 
     @property
     def moves_rows(self) -> bool:
-        """True if some query inserts rows into a stream, or emits only a part of those that it inserts."""
+        """True if the emissions of some query do not leave as they are made."""
         if self._moves_rows is None:
-            plans = (query.plan for query in self.queries.values())
-            self._moves_rows = any(plan.insert is not None or plan.posts is not None for plan in plans)
+            self._moves_rows = not all(query.plan.emits_as_made for query in self.queries.values())
         return self._moves_rows
 
     def index(self, stream: str) -> FilterIndex:

@@ -117,6 +117,9 @@ class Steps(StepLoop):
             if plan is None or emission.kind != "rows":
                 out.append(emission)
                 continue
+            if plan.states:
+                out.append(parted(plan.states, emission))
+                continue
             if plan.insert is not None:
                 self.forward(plan.insert.stream, moved(plan, emission), emission.rule)
             out += posted(plan, emission)
@@ -218,6 +221,19 @@ class Steps(StepLoop):
         out += self.host.give_row(stream, rows[0], now_ms)
         if len(rows) > 1:
             self.back.appendleft((stream, rows[1:], True))
+
+
+def parted(states: Sequence[str], emission: Emission) -> Emission:
+    """The emission with the columns of these names beside its rows."""
+    beside = [{name: row[name] for name in states} for row in emission.inserted]
+    return Emission(emission.rule, emission.at_ms, "rows", without(emission.inserted, states), states=beside)
+
+
+def without(rows: Sequence[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows without the columns of these names."""
+    if not names:
+        return [*rows]
+    return [{name: row[name] for name in row if name not in names} for row in rows]
 
 
 def moved(plan: Plan, emission: Emission) -> Sequence[Any]:

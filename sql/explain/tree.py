@@ -176,6 +176,8 @@ def _select(plan: Plan) -> str:
     text = plan.text
     items = []
     for item in plan.items:
+        if item.name in plan.states:
+            continue
         shown = "*" if item.name is None else words.written(item.value, text)
         named = item.name is not None and not item.name.startswith("$") and item.name != shown
         name = f" as {item.name}" if named else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.calendar.period import Period
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import Bound, Const, Read
+from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.logical import Criterion, PeriodArgument, PredicatePlan
 
 _LENGTHS = ((86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
@@ -31,6 +31,8 @@ def written(bound: Bound, text: str) -> str:
         return "NULL" if bound.value is None else repr(bound.value)
     if isinstance(bound, Read):
         return bound.column or "*"
+    if isinstance(bound, Slot) and bound.kind == "event_time":
+        return "event_time()"
     return ", ".join(written(part, text) for part in bound.parts()) or type(bound).__name__.lower()
 
 

@@ -324,6 +324,14 @@ class Plan(Record, dict=True):
     """The requests to external stores before an event of the first source enters the rule."""
     acts: Acts | Declaration | None = None
     """The action of a triggered statement, or the declaration of a declaring one; None for a query."""
+    states: tuple[str, ...] = ()
+    """The names of items that no row shows: actions get them beside the row (`Emission.states`). Only a query that
+    inserts its rows nowhere has some."""
+
+    @property
+    def emits_as_made(self) -> bool:
+        """True if its emissions leave as they are made: no rows go to another stream, and no columns beside."""
+        return self.insert is None and self.posts is None and not self.states
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -333,6 +341,12 @@ class Plan(Record, dict=True):
     def columns(self, stream: str) -> frozenset[str] | None:
         """The columns of `stream` that the query reads; None if it needs the whole message."""
         return self.reads.get(stream, frozenset())
+
+    @property
+    def columns_with_states(self) -> dict[str, Type] | None:
+        """The output columns, and those that actions get beside the rows."""
+        beside = {item.name: item.value.type for item in self.items if item.name in self.states}
+        return None if self.output_columns is None else self.output_columns | beside
 
     @property
     def judges_windows(self) -> bool:

@@ -20,6 +20,8 @@ from tests.spark.support import DAY_MS, run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
+RULE = "hot:ü"
+"""A rule whose id is not its folder's name."""
 CHECKS = (
     Check("n", "warn", min=0.0, max=9.0),
     Check("n", "quarantine", max=99.0),
@@ -27,7 +29,7 @@ CHECKS = (
     Check(None, "warn", freshness_ms=60_000),
 )
 FIRST = Schema(
-    "hot", "1" * 16, ("1m",), "UTC", False, (Key("dev", "string"),), (Column("n", "sum", "int"),), (), CHECKS
+    RULE, "1" * 16, ("1m",), "UTC", False, (Key("dev", "string"),), (Column("n", "sum", "int"),), (), CHECKS
 )
 MORE = FIRST._replace(rule_hash="2" * 16, values=(*FIRST.values, Column("hi", "max", "float")))
 OTHER = FIRST._replace(rule_hash="3" * 16, values=(Column("n", "max", "int"),), expect=())
@@ -50,7 +52,7 @@ def row(
         "rule_hash": schema.rule_hash,
     }
     told = body | ({"broken": list(broken)} if broken else {})
-    return Record("hot", "2025-11-21", json.dumps(told).encode(), schema_file(schema))
+    return Record(RULE, "2025-11-21", json.dumps(told).encode(), schema_file(schema))
 
 
 def upload(bucket: Path, gateway: str, *rows: Record) -> list[str]:
@@ -73,20 +75,20 @@ def test_rows_that_break_checks_are_counted_held_back_or_fail_the_run(
     upload(bucket, "gw3", row(FIRST, 1, keys={"machine": "a"}))
     (orphan,) = upload(bucket, "gw4", row(OTHER, 7))
     upload(bucket, "gw5", row(FIRST, 1, 4))
-    lost = bucket / schema_name("hot", schema_file(OTHER).key)
+    lost = bucket / schema_name(RULE, schema_file(OTHER).key)
     content = lost.read_bytes()
     lost.unlink()
 
     code, metrics = run(bucket, out, now_ms=lambda: DAY_MS + 70_001)
-    assert metrics["stale"] == ["gw1 hot", "gw2 hot"]
+    assert metrics["stale"] == [f"gw1 {RULE}", f"gw2 {RULE}"]
     assert (code, metrics["rows"], metrics["held"], metrics["quarantined"]) == (
         job.BROKEN,
         5,
         2,
         3,
     )
-    assert "rule hot: n not NULL: broken by 1 rows of 1 gateways" in capsys.readouterr().err
-    (window,) = view.fleet(spark, str(out), "hot").collect()
+    assert f"rule {RULE}: n not NULL: broken by 1 rows of 1 gateways" in capsys.readouterr().err
+    (window,) = view.fleet(spark, str(out), RULE).collect()
     assert (window["n"], window["records"], window["gateways"]) == (13, 3, 2)
     reasons = {
         found["file"].split("/")[1]: found["reason"] for found in view.quarantine(spark, str(out)).collect()
@@ -119,9 +121,9 @@ def test_rows_that_break_checks_are_counted_held_back_or_fail_the_run(
         for found in view.quarantine(spark, str(out)).collect()
         if manifest_name(found["file"]) == orphan
     ]
-    (first,) = view.fleet(spark, str(out), "hot", version=1).collect()
+    (first,) = view.fleet(spark, str(out), RULE, version=1).collect()
     assert (first["n"], first["hi"]) == (17, 1.5)
-    (second,) = view.fleet(spark, str(out), "hot", version=2).collect()
+    (second,) = view.fleet(spark, str(out), RULE, version=2).collect()
     assert second["n"] == 7 and "hi" not in second.asDict()
     with pytest.raises(ValueError, match="there are 2"):
-        view.fleet(spark, str(out), "hot", version=3)
+        view.fleet(spark, str(out), RULE, version=3)

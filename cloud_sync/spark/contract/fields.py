@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 NAME_CHARS_MAX = 512
+LAST_MS = 253_402_300_799_999
+"""The end of 31 December 9999, UTC."""
 
 
 class Bad(Exception):

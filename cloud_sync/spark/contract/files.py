@@ -19,14 +19,20 @@ from cloud_sync.names import VERSIONS, file_folder, manifest_name, safe, utc_dat
 from cloud_sync.schemas import Check, Schema, is_id
 from cloud_sync.signing import FIELD, is_signed
 from cloud_sync.spark.contract.declared import broken_checks, check_fit, declared
-from cloud_sync.spark.contract.fields import NAME_CHARS_MAX, Bad, check_number, check_text, text, whole
+from cloud_sync.spark.contract.fields import (
+    LAST_MS,
+    NAME_CHARS_MAX,
+    Bad,
+    check_number,
+    check_text,
+    text,
+    whole,
+)
 from cloud_sync.spark.contract.values import Value, values_of
 
 FILE_BYTES_MAX = 256 << 20
 """The largest size of a data file, compressed and not."""
 MANIFEST_BYTES_MAX = 64 << 10
-LAST_MS = 253_402_300_799_999
-"""The end of 31 December 9999, UTC."""
 WINDOW_MS_MAX = 100 * 366 * 86_400_000
 FOLDER_CHARS_MAX = 200
 """The name of a rule as a folder; file systems take 255 bytes."""

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from cloud_sync.moments import SAMPLE
 from cloud_sync.sketches import BYTES_MAX, SKETCHES, BadSketch, check
-from cloud_sync.spark.contract.fields import Bad, check_number, text, whole
+from cloud_sync.spark.contract.fields import LAST_MS, Bad, check_number, check_text, text, whole
 from cloud_sync.spark.exact import units
 
 VALUES_MAX = 1_000
+TIMED = ("first", "last")
 MERGES = {
     "count": ("int",),
     **dict.fromkeys(("sum", "min", "max", "avg"), ("int", "float")),
@@ -20,8 +21,10 @@ MERGES = {
     **dict.fromkeys(SKETCHES, ("sketch",)),
     "distinct": ("int",),
     "percentile": ("float",),
+    **dict.fromkeys(TIMED, ("int", "float", "text")),
 }
 """The merges of the contract and the types that each takes."""
+TEXT_CHARS_MAX = 65_536
 FOLLOWS = {"distinct": "theta", "percentile": "kll"}
 """Merges that hold nothing themselves and follow from a sketch of the same record."""
 
@@ -29,7 +32,7 @@ FOLLOWS = {"distinct": "theta", "percentile": "kll"}
 class Value(NamedTuple):
     """One value column of a record. A float is stored as whole units too (`exact.units`), and so are the two
     parts of a sum of squares. A value that follows from a sketch names its column in `of`; `part` is that of
-    a percentile."""
+    a percentile. A first or last value has the `instant` of its event, in milliseconds; NULL if there was none."""
 
     name: str
     merge: str
@@ -43,11 +46,15 @@ class Value(NamedTuple):
     sketch: bytes | None = None
     of: str | None = None
     part: float | None = None
+    text: str | None = None
+    instant: int | None = None
 
     def told(self) -> tuple[object, ...]:
         """The fields that the digest of a record covers: the first eight, and the others if they are set."""
         if self.sketch is not None or self.of is not None:
             return (*self[:8], (self.sketch or b"").hex(), self.of, self.part)
+        if self.instant is not None:
+            return (*self[:8], self.text, self.instant)
         return self[:9] if self.squares else self[:8]
 
 
@@ -80,7 +87,25 @@ def _value(item: object) -> Value:
         return value._replace(sketch=_sketch(item, name, merge))
     if merge in FOLLOWS:
         return value._replace(of=text(item, "of"), part=_part(item, name) if merge == "percentile" else None)
+    if merge in TIMED:
+        return _timed(item, value)
     return _numeric(item, value)
+
+
+def _timed(item: Mapping[str, Any], value: Value) -> Value:
+    """A first or last value; without an instant there is none."""
+    if item.get("at") is None:
+        return value
+    instant = whole(item, "at", 0, LAST_MS)
+    if value.type != "text":
+        return _numeric(item, value)._replace(instant=instant)
+    found = item.get("text")
+    if found is None:
+        return value._replace(instant=instant)
+    if not isinstance(found, str):
+        raise Bad(f"column '{value.name}' is no text")
+    check_text(found, f"column '{value.name}'", TEXT_CHARS_MAX)
+    return value._replace(text=found, instant=instant)
 
 
 def _numeric(item: Mapping[str, Any], value: Value) -> Value:

@@ -174,7 +174,7 @@ def _told(value: Column) -> Column:
     return F.struct(
         value["name"].alias("as"),
         value["merge"].alias("merge"),
-        F.coalesce(value["whole"].cast("STRING"), value["real"].cast("STRING")).alias("value"),
+        F.coalesce(value["whole"].cast("STRING"), value["real"].cast("STRING"), value["text"]).alias("value"),
         value["counted"].alias("count"),
     )
 
@@ -183,7 +183,7 @@ def _records_of(spark: SparkSession, subject: Subject) -> DataFrame:
     """The rows of a backfill as the records that the gateway's cloud action would upload (READ); one that it
     refuses has a `reason`."""
     schema = f"{READ}, is_open BOOLEAN"
-    columns = subject.plan.output_columns
+    columns = subject.plan.columns_with_states
     as_text = None if columns is None else {name for name, kind in columns.items() if kind not in TYPES}
     arrow = to_arrow_schema(nothing(spark, schema).schema)
     worker = partial(_uploaded, subject.rule, subject.settings, as_text, arrow)

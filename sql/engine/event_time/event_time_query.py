@@ -41,7 +41,7 @@ class EventTime:
         if (
             len(self.plan.sources) != 1
             or self.stage.tables
-            or self.plan.insert is not None
+            or not self.plan.emits_as_made
             or self.plan.context
         ):
             return None

@@ -60,7 +60,7 @@ class Rowwise(RunningQuery):
 
     def family(self) -> Kin | None:
         """The family of all rules that differ from this one in name and first condition only."""
-        found = None if self.plan.insert is not None else self.text.family()
+        found = self.text.family() if self.plan.emits_as_made else None
         if found is None:
             return None
         signature, pour, is_open = found

@@ -115,7 +115,7 @@ class SharingMember:
         if (
             plan.window is None
             or plan.window.partition_by
-            or plan.insert is not None
+            or not plan.emits_as_made
             or plan.options.emit_empty
         ):
             return False

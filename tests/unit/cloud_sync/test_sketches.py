@@ -155,11 +155,16 @@ def test_what_follows_from_sketches_follows_from_the_select() -> None:
     ]
     with pytest.raises(ValueError, match="column 'temps' must hold a kll sketch"):
         partial(row | {"temps": row["note_sketch"]}, found, "r", 0)
-    (problem,) = compiled(sql.replace("theta_sketch(note) AS note_sketch, ", ""), "{window: 1m}").problems
-    assert "column 'notes' is count(distinct …), which cannot merge" in problem.message
-    assert problem.hint is not None and "select theta_sketch(…)" in problem.hint
     (problem,) = compiled(sql, "{window: 1m, keys: [dev], merge: {codes: kll}}").problems
     assert "column 'codes' is top_k_sketch(…), which is no kll sketch" in problem.message
+
+
+def test_a_distinct_count_needs_the_library_of_its_sketch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud_sync.binding.states.lookup", lambda name: None)
+    sql = f"SELECT count(DISTINCT note) AS notes, {WINDOW} FROM plant {TUMBLING}"
+    (problem,) = compiled(sql, "{window: 1m}").problems
+    assert "column 'notes' is count(distinct …), which cannot merge" in problem.message
+    assert problem.hint is not None and "penstock[sketch]" in problem.hint
 
 
 @pytest.mark.parametrize(

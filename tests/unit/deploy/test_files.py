@@ -105,7 +105,7 @@ def test_prometheus_accepts_the_configuration_and_the_alerts(tmp_path: Path) -> 
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 rules found" in done.stdout
+    assert "10 rules found" in done.stdout
 
 
 def test_alerts_and_dashboard_use_metrics_that_exist() -> None:

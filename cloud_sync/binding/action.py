@@ -6,10 +6,19 @@ of `penstock check`, not a wrong number in the cloud.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from cloud_sync.binding.states import (
+    PERCENTILES,
+    aggregate_of,
+    counts_distinct,
+    state_name,
+    timed,
+    twin,
+    with_states,
+)
 from cloud_sync.columns import schema_of
-from cloud_sync.declaration import Average, CloudSettings, How, Kind, Merge, Sketched, Spread
+from cloud_sync.declaration import Average, CloudSettings, How, Kind, Merge, Sketched, Spread, Timed
 from cloud_sync.fleet_windows import FleetWindow
 from cloud_sync.moments import SAMPLE
 from cloud_sync.sketches import SKETCHES
@@ -35,16 +44,26 @@ BY_AGGREGATE: dict[str, Merge] = {
 }
 """The merge of an aggregate's results."""
 
-PERCENTILES = ("median", "percentile_cont", "percentile_disc")
+TIMED_TYPES: dict[Type, Kind] = {
+    Type.INTEGER: "int",
+    Type.FLOAT: "float",
+    Type.NUMBER: "float",
+    Type.STRING: "text",
+}
+"""The types of first and last values; those of other columns have to be declared."""
 
-REPLACED_COLUMNS = ("data_template", "data_field")
-"""Settings that replace the columns of the SELECT."""
+
+def widen(settings: CloudSettings, plan: Plan) -> Plan:
+    """The plan with the state columns from which its columns merge."""
+    if settings.merge is not None or settings.replaces_columns:
+        return plan
+    return with_states(plan, [*_Binding(settings, plan).items])
 
 
 def bind(settings: CloudSettings, plan: Plan) -> tuple[CloudSettings, list[ActionProblem]]:
     """The settings, completed from the plan, and the problems found."""
     settings = settings.of_rule(plan.text)
-    if any(getattr(settings, name) is not None for name in REPLACED_COLUMNS):
+    if settings.replaces_columns:
         missing = [name for name in ("keys", "merge") if getattr(settings, name) is None]
         reason = "'dataTemplate' and 'dataField' replace the columns of the SELECT; name the new ones"
         problems = [ActionProblem(f"'{name}' is missing: {reason}") for name in missing]
@@ -71,14 +90,7 @@ class _Binding:
         settings = self.settings
         if item.invisible or item.name in (*settings.exclude_fields, *settings.secret):
             return False
-        return settings.fields is None or item.name in settings.fields
-
-    def _aggregate(self, item: ItemPlan | None) -> AggregateCall | None:
-        """The aggregate that is the whole value of a column, if there is one."""
-        value = item.value if item else None
-        return (
-            self.plan.aggregates[value.key] if isinstance(value, Slot) and value.kind == "aggregate" else None
-        )
+        return settings.fields is None or item.name in (*settings.fields, *self.plan.states)
 
     def _bound_of_window(self, which: str) -> str | None:
         """The column with the window's start or end."""
@@ -176,6 +188,8 @@ class _Binding:
                 yield from self._missing(merge.count, ("merge", name, "count"))
             elif isinstance(merge, Sketched):
                 yield from self._missing(merge.sketch, ("merge", name, "sketch"))
+            elif isinstance(merge, Timed):
+                yield from self._missing(merge.at, ("merge", name, "at"))
             else:
                 yield from self._missing(name, ("merge", name))
         for field, key in (("window_start", "windowStart"), ("window_end", "windowEnd")):
@@ -193,12 +207,24 @@ class _Binding:
             if isinstance(merge, Average | Spread):
                 yield from self._unfit(merge.sum, "sum", ("merge", name, "sum"))
                 yield from self._unfit(merge.count, "count", ("merge", name, "count"))
+            elif isinstance(merge, Timed):
+                yield from self._untyped(name)
             elif not isinstance(merge, Sketched):
                 yield from self._unfit(name, merge, ("merge", name))
 
+    def _untyped(self, name: str) -> Iterator[ActionProblem]:
+        """A first or last value of a type that the fleet's table does not have, or that is not known."""
+        item = self.items.get(name)
+        if name not in self.settings.types:
+            shown = item.value.type.value if item is not None else Type.ANY.value
+            hint = (
+                f"write types: {{{name}: text}}, int or float; or leave it out with excludeFields: [{name}]"
+            )
+            yield ActionProblem(f"column '{name}' holds {shown}: the cloud needs a number or text", (), hint)
+
     def _unfit(self, name: str, merge: Merge, path: tuple[str | int, ...]) -> Iterator[ActionProblem]:
         item = self.items.get(name)
-        call = self._aggregate(item)
+        call = aggregate_of(self.plan, item)
         if item is None:
             return
         if merge in SKETCHES:
@@ -228,6 +254,8 @@ class _Binding:
             found = self._bound_of_window(which)
             if field not in settings.model_fields_set and found is not None:
                 update[field] = found
+        if settings.fields is not None:
+            update["fields"] = [*settings.fields, *self.plan.states]
         merge = settings.merge
         if merge is None:
             merge, problems = self._merges()
@@ -265,8 +293,10 @@ class _Binding:
         for name, item in self.items.items():
             if name in (self.settings.keys or ()) or not _has_aggregate(item.value):
                 continue
-            call = self._aggregate(item)
-            merge = self._merge_of(call) if call is not None else None
+            call = aggregate_of(self.plan, item)
+            merge = self._merge_of(name, call) if call is not None else None
+            if name in self.plan.states and merge not in SKETCHES:
+                continue
             if merge is not None:
                 merges[name] = merge
                 continue
@@ -279,17 +309,19 @@ class _Binding:
             problems.append(ActionProblem(f"column '{name}' is {what}, which cannot merge", hint=hint))
         return merges, problems
 
-    def _merge_of(self, call: AggregateCall) -> How | None:
+    def _merge_of(self, column: str, call: AggregateCall) -> How | None:
         name = call.definition.name
-        if (name == "count" and call.distinct) or name == "countunique":
-            sketch = self._twin(call, ("theta_sketch",), distinct=False)
+        if (kind := timed(call)) and (at := state_name(column, "at")) in self.items:
+            return Timed(kind=kind, at=at)
+        if counts_distinct(call):
+            sketch = self._twin(call, "theta_sketch", distinct=False)
             return Sketched(kind="distinct", sketch=sketch, part=0) if sketch else None
         if name in PERCENTILES and not call.distinct:
-            sketch = self._twin(call, ("kll_sketch",))
+            sketch = self._twin(call, "kll_sketch")
             part = call.constants[0] if call.constants else 0.5
             return Sketched(kind="percentile", sketch=sketch, part=part) if sketch else None
         if name == "avg" or name in SAMPLE:
-            total, count = self._twin(call, ("sum", "lot_sum")), self._twin(call, ("count", "lot_count"))
+            total, count = self._twin(call, "sum", "lot_sum"), self._twin(call, "count", "lot_count")
             if not total or not count or call.distinct:
                 return None
             made_of = {"sum": total, "count": count}
@@ -297,18 +329,8 @@ class _Binding:
         merge = BY_AGGREGATE.get(name)
         return None if merge is None or (merge in ("count", "sum") and not _adds_up(call, merge)) else merge
 
-    def _twin(self, call: AggregateCall, names: Sequence[str], *, distinct: bool | None = None) -> str | None:
-        """The column with another aggregate of the same values; `distinct` overrides that of `call`."""
-        same = (call.args, call.distinct if distinct is None else distinct, call.filter)
-        for name, item in self.items.items():
-            other = self._aggregate(item)
-            if (
-                other is not None
-                and other.definition.name in names
-                and (other.args, other.distinct, other.filter) == same
-            ):
-                return name
-        return None
+    def _twin(self, call: AggregateCall, *names: str, distinct: bool | None = None) -> str | None:
+        return twin(self.plan, [*self.items], call, names, distinct=distinct)
 
     def _keys(self, merge: dict[str, How]) -> list[str]:
         used = set(merge) | {
@@ -317,6 +339,7 @@ class _Binding:
             if isinstance(item, Average | Spread)
             for name in (item.sum, item.count)
         }
+        used |= {item.at for item in merge.values() if isinstance(item, Timed)}
         return [
             name
             for name, item in self.items.items()
@@ -331,7 +354,10 @@ class _Binding:
         types: dict[str, Kind] = {}
         for name, how in merge.items():
             item = self.items.get(how.sum if isinstance(how, Average | Spread) else name)
-            if item is not None and how not in ("count", *SKETCHES) and not isinstance(how, Sketched):
+            if item is not None and isinstance(how, Timed):
+                if (kind := TIMED_TYPES.get(item.value.type)) is not None:
+                    types[name] = kind
+            elif item is not None and how not in ("count", *SKETCHES) and not isinstance(how, Sketched):
                 types[name] = "int" if item.value.type is Type.INTEGER else "float"
         return types
 
@@ -356,17 +382,10 @@ def _shown(call: AggregateCall) -> str:
 
 def _remedy(call: AggregateCall) -> str:
     if call.definition.name in ("avg", *SAMPLE) and not call.distinct:
-        what = (
-            "the mean of means is not the mean"
-            if call.definition.name == "avg"
-            else "deviations merge from them"
-        )
-        return f"select sum(…) and count(…) of the same value too: {what}"
-    if call.definition.name in PERCENTILES and not call.distinct:
-        return "select kll_sketch(…) of the same value too: percentiles merge from it"
-    if (call.definition.name == "count" and call.distinct) or call.definition.name == "countunique":
-        return "select theta_sketch(…) of the same value too: distinct counts merge from it"
+        return "write no 'merge' for it, or {sum: column, count: column}: the mean of means is not the mean"
+    if counts_distinct(call):
+        return "write no 'merge' for it, with pip install 'penstock[sketch]': distinct counts merge from a sketch"
     return (
-        "select what merges (count, sum, min, max, sketches; avg, stddev and variances beside sum and count), "
+        "select what merges (count, sum, avg, min, max, stddev and variances, first and last, percentiles, sketches), "
         "or leave the column out with excludeFields"
     )
