@@ -27,6 +27,11 @@ SANE_FROM_MS = 1_735_689_600_000
 """1 January 2025, UTC: an earlier wall clock has not been set yet."""
 
 
+def monotonic_ms() -> int:
+    """Milliseconds since some start, as `poll` counts them."""
+    return time.monotonic_ns() // 1_000_000
+
+
 class Clock(Protocol):
     """The source of time for the daemon."""
 
@@ -107,7 +112,7 @@ class SystemClock:
             return self._steady.read(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
 
     def monotonic_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
+        return monotonic_ms()
 
     def is_sane(self) -> bool:
         return time.time_ns() // 1_000_000 >= SANE_FROM_MS

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from edge.base.poller import PROMPT_MS
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
@@ -30,7 +29,7 @@ from edge.intake.broker_state import MAIN, BrokerStates
 from edge.intake.message_keys import MessageKeys
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
-from edge.intake.sources.base import BadMessage, Message, Source
+from edge.intake.sources.base import BadMessage, Message, Source, payload_bytes
 from edge.intake.streams import StreamTable
 from edge.journal.commits import Commits
 from edge.journal.record import Tick
@@ -135,7 +134,7 @@ class Gateway:
         self.sources[name] = source
 
         def on_batch(messages: list[Message]) -> None:
-            size = sum(len(message[1]) for message in messages) + MESSAGE_OVERHEAD_BYTES * len(messages)
+            size = payload_bytes(messages) + MESSAGE_OVERHEAD_BYTES * len(messages)
             self.intake.put(Arrival(name, messages, []), size)
 
         def on_bad(bad: list[BadMessage]) -> None:
@@ -210,17 +209,13 @@ class Gateway:
             if done:
                 return
             sleep_ms = self.turn()
-            self.intake.poller.flush()
-            self._gather(sleep_ms)
-            self.intake.poller.wait(sleep_ms)
+            self.intake.poller.wait(sleep_ms, self._gather_ms(sleep_ms))
 
-    def _gather(self, sleep_ms: int | None) -> None:
-        """On a busy line, let messages wait for company, at most `latency_ms` since the last look."""
+    def _gather_ms(self, sleep_ms: int | None) -> int:
+        """On a busy line, messages wait for company: at most `latency_ms` since the last look."""
         if sleep_ms == 0 or not self.latency_ms:
-            return
-        rest_ms = self._taken_ms + self.latency_ms - PROMPT_MS - self.clock.monotonic_ms()
-        if rest_ms > 0:
-            self.intake.poller.pause(rest_ms)
+            return 0
+        return self._taken_ms + self.latency_ms - self.clock.monotonic_ms()
 
     def drain(self, deadline_ms: int) -> None:
         """Process the messages taken in, without sleeping, until the monotonic `deadline_ms`."""

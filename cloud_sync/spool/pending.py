@@ -57,9 +57,9 @@ class Pending:
 
     def due_ms(self, group_rows: int, group_wait_ms: int) -> int | None:
         """The time to store pending rows: in the past if there is a whole group; None if there are none."""
+        if not self._rows:  # asked by the loop at each turn
+            return None
         with self._lock:
-            if not self._rows:
-                return None
             return self._since_ms + (0 if len(self._rows) >= group_rows else group_wait_ms)
 
     def take(self, count: int | None = None) -> list[PendingRow]:

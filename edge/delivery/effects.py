@@ -33,10 +33,8 @@ class Effects:
         """The time until a spool is due to commit; 0 if enough large dead letters wait to be written."""
         if self._dead_letters.waiting_bytes >= WAITING_BYTES_MAX:
             return 0
-        due_ms = min(
-            (due for spool in self._spools.opened if (due := spool.due_ms) is not None), default=None
-        )
-        return None if due_ms is None else max(0, due_ms - self._clock.now_ms())
+        due = [due_ms for spool in self._spools.opened if (due_ms := spool.due_ms) is not None]
+        return max(0, min(due) - self._clock.now_ms()) if due else None
 
     def rows(self, *, force: bool) -> Sequence[int]:
         """The number of rows to enter each spool's file now: all that wait if that is due, or with

@@ -186,7 +186,7 @@ class Outbox:
 
     def is_full(self) -> bool:
         """True if so many rows wait for slow sinks that no further message should be taken in."""
-        return self.rows_waiting() >= self.rows_max
+        return bool(self._behind) and self.rows_waiting() >= self.rows_max
 
     def rows_waiting(self) -> int:
         """Rows that a delivery has refused so far."""

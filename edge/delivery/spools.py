@@ -16,18 +16,14 @@ class Spools:
     def __init__(self, results: Spool, open_archive: Callable[[], Spool]) -> None:
         self.results = results
         self._open_archive = open_archive
-        self._archive: Spool | None = None
-
-    @property
-    def opened(self) -> tuple[Spool, ...]:
+        self.opened: tuple[Spool, ...] = (results,)
         """The spools that are open; one that is opened later comes last."""
-        return (self.results,) if self._archive is None else (self.results, self._archive)
 
     def archive(self) -> Spool:
         """The spool of archived events; it is opened by the first call. Raises SpoolError."""
-        if self._archive is None:
-            self._archive = self._open_archive()
-        return self._archive
+        if len(self.opened) == 1:
+            self.opened = (self.results, self._open_archive())
+        return self.opened[1]
 
     def close(self) -> None:
         """Release their files."""

@@ -76,7 +76,7 @@ class Why:
 
     def _facts(self, rule: str) -> tuple[Facts, int]:
         """In the loop: the facts, and the end of the journal that belongs to them."""
-        return collect(self._daemon, rule), self._daemon.commits.journal.position
+        return collect(self._daemon, rule), self._daemon.commits.journal.end_frame()
 
     def _wait_for(self, position: int) -> None:
         """Wait until the journal is written up to a position, so that the other process sees it."""

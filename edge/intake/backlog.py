@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from edge.intake.sources.base import BadMessage, Message, qos_of
+from edge.intake.sources.base import BadMessage, Message, payload_bytes, qos_of
 from edge.journal.record import Session
 
 log = logging.getLogger("penstock.gateway")
@@ -73,7 +73,7 @@ class Backlog:
     def put(self, arrivals: Iterable[Arrival]) -> None:
         """Add an arrival."""
         for arrival in arrivals:
-            self.bytes += sum([len(message[1]) for message in arrival.messages])
+            self.bytes += payload_bytes(arrival.messages)
             self._arrivals.append(arrival)
 
     def took(self, elapsed_ms: int) -> None:
@@ -90,7 +90,7 @@ class Backlog:
             return
         before, worst = self.dropped, ""
         sizes = {
-            key: sum([len(message[1]) for message in lane])
+            key: payload_bytes(lane)
             for key, lane in self._lanes.items()
             if key[0] in self.sheds
             and not qos_of(lane[0][3])  # others are the broker's until they are acknowledged
@@ -122,9 +122,11 @@ class Backlog:
 
     def next_slice(self) -> Arrival | None:
         """The messages to be processed next; None when nothing waits."""
+        if not self:
+            return None
         if self._arrivals and not self._lanes and self._is_slice():
             arrival = self._arrivals.popleft()
-            self.bytes -= sum([len(message[1]) for message in arrival.messages])
+            self.bytes -= payload_bytes(arrival.messages)
             return arrival
         # A session defines the packet ids of later messages: earlier messages go first.
         while self._arrivals and not (self._lanes and self._arrivals[0].session is not None):
@@ -159,7 +161,7 @@ class Backlog:
             size += self._share_of(key, share, found, messages_max)
             if size >= bytes_max or len(found) >= messages_max:
                 break
-        self.bytes -= sum([len(message[1]) for message in found])
+        self.bytes -= payload_bytes(found)
         return Arrival(source, found, [])
 
     def _share_of(self, key: tuple[str, str], share: int, found: list[Message], messages_max: int) -> int:

@@ -69,6 +69,8 @@ class Intake(Generic[Item]):
     def take_items(self) -> list[Item]:
         """All waiting items at once: batches are as large as the traffic makes them, never
         waited for."""
+        if not self._items:
+            return []
         with self._lock:
             items, self._items = self._items, []
             self.bytes = 0
@@ -76,14 +78,15 @@ class Intake(Generic[Item]):
 
     def take_calls(self) -> list[Callable[[], None]]:
         """The functions that other threads have handed over for the loop to call."""
+        if not self._calls:
+            return []
         with self._lock:
             calls, self._calls = self._calls, []
             return calls
 
     def has_items(self) -> bool:
         """True if batches wait."""
-        with self._lock:
-            return bool(self._items)
+        return bool(self._items)
 
     def close(self) -> None:
         """Refuse further calls: the loop has ended."""

@@ -1,9 +1,10 @@
-"""A record as bytes: a header with a checksum, then the encoded record, compressed where that pays.
+"""Records as bytes: a header with a checksum, then the encoded records, compressed where that pays. Mostly a
+frame holds what one commit makes durable.
 
     magic 2 | codec 2 | length of the body 4 | undurable 4 | checksum 4 | body
 
-The checksum covers header, body and the record's position, so what an earlier life of the file left is never
-taken for a record. `undurable` is the distance from the last position known to be durable when the record was
+The checksum covers header, body and the frame's position, so what an earlier life of the file left is never
+taken for a frame. `undurable` is the distance from the last position known to be durable when the frame was
 formed. It distinguishes a torn tail (nothing behind it was acknowledged: cut) from damage (something was:
 logged and counted).
 """
@@ -12,12 +13,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from edge.journal.record import Record
+from edge.journal.record import Lot, Record
 
 MAGIC = b"\xa7J"
 _HEADER = struct.Struct("<2sHIII")
@@ -25,24 +26,24 @@ _POSITION = struct.Struct("<Q")
 HEADER_BYTES = _HEADER.size
 
 COMPRESSED_FROM_BYTES = 200
-"""Shorter records are written as they are: a single message hardly shrinks."""
+"""Shorter bodies are written as they are: a single message hardly shrinks."""
 
 ZLIB_BYTES_MAX = 400_000
-"""Longer records are written as they are where there is only zlib: it would hold the
+"""Longer bodies are written as they are where there is only zlib: it would hold the
 loop for more than 10 ms."""
 
 PLAIN, ZLIB, ZSTD = 0, 1, 2
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Record).decode
+_decode = msgspec.msgpack.Decoder(Record | Lot).decode
 
 Compressor = tuple[int, Callable[[bytes], bytes]]
 
 
 class Frame(NamedTuple):
-    """A record found in a segment, with its end and the durable position when it was written."""
+    """Records found in a segment, with their end and the durable position when they were written."""
 
-    record: Record
+    records: Sequence[Record]
     end: int
     durable: int
 
@@ -60,9 +61,9 @@ def compressor(name: str) -> Compressor | None:
     return None if name == "none" else (ZLIB, lambda body: zlib.compress(body, 1))
 
 
-def encode(record: Record, position: int, durable: int, compress: Compressor | None) -> bytes:
-    """The frame of a record that will stand at `position`."""
-    body, codec = _encode(record), PLAIN
+def encode(records: list[Record], position: int, durable: int, compress: Compressor | None) -> bytes:
+    """The frame of records that will stand at `position`."""
+    body, codec = _encode(records[0] if len(records) == 1 else Lot(records)), PLAIN
     if compress is not None and is_worth(len(body), compress[0]):
         packed = compress[1](body)
         if len(packed) < len(body):
@@ -73,7 +74,7 @@ def encode(record: Record, position: int, durable: int, compress: Compressor | N
 
 
 def is_worth(size: int, codec: int) -> bool:
-    """True if a record of so many bytes is to be compressed."""
+    """True if a body of so many bytes is to be compressed."""
     return size >= COMPRESSED_FROM_BYTES and (codec == ZSTD or size <= ZLIB_BYTES_MAX)
 
 
@@ -90,9 +91,11 @@ def decode(data: bytes, offset: int, position: int) -> Frame | None:
     if zlib.crc32(body, zlib.crc32(head, zlib.crc32(_POSITION.pack(position)))) != check:
         return None
     try:
-        return Frame(_decode(_plain(codec, body)), end, position - undurable)
+        found = _decode(_plain(codec, body))
     except (msgspec.MsgspecError, ValueError, zlib.error):
         return None
+    records = found.records if isinstance(found, Lot) else (found,)
+    return Frame(records, end, position - undurable)
 
 
 def _plain(codec: int, body: bytes) -> bytes:

@@ -37,7 +37,7 @@ class Segment(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A record, where it begins and ends, and the messages of a batch."""
+    """A record, where its frame begins and ends, and the messages of a batch."""
 
     position: int
     end: int
@@ -101,10 +101,11 @@ def _records(segment: Segment, following: Segment | None, start: int, reading: R
             reading.damage.append(Damage(position, found - offset, segment.path))
             offset = found
             continue
-        messages = unpack(frame.record, topics) if isinstance(frame.record, Batch) else []
         offset = frame.end
-        if position >= start:
-            yield Entry(position, segment.start + offset, frame.record, messages)
+        for record in frame.records:
+            messages = unpack(record, topics) if isinstance(record, Batch) else []
+            if position >= start:
+                yield Entry(position, segment.start + offset, record, messages)
     reading.end = max(reading.end, segment.start + offset)
 
 

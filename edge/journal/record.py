@@ -102,6 +102,12 @@ class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
 Record = Batch | Tick | Deployment | Removal | Receipts | Answers | Policies | Session
 
 
+class Lot(msgspec.Struct, array_like=True, tag="lot", frozen=True):
+    """The records of one frame, in order. A frame of a single one holds that record itself."""
+
+    records: list[Record]
+
+
 def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int], connection: str = "") -> Batch:
     """Messages of one connection as a record. `topics` numbers those of the segment, and learns new ones."""
     new = [topic for topic in dict.fromkeys([message[0] for message in messages]) if topic not in topics]

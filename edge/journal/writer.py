@@ -1,4 +1,4 @@
-"""Writing the journal: records are gathered in memory, and one `sync` makes them durable.
+"""Writing the journal: records are gathered in memory, and one `sync` makes them durable, as one frame.
 
 A segment is reserved on the disk as a whole when it is begun, so a full disk is met there and not in the
 middle. The next one is reserved then as well (`spare`): when there is no room for it the gateway stops taking
@@ -15,12 +15,27 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from edge.intake.sources.base import Message
+from edge.intake.sources.base import Message, payload_bytes
 from edge.journal.disk import Disk
 from edge.journal.frame import compressor, encode
 from edge.journal.reader import SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SUFFIX, segments
 from edge.journal.record import Record, pack
+
+FRAME_BYTES = 200_000
+"""A frame ends when its messages take so much memory: it holds up the loop for a millisecond."""
+
+MESSAGE_BYTES = 100
+"""The memory of a message beside its payload."""
+
+
+class _Arrived(NamedTuple):
+    """Messages that wait for their frame; the arguments of `pack`."""
+
+    at_ms: int
+    messages: Sequence[Message]
+    connection: str
 
 
 @dataclass(slots=True)
@@ -57,6 +72,9 @@ class Journal:
         self._full: list[_Open] = []
         """Segments that are complete but not durable yet."""
         self._segment = _Open(end, end, end)
+        self._gathered: list[Record | _Arrived] = []
+        """The records of the next frame, and how much memory their messages take."""
+        self._gathered_bytes = 0
         self.durable = end
         """Up to where the journal survives a power cut."""
         self._descriptor: int | None = None
@@ -68,34 +86,49 @@ class Journal:
 
     @property
     def position(self) -> int:
-        """The end of the journal, including records that wait in memory."""
+        """The end of the frames, including those that wait in memory. The records that gather for the next one
+        come behind it."""
         return self._segment.end
 
     @property
-    def waiting_bytes(self) -> int:
-        """Bytes that the next `sync` writes."""
-        return self.position - self.durable
+    def is_written(self) -> bool:
+        """True if all records are durable."""
+        return not self._gathered and self.durable == self.position
 
     def append(self, record: Record) -> None:
         """Add a record; only memory is touched."""
-        self._add(record)
+        self._gathered.append(record)
 
     def append_batch(self, at_ms: int, messages: Sequence[Message], connection: str = "") -> None:
         """Add messages of one connection; only memory is touched."""
-        self._add(pack(at_ms, messages, self._roomy_segment().topics, connection))
+        self._gathered.append(_Arrived(at_ms, messages, connection))
+        self._gathered_bytes += payload_bytes(messages) + MESSAGE_BYTES * len(messages)
+        if self._gathered_bytes >= FRAME_BYTES:
+            self.end_frame()
 
-    def _add(self, record: Record) -> None:
-        segment = self._roomy_segment()
-        if segment.end == segment.start:
-            self._put(segment, SEGMENT_MAGIC)
-        self._put(segment, encode(record, segment.end, self.durable, self._compress))
+    def end_frame(self) -> int:
+        """Make a frame of what has gathered; the end of it, behind all records until now."""
+        if self._gathered:
+            segment = self._roomy_segment()
+            records = [
+                pack(item.at_ms, item.messages, segment.topics, item.connection)
+                if isinstance(item, _Arrived)
+                else item
+                for item in self._gathered
+            ]
+            self._gathered.clear()
+            self._gathered_bytes = 0
+            if segment.end == segment.start:
+                self._put(segment, SEGMENT_MAGIC)
+            self._put(segment, encode(records, segment.end, self.durable, self._compress))
+        return self._segment.end
 
     def _put(self, segment: _Open, data: bytes) -> None:
         segment.waiting += data
         segment.end += len(data)
 
     def _roomy_segment(self) -> _Open:
-        """The segment that takes the next record: a new one where the present one has reached its size."""
+        """The segment that takes the next frame: a new one where the present one has reached its size."""
         if self._segment.end - self._segment.start >= self._segment_bytes:
             self._full.append(self._segment)
             end = self._segment.end
@@ -108,6 +141,7 @@ class Journal:
 
     def begin(self) -> list[_Open]:
         """Hand what has gathered to `write`. Until that has ended only methods that append may be called."""
+        self.end_frame()
         handed = [*self._full, self._segment]
         for segment in handed:
             segment.writing += bytes(segment.waiting)

@@ -157,7 +157,8 @@ class Report:
         messages = sum(daemon.gateway.streams.received.values())
         age_ms = None if snapshots.last_at_ms is None else daemon.clock.monotonic_ms() - snapshots.last_at_ms
         return {
-            "position": journal.position, "commits": commits.made, "syncs": journal.syncs,
+            "position": journal.position, "is_written": journal.is_written,
+            "commits": commits.made, "syncs": journal.syncs,
             "failures": commits.failures, "last_ms": commits.last_ms, "problem": commits.problem,
             "written_bytes": journal.written_bytes + snapshots.written_bytes,
             "bytes_per_message": round((journal.written_bytes + snapshots.written_bytes) / max(1, messages), 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Protocol
 
 Message = tuple[str, bytes, int | None, int]
@@ -34,8 +35,15 @@ class ConnectionLost(Exception):
     """The connection has ended; the text gives the reason."""
 
 
+_payload = itemgetter(1)
+
 OnBatch = Callable[[list[Message]], None]
 OnBad = Callable[[list[BadMessage]], None]
+
+
+def payload_bytes(messages: Iterable[Message]) -> int:
+    """The bytes of their payloads."""
+    return sum(map(len, map(_payload, messages)))
 
 
 def qos_of(flags: int) -> int:

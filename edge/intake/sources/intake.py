@@ -16,7 +16,6 @@ from __future__ import annotations
 import ssl
 import struct
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 from paho.mqtt import MQTTException
@@ -173,8 +172,10 @@ class BufferedReader(StockReader):
     def read_ahead(self) -> bool:
         sock: Any = self._client.socket()
         if sock is not None and not self._ahead:
-            with suppress(OSError):  # the next read reports a fault of the socket
+            try:
                 self._ahead = sock.recv(RECEIVE_BYTES)
+            except OSError:  # nothing is there, or the next read reports the fault
+                return False
         return bool(self._ahead)
 
     def _received(self, sock: Any, must: bool) -> bytes:

@@ -81,6 +81,8 @@ class MqttSource:
         self._publishing = publishing
         self._is_alone = poller is None
         self._poller = poller or Poller()
+        if publishing is not None:
+            publishing.on_waiting = partial(self._poller.changed, self)
         self._farewell_ms = 0
         self._thread: threading.Thread | None = None
         self._opening: Opening | None = None
@@ -106,7 +108,7 @@ class MqttSource:
                     "before the message is safe; use qos 1, whose duplicates penstock makes harmless"
                 )
         self._orders.wanted = dict(wanted)
-        self._poller.wake()
+        self._poller.changed(self)
 
     @property
     def session_name(self) -> str:
@@ -139,15 +141,15 @@ class MqttSource:
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
         self._orders.tokens.extend(tokens)
-        self._poller.wake()
+        self._poller.changed(self)
 
     def pause(self) -> None:
         self._orders.paused = True
-        self._poller.wake()
+        self._poller.changed(self)
 
     def resume(self) -> None:
         self._orders.paused = False
-        self._poller.wake()
+        self._poller.changed(self)
 
     def stop(self, timeout_ms: int) -> bool:
         """Send the acknowledgements, publish "offline", disconnect. The session stays with the broker.
@@ -157,7 +159,7 @@ class MqttSource:
         self._farewell_ms = timeout_ms
         self._orders.stopping = True
         if self._thread is not None:
-            self._poller.wake()
+            self._poller.changed(self)
             self._thread.join(timeout_ms / 1000)
             return not self._thread.is_alive()
         self.end()
@@ -221,9 +223,8 @@ class MqttSource:
             return 0 if self._opening.is_over else None  # its thread wakes the loop
         return max(0, self._pause.until_ms - self._clock.monotonic_ms())
 
-    def prompt(self) -> None:
-        if self._connection is not None:
-            self._connection.prompt()
+    def prompt(self) -> bool:
+        return self._connection is not None and self._connection.prompt()
 
     def turn(self, is_ready: bool) -> None:
         """Go on with the connection there is, or with making one."""
@@ -258,7 +259,7 @@ class MqttSource:
         connection.on_session = tell
         connection.publishing = self._publishing
         open_it = partial(connection.open, self._intake, self._granted, self._versions.answer_ms)
-        self._opening = Opening(connection, open_it, self._poller.wake)
+        self._opening = Opening(connection, open_it, partial(self._poller.changed, self))
 
     def _serve(self, connection: Connection, is_ready: bool) -> None:
         try:

@@ -13,10 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from edge.intake.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch
+from edge.intake.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch, payload_bytes
 from edge.intake.sources.mqtt_client import MqttOptions, Version, connect, make_client
 from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.mqtt_subscriptions import Subscriptions
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from edge.intake.sources.intake import Reader
 
 log = logging.getLogger("penstock.mqtt")
-
-_payload = itemgetter(1)
 
 BUFFERS_PER_TURN = 16
 """Buffers read in one turn: a payload of a megabyte comes in one or two turns, and
@@ -204,12 +201,13 @@ class Connection:
             mask |= select.POLLOUT
         return self._descriptor, mask
 
-    def prompt(self) -> None:
+    def prompt(self) -> bool:
         """Take what is there of the subscriptions: brokers hold back small packets until the kernel has
-        acknowledged the ones before."""
+        acknowledged the ones before. Whether there was anything."""
         if self._orders.wanted and self._reading() and self._reader is not None and self._reader.read_ahead():
             acknowledge_at_once(self._socket)
-            self._more = True
+            return True
+        return False
 
     def due_in_ms(self) -> int:
         """The time until the next turn: 0 while acknowledgements wait, else until the next check of the
@@ -253,7 +251,9 @@ class Connection:
             self._client.loop_write()
         elif is_ready and not has_answered:  # else the kernel's acknowledgement goes along with ours
             acknowledge_at_once(self._socket)
-        self._keep_alive()
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._looked_ms >= self.options.keepalive_s * 250:
+            self._keep_alive(now_ms)
         if self._client.socket() is None:
             raise ConnectionLost("connection closed")
 
@@ -276,7 +276,7 @@ class Connection:
             counters.messages += len(batch)
             counters.bad += len(bad)
             counters.duplicates += reader.duplicates - before
-            counters.payload_bytes += sum(map(len, map(_payload, batch)))
+            counters.payload_bytes += payload_bytes(batch)
             if bad:
                 on_bad(bad)
             if batch:
@@ -309,9 +309,9 @@ class Connection:
             if packets:
                 self._reader.send(packets)
 
-    def _keep_alive(self) -> None:
+    def _keep_alive(self, now_ms: int) -> None:
         """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""
-        now_ms = self._looked_ms = self._clock.monotonic_ms()
+        self._looked_ms = now_ms
         if not self._behind:
             self._client.loop_misc()
             return

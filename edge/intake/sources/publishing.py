@@ -58,13 +58,18 @@ class Publishing:
         self._bytes_max = PACKET_BYTES_MAX
         self._has_properties = False
         self._topics: dict[str, bytes] = {}
+        self.on_waiting: Callable[[], None] = lambda: None
+        """Called where a message waits and none did before."""
 
     def publish(
         self, topic: str, payload: bytes, qos: int, retained: bool, done: Callable[[str | None], None]
     ) -> None:
         """Queue a message of QoS 0 or 1. Raises ValueError for a topic that is none."""
         flags = qos << 1 | (RETAINED if retained else 0)
-        self._waiting.append(Outgoing(self._topics.get(topic) or self._encoded(topic), payload, flags, done))
+        message = Outgoing(self._topics.get(topic) or self._encoded(topic), payload, flags, done)
+        if not self._waiting:
+            self.on_waiting()
+        self._waiting.append(message)
 
     def begin(self, window: int, bytes_max: int, has_properties: bool) -> None:
         """A new connection: the broker takes so many unconfirmed messages, and packets of so many bytes."""

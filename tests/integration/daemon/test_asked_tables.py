@@ -107,8 +107,7 @@ def register(folder: Path, *rows: tuple[str, str]) -> None:
 
 def is_written(gateway: Process) -> bool:
     """Whether all that the gateway has taken in is in the files of its journal; there is no snapshot yet."""
-    journal = gateway.status()["journal"]
-    return bool(journal["written_bytes"] == journal["position"])
+    return bool(gateway.status()["journal"]["is_written"])
 
 
 def configuration(folder: Path) -> str:

@@ -10,7 +10,7 @@ from edge.intake.sources.base import Message
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read, segments
 from edge.journal.record import Batch, Record, Tick
-from edge.journal.writer import Journal
+from edge.journal.writer import FRAME_BYTES, Journal
 
 
 def journal_in(folder: Path, end: int = 0, disk: Disk | None = None, compression: str = "none") -> Journal:
@@ -43,9 +43,44 @@ def test_what_was_synced_is_read_again_in_order(tmp_path: Path, compression: str
     records, reading = found(tmp_path)
     assert records == expected
     assert (reading.end, reading.damage, reading.torn_bytes) == (journal.position, [], 0)
-    assert len(segments(tmp_path)) > 5
-    half = [entry.position for entry in read(tmp_path, 0, Reading())][len(expected) // 2]
-    assert found(tmp_path, half)[0] == expected[len(expected) // 2 :]
+    assert len(segments(tmp_path)) > 3
+    positions = [entry.position for entry in read(tmp_path, 0, Reading())]
+    half = positions[len(positions) // 2]
+    assert found(tmp_path, half)[0] == expected[positions.index(half) :]
+
+
+def test_what_a_sync_makes_durable_is_one_frame_unless_it_is_large(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 0, segment_bytes=10_000_000, compression="none")
+    for number in range(1, 51):
+        journal.append_batch(number, [message(number)])
+        journal.append(Tick(number))
+    journal.sync()
+    assert len({entry.position for entry in read(tmp_path, 0, Reading())}) == 1
+    large = ("plant/x", bytes(FRAME_BYTES // 2), 1, 0x02)
+    for number in range(51, 55):
+        journal.append_batch(number, [large])
+    journal.sync()
+    assert len({entry.position for entry in read(tmp_path, 0, Reading())}) == 3
+    assert [len(records) for records in found(tmp_path)[0] if isinstance(records, list)] == [1] * 54
+
+
+FRAMES_OF_ONE_RECORD = (
+    b"penstock journal 1\n\0\0\0\0\0"
+    b"\xa7J\0\0\x1e\0\0\0\x18\0\0\0\xf0?\xba\xc1\x99\xa5batch\x01\0\x91\xa7plant/x\x91\0\x91\xc4\x011\x91\x01\xc4\x01\x02\xa0"
+    b"\xa7J\0\0\x07\0\0\0F\0\0\0\x13\xc4\xdbR\x92\xa4tick\x02"
+)
+"""A segment by a version that wrote a frame for each record: message 1 at 1, and a tick at 2."""
+
+
+def test_a_journal_with_a_frame_for_each_record_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / f"{0:020}.journal").write_bytes(FRAMES_OF_ONE_RECORD)
+    records, reading = found(tmp_path)
+    assert (records, reading.end, reading.damage) == ([[message(1)], Tick(2)], len(FRAMES_OF_ONE_RECORD), [])
+    journal = journal_in(tmp_path, reading.end)
+    journal.append_batch(3, [message(3)])
+    journal.append(Tick(4))
+    journal.sync()
+    assert found(tmp_path)[0] == [[message(1)], Tick(2), [message(3)], Tick(4)]
 
 
 def test_the_next_run_goes_on_where_the_journal_ends(tmp_path: Path) -> None:
@@ -130,11 +165,11 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 def test_closing_leaves_what_is_durable_though_a_new_segment_was_begun_in_memory(tmp_path: Path) -> None:
     journal = journal_in(tmp_path)
-    while journal.position < 900:
+    while journal.end_frame() < 900:
         journal.append_batch(1, [message(1)])
     journal.sync()
     durable = journal.position
-    while journal.position < 3_000:  # over the end of the segment, and never synced: the disk is full, say
+    while journal.end_frame() < 3_000:  # over the end of the segment, and never synced: the disk is full, say
         journal.append_batch(2, [message(2)])
     journal.close()
     records, reading = found(tmp_path)
@@ -191,6 +226,7 @@ def test_what_was_taken_in_has_room_when_there_is_none_for_another_segment(tmp_p
     disk.room = False
     for number in range(2, 40):
         journal.append_batch(number, [message(number)])
+        journal.end_frame()
     journal.sync()
     assert journal.is_short, "the next segment is the spare one; there is no further one"
     disk.room = True
