@@ -14,6 +14,12 @@ from typing import Any, NamedTuple
 UNIT_SHIFT = 64
 """The exponent of the unit of sums whose values leave one by one, 2**-UNIT_SHIFT."""
 
+FINE = 2.0 ** (52 - UNIT_SHIFT)
+"""A float that is no nearer to 0 is a whole number of units."""
+
+LARGE = 1e20
+"""A float that is no nearer to 0 is left to the accumulators: its integer would be long."""
+
 SHIFTS = (52, 100)
 """The unit is 2**-shift. With the first, sums have few digits and floats convert to integers faster."""
 
@@ -32,6 +38,12 @@ INLINE_NAMES = {
 }
 
 
+def in_units(value: float) -> int | tuple[float]:
+    """A float as a whole number of units, or as a tuple of one where it is none: too large, too fine, not finite."""
+    scaled = value * 2.0**UNIT_SHIFT
+    return int(scaled) if -LARGE < value < LARGE and scaled.is_integer() else (value,)
+
+
 QUEUES = ("low", "high")
 """The names that are queues; the other names of the state are numbers."""
 
@@ -43,16 +55,15 @@ class Inline(NamedTuple):
     """Statements that maintain an aggregate, and its result; `state` are the names it uses, of those in
     `INLINE_NAMES`.
 
-    An entry of `add` and `remove` is a whole statement, of one line or more. The result is a text, or a `function`
-    of the state. `with_rest` gives it where values are in the window that have no units: it takes what they are
+    An entry of `add` and `remove` is a whole statement, of one line or more. The result is a text, which may use
+    NAN and `sqrt`. `with_rest` gives it where values are in the window that have no units: it takes what they are
     kept in (`sql.aggregates.rare`), and the state.
     """
 
     state: tuple[str, ...]
     add: tuple[str, ...]
     remove: tuple[str, ...]
-    result: str = ""
-    function: Callable[..., Any] | None = None
+    result: str
     with_rest: Callable[..., Any] | None = None
 
     @property

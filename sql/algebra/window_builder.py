@@ -23,6 +23,7 @@ from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.retain.queues import Lifetime, Queue, check_stamp
+from sql.algebra.retain.values import ValueQueue
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
 from sql.algebra.windows.lots import lot_window
@@ -67,10 +68,12 @@ class WindowBuilder:
         subqueries: Sequence[Callable[[Event], Any]] = (),
         *,
         alone: bool = False,
+        keeps_values: bool = False,
         shown_by: tuple[Bound, ...] = (),
     ) -> None:
         """`subqueries`: the values of the statement's subqueries, which filters read.
         `alone`: the only source of a statement, whose single window may be written into the loop.
+        `keeps_values`: of its events only what they contribute is read.
         `shown_by`: the keys of its groups, where all that a step changes in a group is one row."""
         self.source = source
         self.options = options
@@ -79,6 +82,7 @@ class WindowBuilder:
             catalog, context, warnings, shape=shape, joined=source.rows_are_tuples, subqueries=subqueries
         )
         self.alone = alone
+        self.keeps_values = keeps_values
         self.shown_by = shown_by
         self._compiled: dict[tuple[int, str], Any] = {}
         """Functions of parameters, by window and parameter."""
@@ -170,7 +174,11 @@ class WindowBuilder:
         batch = next((member for member in members if isinstance(member, BatchGate)), None)
         if batch is not None:
             return MeetBatch(policies, batch) if policies else Gate(batch)
-        return policies[0].lone() if self.alone and len(policies) == 1 else meet(policies)
+        return self._kept(policies[0].lone()) if self.alone and len(policies) == 1 else meet(policies)
+
+    def _kept(self, window: Policy) -> Policy:
+        """The window, as one of what events contribute where it can be."""
+        return (window.of_values() if self.keeps_values else None) or window
 
     def _make(self, spec: WindowSpec, plan: WindowPlan, now_ms: int) -> Any:
         assert spec.make is not None
@@ -262,14 +270,16 @@ class WindowBuilder:
         policies = [self._lot_policy(window, start) for window in lot.windows]
         if not policies:
             return Pass()
-        window, latest = self._gated(meet(policies), lot, now_ms), self._latest(lot)
+        whole, latest = meet(policies), self._latest(lot)
+        holds_events = lot.every_count is not None and whole.has_timers
+        window = self._gated(whole if latest is not None or holds_events else self._kept(whole), lot, now_ms)
         if latest is None:
             return window
         return LatestOf(window, latest) if isinstance(window, Policy) else Chain(window, latest)
 
     def _gated(self, window: Policy, lot: LotPlan, now_ms: int) -> Operator:
         """The window, with a gate behind it where the query has `every`."""
-        line = window if isinstance(window, Queue) and not window.refuses else None
+        line = window if isinstance(window, Queue | ValueQueue) and not window.refuses else None
         if lot.every_period is not None:
             every = period(lot.every_period, self.functions)
             points = UpdatePoints(every.millis, self._origin(every, now_ms))

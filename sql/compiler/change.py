@@ -27,6 +27,50 @@ class ChangeText:
 
     def write(self, source: SourceWriter) -> None:
         """The function `change`."""
+        if self.text.keeps_values:
+            self._write_of_values(source)
+        else:
+            self._write_of_events(source)
+
+    def _write_of_values(self, source: SourceWriter) -> None:
+        """Of what events contribute, which was computed as they came."""
+        with source.block("def change(q, inserted, removed, now, new, old):"):
+            source.line("whole = q.whole")
+            source.line("touched = False")
+            loop, came = self.text.make_loop(source, {}), ", ".join(self.fold.kept.remembered)
+            with source.block("for x in inserted:"), source.block("if x is not ABSENT:"):
+                source.line("touched = True")
+                if came:
+                    source.line(f"{came} = x")
+                self.fold.enter(loop, "whole.")
+            with source.block("for y in removed:"), self.fold.left(source):
+                source.line("touched = True")
+                self.fold.leave(loop, "whole.")
+            if not self.show.defers:
+                with source.block("if touched:"):
+                    source.line("show(q, NOTHING, whole, new, True)")
+                source.line("return touched")
+        source.line("")
+
+    def write_values(self, source: SourceWriter) -> None:
+        """`values`: what the rows of a lot contribute, before any of them counts."""
+        with source.block("def values(q, rows, now):"):
+            source.line("fail = q.fail")
+            source.line("found = []")
+            with source.block("for e in rows:"):
+                with source.block("try:"):
+                    source.line("q.budget.admit(q)")
+                with source.block("except DATA_ERRORS as error:"):
+                    source.line("fail(e, error)")
+                    source.line("continue")
+                self.text.enter.write_prepared(
+                    self.text.make_loop(source, self.text.slots("whole.", "now", "True"))
+                )
+                source.line("found.append(x)")
+            source.line("return found")
+        source.line("")
+
+    def _write_of_events(self, source: SourceWriter) -> None:
         show, fold = self.show, self.fold
         entered_rows = show.kind not in ("group", "aggregate")
         with source.block(f"def change(q, inserted, removed, now{'' if show.collects else ', new, old'}):"):
@@ -69,7 +113,7 @@ class ChangeText:
     def _write_inserted(self, source: SourceWriter, entered_rows: bool) -> None:
         show, fold = self.show, self.fold
         source.line("e = x.row")
-        loop = self.text.make_loop(source, self.text.slots("g", "x.time_ms", "True"))
+        loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
         with source.block("try:"):
             self.text.write_counted(loop, "x", "x.time_ms")
         with source.block("except DATA_ERRORS as error:"):
@@ -92,7 +136,7 @@ class ChangeText:
         with source.block("def prepare(q, x):"):
             self.text.write_state(source)
             source.line("e = x.row")
-            loop = self.text.make_loop(source, self.text.slots("g", "x.time_ms", "True"))
+            loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
             with source.block("try:"):
                 self.text.write_counted(loop, "x", "x.time_ms")
             with source.block("except DATA_ERRORS:"):

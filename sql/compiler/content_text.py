@@ -56,7 +56,7 @@ def _write_keys(text: StatementText, source: SourceWriter) -> None:
 
 def _loop(text: StatementText, source: SourceWriter) -> LoopWriter:
     source.line("e = x.row")
-    return text.make_loop(source, text.slots("g", "x.time_ms", "True", is_later=True))
+    return text.make_loop(source, text.slots("g.", "x.time_ms", "True", is_later=True))
 
 
 def _write_where(text: StatementText, loop: LoopWriter) -> None:

@@ -36,6 +36,18 @@ class EnterText:
         return show.kind != "group" or not self._leaves_on_arrival or self._keeps_group
 
     @property
+    def alone_changes_state(self) -> bool:
+        """True if there is one group, and no function that the loop calls changes or reads it."""
+        is_called = self.text.has_window and self.window is None
+        is_alone = self.is_single or (self.show.defers == "content" and not is_called)
+        return is_alone and bool(self.fold.attributes) and not self.fold.is_grouped
+
+    @property
+    def _owners(self) -> tuple[str, str]:
+        """The text before the attributes of the group that an event enters, and of the one that it leaves."""
+        return ("", "") if self.text.in_locals else ("g.", "h.")
+
+    @property
     def _leaves_on_arrival(self) -> bool:
         return self.window is not None and self.window.leaves_on_arrival
 
@@ -76,13 +88,13 @@ class EnterText:
         if self._counts_nothing:
             self._write_held(loop, made_first)
             return
-        self._write_prepared(loop)
+        self.write_prepared(loop)
         self._write_made(source, made_first)
         if self.text.earlier.notes_prior:
             source.line("q.prior.note((x,))")
         self._write_entered(loop)
         if self.is_single and self._notes_touch:
-            source.line("touched = g is not None")
+            source.line(f"touched = {self.fold.counted}")
         if self.is_single and self.notes_left:
             source.line("h = None")
         if self.window is not None:
@@ -116,18 +128,21 @@ class EnterText:
             if self.show.collects:
                 source.line("number_in = number_out = 0")
 
-    def _write_prepared(self, loop: LoopWriter) -> None:
+    def write_prepared(self, loop: LoopWriter) -> None:
+        """What may fail, before anything changes: WHERE, the arguments and the group."""
         source = loop.source
         event = "Event(e, now, seq)"
         with source.block("try:"):
-            self.text.write_counted(loop, event, "now")
+            self.text.write_counted(loop, event, "now", self._owners[0])
         with source.block("except DATA_ERRORS as error:"):
             source.line("fail(e, error)")
-            source.line("g = None")
+            self.fold.write_uncounted(source)
 
     def _write_made(self, source: SourceWriter, made_first: bool) -> None:
         """The event as an object, where an operator keeps it."""
         shows_event = not self.is_single and self.show.defers != "content"
+        if self.fold.keeps_values:
+            return
         if not (self.window is not None or self.fold.needs_event or shows_event or self.text.reads_beside):
             return
         values = self.fold.values if self.window is not None else "None"
@@ -149,10 +164,10 @@ class EnterText:
         source, show = loop.source, self.show
         if self._skips_brief:
             source.line("brief = left and left[0] is x")
-        with source.block("if g is not None and not brief:" if self._skips_brief else "if g is not None:"):
+        with source.block(f"if {self.fold.counted}{' and not brief' if self._skips_brief else ''}:"):
             if not self.is_single:
                 show.before(source, "g", "x")
-            self.fold.enter(loop)
+            self.fold.enter(loop, self._owners[0])
             if show.collects:
                 source.line("number_in += 1")
             if show.defers:
@@ -163,11 +178,10 @@ class EnterText:
         loop = self.text.make_loop(source, {})
         if self.text.earlier.keeps_left:
             source.line("older.append(y.row)")
-        source.line("h = y.group")
-        with source.block("if h is not None:"):
+        with self.fold.left(source):
             if not self.is_single:
                 self.show.before(source, "h", "y")
-            self.fold.leave(loop)
+            self.fold.leave(loop, self._owners[1])
             if self.is_single:
                 if self._notes_touch:
                     source.line("touched = True")
@@ -191,7 +205,7 @@ class EnterText:
 
     def _write_single(self, loop: LoopWriter) -> None:
         """The only row of the event, as an emission."""
-        with loop.source.block("if touched:" if self._notes_touch else "if g is not None:"):
+        with loop.source.block("if touched:" if self._notes_touch else f"if {self.fold.counted}:"):
             self._write_row(loop)
         if self.notes_left:
             with loop.source.block("elif h is not None:"):

@@ -8,15 +8,18 @@ leave     the event `y` no longer counts in `h`, its group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.compiler.kept import Kept
+from sql.compiler.deferral import deferral
+from sql.compiler.kept import Kept, inline_form
 from sql.errors import DataError
-from sql.plan.logical import Plan
+from sql.plan.bound import Apply, Bound, Slot, TableRead
+from sql.plan.logical import Plan, SourcePlan
 
 
 def too_many_groups(limit: int) -> None:
@@ -27,8 +30,10 @@ def too_many_groups(limit: int) -> None:
 class Fold:
     """Writes the groups of one statement."""
 
-    def __init__(self, plan: Plan, removal: Removal) -> None:
+    def __init__(self, plan: Plan, removal: Removal, *, keeps_values: bool = False) -> None:
+        """`keeps_values`: the window keeps what events contribute, in the place of events with a group."""
         self.plan = plan
+        self.keeps_values = keeps_values
         self.kept = Kept(plan.aggregates, removal, as_calls=plan.into_table is not None)
         self.is_grouped = bool(plan.group_by)
         self.keeps_first = plan.keeps_groups
@@ -57,18 +62,42 @@ class Fold:
                     source.line(f"self.{slot.name} = {begins}")
         source.line("")
 
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes of a group that events change."""
+        return [*(["n"] if self.counts else []), *(slot.name for slot in self.kept.slots)]
+
     # --- events ---------------------------------------------------------------------------------------------
 
-    def write_values(self, loop: LoopWriter, event: str) -> None:
+    def write_values(self, loop: LoopWriter, event: str, owner: str = "g.") -> None:
         """The arguments and the group of an event; `event` is the text of the event
-        where one has to be made."""
+        where one has to be made. `owner` stands before the names of the group's attributes."""
         for part in self.kept.parts:
             part.prepare(loop)
-        if not self.is_grouped:
+        if self.keeps_values:
+            loop.line(f"x = {self.values}")
+        elif not self.is_grouped:
             loop.line("g = whole")
         else:
             self._write_group(loop, event)
-        self._write_checks(loop)
+        self._write_checks(loop, owner)
+
+    @property
+    def counted(self) -> str:
+        """The text of a test that the event counts."""
+        return "x is not ABSENT" if self.keeps_values else "g is not None"
+
+    def write_uncounted(self, source: SourceWriter) -> None:
+        """The event is filtered out, or has failed."""
+        source.line("x = ABSENT" if self.keeps_values else "g = None")
+
+    @contextmanager
+    def left(self, source: SourceWriter) -> Iterator[None]:
+        """The block for the event `y`, which leaves, if it counted."""
+        if not self.keeps_values:
+            source.line("h = y.group")
+        with source.block("if y is not ABSENT:" if self.keeps_values else "if h is not None:"):
+            yield
 
     def _write_group(self, loop: LoopWriter, event: str) -> None:
         source, plan = loop.source, self.plan
@@ -83,14 +112,18 @@ class Fold:
         if self.can_reclaim:
             source.line("q.reclaim.touch(key, now)")
 
-    def _write_checks(self, loop: LoopWriter) -> None:
+    def _write_checks(self, loop: LoopWriter, owner: str) -> None:
         if not self.kept.checked:
+            return
+        if not self.is_grouped:
+            for part in self.kept.checked:
+                part.check(loop, owner)
             return
         with loop.source.block("try:"):
             for part in self.kept.checked:
-                part.check(loop)
+                part.check(loop, owner)
         with loop.source.block("except DATA_ERRORS:"):
-            if self.is_grouped and not self.keeps_empty:
+            if not self.keeps_empty:
                 with loop.source.block("if not g.n:"):
                     loop.source.line("del groups[g.key]")
             loop.source.line("raise")
@@ -103,22 +136,22 @@ class Fold:
             remembered[0] if len(remembered) == 1 else f"({', '.join(remembered)})" if remembered else "None"
         )
 
-    def enter(self, loop: LoopWriter) -> None:
-        """The event counts in `g`."""
+    def enter(self, loop: LoopWriter, owner: str = "g.") -> None:
+        """The event counts in its group, `g` unless another `owner` is given."""
         if self.counts:
-            loop.source.line("g.n += 1")
+            loop.source.line(f"{owner}n += 1")
         for part in self.kept.parts:
-            part.write(loop, "g.", enters=True)
+            part.write(loop, owner, enters=True)
 
-    def leave(self, loop: LoopWriter) -> None:
-        """The event `y` no longer counts in `h`."""
+    def leave(self, loop: LoopWriter, owner: str = "h.") -> None:
+        """The event `y` no longer counts in its group, `h` unless another `owner` is given."""
         source, remembered = loop.source, [f"l_{local}" for local in self.kept.remembered]
         if remembered:
-            source.line(f"{', '.join(remembered)} = y.values")
+            source.line(f"{', '.join(remembered)} = {'y' if self.keeps_values else 'y.values'}")
         if self.counts:
-            source.line("h.n -= 1")
+            source.line(f"{owner}n -= 1")
         for part in self.kept.parts:
-            part.write(loop, "h.", enters=False, prefix="l_")
+            part.write(loop, owner, enters=False, prefix="l_")
         if self.is_grouped and not self.keeps_empty:
             with source.block("if not h.n:"):
                 source.line("del groups[h.key]")
@@ -132,3 +165,59 @@ class Fold:
         for place, item in self.kept.accumulated.items():
             if not item.is_shared:
                 yield from getattr(group, f"acc_{place}").held()
+
+
+# --- events that need not be kept ------------------------------------------------------------------------------
+
+
+def keeps_values(plan: Plan) -> bool:
+    """True if the statement reads of its events only what they contributed: its window need not keep them.
+
+    It shows aggregates of one window and nothing else, and all of these are statements of the loop. A value is
+    computed as its event arrives. Behind a gate, or in a lot, that is earlier than it counts: there it may not
+    depend on anything that changes between, nor be one that is compared with the values before it.
+    """
+    if plan.row_kind != "aggregate" or len(plan.sources) != 1 or plan.selector != "istream":
+        return False
+    beside = plan.analytics or plan.subqueries or plan.prevs or plan.into_table is not None
+    ordered = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset
+    is_shown_later = plan.output is not None and deferral(plan) != "content"
+    if beside or ordered or is_shown_later or any(map(_reads_event, _shown(plan))):
+        return False
+    forms = [inline_form(call, Removal.FIFO) for call in plan.aggregates]
+    if any(form is None or (form.is_in_order and plan.mode == "lots") for form in forms):
+        return False
+    return not (_is_gated(plan.sources[0]) and any(map(_changes, _read_of_events(plan))))
+
+
+def _shown(plan: Plan) -> list[Bound]:
+    return [*(item.value for item in plan.items), *([] if plan.having is None else [plan.having])]
+
+
+def _read_of_events(plan: Plan) -> list[Bound]:
+    where = [] if plan.where is None else [plan.where]
+    return [*(argument for call in plan.aggregates for argument in call.args), *where]
+
+
+def _is_gated(source: SourcePlan) -> bool:
+    return source.lot is not None and (
+        source.lot.every_period is not None or source.lot.every_count is not None
+    )
+
+
+def _reads_event(value: Bound) -> bool:
+    """True if a value depends on the event that causes the row."""
+    known = "aggregate", "variable", "context", "hit"
+    return _has_slot_but(known, value)
+
+
+def _changes(value: Bound) -> bool:
+    """True if a value of an event depends on when it is computed."""
+    return _has_slot_but(("context",), value) or any(
+        isinstance(node, TableRead) or (isinstance(node, Apply) and node.function.context)
+        for node in value.walk()
+    )
+
+
+def _has_slot_but(kinds: Iterable[str], value: Bound) -> bool:
+    return any(isinstance(node, Slot) and node.kind not in kinds for node in value.walk())

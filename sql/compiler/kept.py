@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sql.aggregates import rare
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.exact import check_number
-from sql.aggregates.inline import COUNT, NUMBERS, QUEUES, UNIT_SHIFT, Inline, lines
+from sql.aggregates.inline import COUNT, FINE, LARGE, NUMBERS, QUEUES, UNIT_SHIFT, Inline, in_units, lines
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.codegen.expressions import Code
@@ -74,9 +74,10 @@ class Numbers:
             return
         source = loop.source
         with source.block(f"if {value}.__class__ is float:"):
-            source.line(f"{scaled} = {value} * {2.0**UNIT_SHIFT!r}")
-            within = f"-1e40 < {scaled} < 1e40 and {scaled}.is_integer()"
-            source.line(f"{scaled} = {scaled}.__trunc__() if {within} else ({value},)")
+            with source.block(f"if {FINE} <= {value} < {LARGE} or -{LARGE} < {value} <= -{FINE}:"):
+                source.line(f"{scaled} = ({value} * {2.0**UNIT_SHIFT!r}).__trunc__()")
+            with source.block("else:"):
+                source.line(f"{scaled} = {loop.expressions.names.bind(in_units, 'in_units')}({value})")
         with source.block(f"elif {value}.__class__ is int:"):
             source.line(f"{scaled} = {value} << {UNIT_SHIFT} if -{2**53} < {value} < {2**53} else ({value},)")
         with source.block("else:"):
@@ -103,12 +104,7 @@ class Numbers:
         """The text of one of the aggregates."""
         words = self._words(owner, "")
         state = ", ".join(words[name] for name in form.state)
-        function = form.function
-        plain = (
-            form.result.format(**words)
-            if function is None
-            else f"{bind(function, function.__name__)}({state})"
-        )
+        plain = form.result.format(**words)
         if not self.is_scaled:
             return plain
         rest = f"{owner}rest_{self.place}"
@@ -164,12 +160,13 @@ class Extremes:
         with loop.source.block(f"if not ({plain}):"):
             loop.source.line(f"{local} = ({local},)")
 
-    def check(self, loop: LoopWriter) -> None:
+    def check(self, loop: LoopWriter, owner: str = "g.") -> None:
         """A value that cannot be ordered among those of its group is refused."""
         name = loop.expressions.names.bind(rare.check_extreme, "check_extreme")
-        queues = "".join(f"g.{queue}_{self.place}, " for queue in self.queues)
-        with loop.source.block(f"if {self.local}.__class__ is tuple or g.other_{self.place} is not None:"):
-            loop.source.line(f"{name}(({queues}), g.other_{self.place}, {self.local})", self.node.span)
+        queues = "".join(f"{owner}{queue}_{self.place}, " for queue in self.queues)
+        rest = f"{owner}other_{self.place}"
+        with loop.source.block(f"if {self.local}.__class__ is tuple or {rest} is not None:"):
+            loop.source.line(f"{name}(({queues}), {rest}, {self.local})", self.node.span)
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
         """The statements as the value enters or leaves."""

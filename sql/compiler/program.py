@@ -16,6 +16,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
+from sql.compiler.fold import keeps_values
 from sql.compiler.joins.passing_text import passes_rows
 from sql.compiler.shared_code import SharedCode
 from sql.compiler.statement_text import StatementText, drives
@@ -84,9 +85,10 @@ class Program(SharedCode):
         )  # fmt: skip
 
     def _builder(self, source: SourcePlan, calls_windows: bool) -> WindowBuilder:
+        alone = drives(self.plan) and not calls_windows
         return WindowBuilder(
             source, self.plan.options, self.catalog, self.context, self.warnings, self.shape, self.answers,
-            alone=drives(self.plan) and not calls_windows, shown_by=self._shown_by(),
+            alone=alone, keeps_values=alone and keeps_values(self.plan), shown_by=self._shown_by(),
         )  # fmt: skip
 
     def _shown_by(self) -> tuple[Bound, ...]:

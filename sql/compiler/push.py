@@ -31,30 +31,60 @@ class PushText:
             return
         arguments = "q, rows, times" if self.text.is_timed else "q, rows, now"
         with source.block(f"def push({arguments}):"):
-            self.text.write_state(source)
-            source.line("out = q.out")
-            if self.text.enter.is_single:
-                source.line("first = len(out)")
-            source.line("name = q.name")
-            source.line("seq = q.seq")
-            if self.plan.subqueries:
-                source.line(f"takes = q.sources.subqueries.takes({self.plan.sources[0].stream!r})")
-            if self.text.has_window:
-                source.line("is_roomy = q.budget.takes(q, len(rows))")
-            if self.window is not None:
-                self.window.write_load(source, "q.windows[0]")
-            elif self.text.has_window:
-                source.line("operator = q.windows[0]")
-                if self.gate is not None:
-                    self.gate.write_load(source)
-            with source.block("for e, now in zip(rows, times):" if self.text.is_timed else "for e in rows:"):
-                self._write_event(source)
-            if self.gate is not None:
-                self.gate.write_end(source)
-            source.line("q.seq = seq")
+            self._write_loads(source)
+            if self._keeps_aside:
+                self._write_stored(source)
+            else:
+                self._write_loop(source)
+            if not self.text.keeps_values:
+                source.line("q.seq = seq")
             if self.text.enter.is_single:
                 source.line("q.singles += len(out) - first")
         source.line("")
+
+    def _write_loads(self, source: SourceWriter) -> None:
+        self.text.write_state(source)
+        if self.text.in_locals:
+            names = self.text.fold.attributes
+            source.line(f"{', '.join(names)} = {', '.join(f'whole.{name}' for name in names)}")
+        source.line("out = q.out")
+        if self.text.enter.is_single:
+            source.line("first = len(out)")
+        source.line("name = q.name")
+        if not self.text.keeps_values:
+            source.line("seq = q.seq")
+        if self.plan.subqueries:
+            source.line(f"takes = q.sources.subqueries.takes({self.plan.sources[0].stream!r})")
+        if self.text.has_window:
+            source.line("is_roomy = q.budget.takes(q, len(rows))")
+        if self.window is not None:
+            self.window.write_load(source, "q.windows[0]")
+        elif self.text.has_window:
+            source.line("operator = q.windows[0]")
+            if self.gate is not None:
+                self.gate.write_load(source)
+
+    def _write_loop(self, source: SourceWriter) -> None:
+        with source.block("for e, now in zip(rows, times):" if self.text.is_timed else "for e in rows:"):
+            self._write_event(source)
+
+    @property
+    def _keeps_aside(self) -> bool:
+        """True if the loop holds state in locals, or windows that it fills are told at its end."""
+        return self.text.in_locals or (self.gate is not None and self.gate.has_end)
+
+    def _write_stored(self, source: SourceWriter) -> None:
+        """The loop; whatever happens in it, the state is what the events before have made of it."""
+        with source.block("try:"):
+            self._write_loop(source)
+        with source.block("finally:"):
+            if self.text.in_locals:
+                names = self.text.fold.attributes
+                source.line(f"{', '.join(f'whole.{name}' for name in names)} = {', '.join(names)}")
+            if self.window is not None:
+                self.window.write_end(source, "q.windows[0]")
+            if self.gate is not None:
+                self.gate.write_end(source)
 
     def _write_in_cells(self, source: SourceWriter) -> None:
         with source.block("def push(m, cells, rows, now):"):
@@ -75,7 +105,8 @@ class PushText:
         source.line("")
 
     def _write_event(self, source: SourceWriter) -> None:
-        slots = self.text.slots("g" if self.text.fold.is_grouped else "whole", "now", "True")
+        owner = "g." if self.text.fold.is_grouped else "" if self.text.in_locals else "whole."
+        slots = self.text.slots(owner, "now", "True")
         loop = self.text.make_loop(source, slots)
         if self.text.is_timed and self._reads_clock:
             source.line("context.now_ms = now")
@@ -86,7 +117,7 @@ class PushText:
         if self.text.earlier.depth:
             source.line("recent.append(e)")
         if self.text.has_window and self.window is None:
-            self._write_called(source, made_first)
+            self._write_called(loop, made_first)
         else:
             self.text.enter.write(loop, made_first)
 
@@ -114,16 +145,20 @@ class PushText:
             source.line("fail(e, error)")
             source.line("continue")
 
-    def _write_called(self, source: SourceWriter, made_first: bool) -> None:
+    def _write_called(self, loop: LoopWriter, made_first: bool) -> None:
+        source = loop.source
         """The window is called; each update it gives is a change."""
-        if not made_first:
+        if self.text.keeps_values:
+            self.text.enter.write_prepared(loop)
+        elif not made_first:
             source.line("seq += 1")
             source.line("x = Event(e, now, seq)")
         if self.gate is not None:
             self.gate.write_hold(source)
             if not self.gate.releases_on_arrival:
                 return
-        source.line("q.seq = seq")
+        if not self.text.keeps_values:
+            source.line("q.seq = seq")
         with source.block("try:"):
             source.line("deltas = operator.push(Delta((x,)), now)")
         with source.block("except DATA_ERRORS as error:"):
@@ -141,7 +176,8 @@ class PushText:
                 self.show.emit(source)
             if self.gate is not None:
                 self.gate.write_load(source)
-        source.line("seq = q.seq")
+        if not self.text.keeps_values:
+            source.line("seq = q.seq")
 
     @cached_property
     def _reads_clock(self) -> bool:

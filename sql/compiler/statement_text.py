@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 from sql.aggregates.base import Removal
@@ -21,6 +22,7 @@ from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import BUILTIN_CODES
+from sql.algebra.retain.values import ABSENT, ValueQueue
 from sql.algebra.table.search import reads_subquery
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter
@@ -82,10 +84,13 @@ class StatementText:
         self.names.bound |= {
             "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "Event": Event, "Delta": Delta, "Out": Out,
             "Update": Update, "key_of": key_of, "too_many_groups": too_many_groups, "context": context,
-            "NAN": NAN, "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN,
+            "ABSENT": ABSENT, "NAN": NAN, "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "sqrt": sqrt,
             "partition": context.partition, "subqueries": answers,
         }  # fmt: skip
-        self.fold = Fold(plan, removal)
+        self.keeps_values = _keeps_values(window)
+        """True if windows keep what events contribute, in the place of events."""
+        self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
+        self.names.reserve(self.fold.attributes)
         may_defer = is_driven and (self.window is not None or not self.has_window)
         self.show = Show(plan, self.make_loop, may_defer=may_defer, is_asked=is_asked, in_cells=in_cells)
         self.has_value = is_asked and may_defer
@@ -99,6 +104,8 @@ class StatementText:
         self.enter = EnterText(self)
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
         """True if rows need values that only the instance can find: earlier events."""
+        self.in_locals = is_driven and not in_cells and self.enter.alone_changes_state
+        """True if the state of the only group is in locals while the loop runs."""
         self.code = self._compile()
 
     def make_loop(
@@ -119,12 +126,12 @@ class StatementText:
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
-        """The code by which expressions read operators' values, where the event is `x`, its row
-        `e` and its group `owner`.
+        """The code by which expressions read operators' values, where the event is `x` and its row `e`;
+        `owner` stands before the names of its group's attributes.
 
         `is_later`: other events may have come since.
         """
-        found = BUILTIN_CODES | self.fold.kept.codes(f"{owner}.", "x", self.names.bind)
+        found = BUILTIN_CODES | self.fold.kept.codes(owner, "x", self.names.bind)
         found["istream", None] = Code(is_new, False, True, "boolean")
         found["event_time", None] = Code(time, False, False, "number")
         for place in range(len(self.plan.analytics)):
@@ -166,6 +173,8 @@ class StatementText:
             change.write_prepare(source)
         if self.has_change:
             change.write(source)
+        if self.keeps_values and self.plan.mode == "lots":
+            change.write_values(source)
         if self.passing is not None:
             self.passing.write(source)
         elif self.driven is not None:
@@ -183,17 +192,17 @@ class StatementText:
         with source.block("def value(q):"):
             source.line("whole = q.whole")
             item = next(item for item in self.plan.items if not item.invisible)
-            loop = self.make_loop(source, self.slots("whole", "None", "True", is_later=True))
+            loop = self.make_loop(source, self.slots("whole.", "None", "True", is_later=True))
             source.line(f"return {loop.value(item.value)}", item.value.span)
 
     def write_show(self, source: SourceWriter) -> None:
         """`show` for rows of the step; only the values of events that it has changed are there."""
-        slots = self.slots("g", "x.time_ms", "is_new")
+        slots = self.slots("g.", "x.time_ms", "is_new")
         self.show.write_function(source, slots, self.reads_beside)
 
     def write_show_later(self, source: SourceWriter) -> None:
         """`show` for events that came before."""
-        slots = self.slots("g", "x.time_ms", "is_new", is_later=True)
+        slots = self.slots("g.", "x.time_ms", "is_new", is_later=True)
         self.show.write_function(source, slots, bool(self.plan.prevs))
 
     @property
@@ -210,11 +219,11 @@ class StatementText:
         where = self.plan.where
         return where is not None and any(isinstance(n, Slot) and n.kind == "prev" for n in where.walk())
 
-    def write_counted(self, loop: LoopWriter, event: str, time: str) -> None:
-        """Write WHERE, values and group of the row `e`: `g` is None for an event that does not count."""
+    def write_counted(self, loop: LoopWriter, event: str, time: str, owner: str = "g.") -> None:
+        """Write WHERE, values and group of the row `e`, also for an event that does not count."""
         source, where = loop.source, self.plan.where
         if where is None:
-            self.fold.write_values(loop, event)
+            self.fold.write_values(loop, event, owner)
             return
         if self.where_reads_beside:
             source.line("b = q.beside(x, True)")
@@ -222,9 +231,9 @@ class StatementText:
         loop.reader.load(source)
         with source.block(f"if {condition}:", where.span):
             self.show.note(source, "WHERE", time)
-            self.fold.write_values(loop, event)
+            self.fold.write_values(loop, event, owner)
         with source.block("else:"):
-            source.line("g = None")
+            self.fold.write_uncounted(source)
 
     def write_start(self, source: SourceWriter) -> None:
         """The output limit counts from the first update; in cells it may count events as well."""
@@ -307,6 +316,10 @@ def drives(plan: Plan) -> bool:
     if plan.mode == "lots":
         return not plan.relations and source.lot is not None and source.lot.is_simple
     return source.pattern is None and source.recognize is None
+
+
+def _keeps_values(window: Any) -> bool:
+    return isinstance(window, ValueQueue) or (isinstance(window, Gated) and window.keeps_values)
 
 
 def waits_for_filters(source: SourcePlan) -> bool:

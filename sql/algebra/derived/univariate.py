@@ -8,11 +8,10 @@ floats.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Removal
-from sql.aggregates.exact import NAN, Power, to_float
+from sql.aggregates.exact import Power, to_float
 from sql.aggregates.inline import AVG, COUNT, UNIT_SHIFT, Inline
 from sql.aggregates.moments import Moments, OfMoments
 from sql.aggregates.rare import RareMoments
@@ -90,28 +89,10 @@ class UnivariateColumn(OfMoments):
 SCALE = 2.0**-UNIT_SHIFT
 
 
-def sample_variance(count: int, total: int, squares: int) -> float:
-    """The sample's variance."""
-    if count < 2:
-        return NAN
-    return (count * squares - total * total) / (count * (count - 1)) * SCALE**2
-
-
-def sample_deviation(count: int, total: int, squares: int) -> float:
-    """The sample's standard deviation."""
-    if count < 2:
-        return NAN
-    return sqrt((count * squares - total * total) / (count * (count - 1))) * SCALE
-
-
-def population_deviation(count: int, total: int, squares: int) -> float:
-    """The population's standard deviation."""
-    return sqrt((count * squares - total * total) / (count * count)) * SCALE if count else NAN
-
-
 def total_with(rest: Sum, count: int, total: int) -> float:
     """The sum of plain and rare values."""
-    return float(together(Sum(), rest, count, total).total())
+    whole = together(Sum(), rest, count, total)
+    return whole.nonfinite.total() if whole.nonfinite else whole.rounded()
 
 
 def mean_with(rest: Sum, count: int, total: int) -> float:
@@ -133,23 +114,29 @@ def _spread_with(place: int) -> Callable[[RareMoments, int, int, int], float]:
     return spread_with
 
 
-def _of_squares(function: Callable[..., float], place: int) -> Inline:
+def _of_squares(result: str, place: int) -> Inline:
     return Inline(
         ("count", "total", "squares"),
         (*AVG.add, "{squares} += {scaled} * {scaled}"),
         (*AVG.remove, "{squares} -= {left_scaled} * {left_scaled}"),
-        function=function,
+        result,
         with_rest=_spread_with(place),
     )
+
+
+_CENTRED = "({count} * {squares} - {total} * {total})"  # n·Sxx - Sx²
+_SAMPLE = f"{_CENTRED} / ({{count}} * ({{count}} - 1))"
 
 
 INLINE = {
     "datapoints": COUNT._replace(with_rest=count_with),
     "total": AVG._replace(result="{total} * {scale}", with_rest=total_with),
     "average": AVG._replace(result="{total} / {count} * {scale} if {count} else NAN", with_rest=mean_with),
-    "variance": _of_squares(sample_variance, 0),
-    "stddev": _of_squares(sample_deviation, 1),
-    "stddevpa": _of_squares(population_deviation, 2),
+    "variance": _of_squares(f"{_SAMPLE} * {SCALE**2!r} if {{count}} > 1 else NAN", 0),
+    "stddev": _of_squares(f"sqrt({_SAMPLE}) * {{scale}} if {{count}} > 1 else NAN", 1),
+    "stddevpa": _of_squares(
+        f"sqrt({_CENTRED} / ({{count}} * {{count}})) * {{scale}} if {{count}} else NAN", 2
+    ),
 }
 
 

@@ -20,8 +20,10 @@ from sql.algebra.gate.gated import Gated
 from sql.algebra.gate.lot_gates import UpdatePoints
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.queues import Queue
+from sql.algebra.retain.values import ValueQueue
 from sql.algebra.sight import Sight
 from sql.codegen.source import SourceWriter
+from sql.errors import CorruptState
 
 
 class GatedQueue(Gated):
@@ -30,8 +32,9 @@ class GatedQueue(Gated):
     departure = Removal.FIFO
     is_net = True
 
-    def __init__(self, line: Queue) -> None:
+    def __init__(self, line: Queue | ValueQueue) -> None:
         self.line = line
+        self.keeps_values = isinstance(line, ValueQueue)
         self.shown = 0
         self.leaving: list[Event] = []
 
@@ -85,8 +88,11 @@ class GatedQueue(Gated):
     # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Any:
-        held = islice(self.line.events, self.shown - len(self.leaving), None)
-        gate = {"inserted": [event.seq for event in held], "removed": [event.seq for event in self.leaving]}
+        held, pack = islice(self.line.events, self.shown - len(self.leaving), None), self.line.pack
+        gate = {
+            "inserted": [pack(event) for event in held],
+            "removed": [pack(event) for event in self.leaving],
+        }
         return [self.line.snapshot(), gate | self.marks()]
 
     def marks(self) -> dict[str, Any]:
@@ -95,8 +101,10 @@ class GatedQueue(Gated):
 
     def restore(self, state: Any, find: FindEvent) -> None:
         line, gate = state
+        if self.keeps_values and isinstance(line, list):
+            raise CorruptState("it holds events that an older version had not evaluated yet")
         self.line.restore(line, find)
-        self.leaving = [find(seq) for seq in gate["removed"]]
+        self.leaving = [self.line.unpack(packed, find) for packed in gate["removed"]]
         self.shown = len(self.line.events) - len(gate["inserted"]) + len(self.leaving)
 
 
@@ -104,8 +112,9 @@ class PeriodicQueue(GatedQueue):
     """Releases at update points alone. What is due to leave does so when events come, or at an update point."""
 
     releases_on_arrival = False
+    has_end = True
 
-    def __init__(self, line: Queue, points: UpdatePoints) -> None:
+    def __init__(self, line: Queue | ValueQueue, points: UpdatePoints) -> None:
         super().__init__(line)
         self.points = points
 
@@ -154,6 +163,7 @@ class PeriodicQueue(GatedQueue):
         self.write_enter(source)
 
     def write_end(self, source: SourceWriter) -> None:
+        self.line.write_end(source, "operator.line")
         source.line("operator.entered(now)")
 
     def marks(self) -> dict[str, Any]:
@@ -167,7 +177,7 @@ class PeriodicQueue(GatedQueue):
 class CountedQueue(GatedQueue):
     """Releases with every so many arrivals; of a queue that time does not change."""
 
-    def __init__(self, line: Queue, count: int) -> None:
+    def __init__(self, line: Queue | ValueQueue, count: int) -> None:
         super().__init__(line)
         self.count = count
         self.arrived = 0

@@ -17,6 +17,7 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
+from sql.algebra.retain.values import GapValues, LifetimeValues, NewestValues, ValueQueue
 from sql.algebra.sight import ByArrival, Sight
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
@@ -108,6 +109,14 @@ class Queue(Policy):
     def is_blank(self) -> bool:
         return not self.events
 
+    def pack(self, event: Event) -> Any:
+        """An event of the queue as plain data."""
+        return event.seq
+
+    def unpack(self, packed: Any, find: FindEvent) -> Event:
+        """The event that was packed."""
+        return find(packed)
+
     def restore(self, state: Any, find: FindEvent) -> None:
         self.events = self.queue(find(seq) for seq in state)
 
@@ -161,12 +170,18 @@ class Newest(Queue):
             source.line(f"y = {self.window}.popleft()")
             leave()
 
+    def of_values(self) -> Policy:
+        return NewestValues(self.size)
+
 
 class Forever(Queue):
     """keepall: nothing leaves."""
 
     departure = Removal.NEVER
     leaves_on_arrival = False
+
+    def of_values(self) -> Policy:
+        return ValueQueue()
 
 
 class Lifetime(Queue):
@@ -183,6 +198,9 @@ class Lifetime(Queue):
         self.period = period
         self.zone = zone
         self.departure = departure
+
+    def of_values(self) -> Policy:
+        return LifetimeValues(self.period, self.zone)
 
     def restore(self, state: Any, find: FindEvent) -> None:
         is_by_key = bool(state) and isinstance(state[0], list)  # stored by a version with a queue per key
@@ -223,6 +241,9 @@ class Gap(Queue):
         out = list(self.events)
         self.events.clear()
         return out
+
+    def of_values(self) -> Policy:
+        return GapValues(self.period, self.zone)
 
 
 class DataClock(Queue):

@@ -123,7 +123,7 @@ class DrivenText:
 
     @property
     def _slots(self) -> dict[Any, Code]:
-        return self.text.slots("whole", "now", "True")
+        return self.text.slots("whole.", "now", "True")
 
     def _write_end(self, source: SourceWriter) -> None:
         """The rows of the event are one post."""

@@ -284,7 +284,7 @@ class PassingText:
 
     @property
     def _slots(self) -> dict[Any, Code]:
-        return self.text.slots("whole", "now", "True")
+        return self.text.slots("whole.", "now", "True")
 
 
 def _passes(event: Any) -> bool:

@@ -369,12 +369,15 @@ class RunningStatement(RunningQuery):
 
     def held(self) -> Iterable[Event]:
         """Every event the state refers to."""
-        for window in self.windows:
-            yield from window.held()
+        if not self.program.text.keeps_values:
+            for window in self.windows:
+                yield from window.held()
         yield from self.beside_windows()
 
     def retained(self) -> int:
-        """The number of events the statement holds."""
+        """The number of events the statement holds, or of which it holds what they contributed."""
+        if self.program.text.keeps_values:
+            return sum(1 for window in self.windows for _ in window.held())
         beside = {event.seq for event in self.beside_windows()}
         count = 0
         for window in self.windows:

@@ -12,6 +12,7 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.lot_gates import net
 from sql.algebra.operator import Pass
+from sql.algebra.retain.values import net_of_values
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.program import Program
 from sql.emission import Emission
@@ -62,6 +63,9 @@ class StreamQuery(RunningStatement):
         """The updates of a source's window as a lot enters. An item whose key cannot be evaluated is sorted
         out before: a lot enters as a whole, perhaps later."""
         window, admitted = self.windows[index], []
+        if self.program.text.keeps_values:
+            values = self.code["values"](self, rows, now_ms)
+            return window.push(Delta(values), now_ms) if values else []
         for row in rows:
             event = self.new_event(row, now_ms)
             try:
@@ -76,9 +80,15 @@ class StreamQuery(RunningStatement):
                 self.fail(row, error)
         return window.push(Delta(admitted), now_ms) if admitted else []
 
+    def _net(self, index: int, deltas: list[Delta]) -> Delta:
+        """The changes of one activation as one, without what came and went in it."""
+        if self.program.text.keeps_values:
+            return net_of_values(deltas, sum(1 for _ in self.windows[index].content()))
+        return net(deltas)
+
     def _activate(self, index: int, deltas: list[Delta], at_ms: int) -> None:
         is_net = len(deltas) == 1 and (self.windows[index].is_net or len(deltas[0].inserted) < 2)
-        lot = deltas[0] if is_net else net(deltas)
+        lot = deltas[0] if is_net else self._net(index, deltas)
         if isinstance(self.windows[index], Pass):
             lot = Delta(lot.inserted, self.items)
             self.items = list(lot.inserted)

@@ -34,6 +34,7 @@ def kept_window(plan: str) -> bool:
 
 @given(st.lists(numbers, min_size=1, max_size=12))
 @example([1.0, 2.0, 1e-300, 4.0, 5.0, 6.0])
+@example([10**400, 1.0])
 @examples(60)
 def test_the_columns_equal_those_of_the_window(values: list[Any]) -> None:
     steps = [
