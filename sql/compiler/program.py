@@ -18,6 +18,8 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
 from sql.compiler.fold import keeps_values
 from sql.compiler.joins.passing_text import passes_rows
+from sql.compiler.pattern_code import PatternCode
+from sql.compiler.recognize_text import RecognizeCode
 from sql.compiler.shared_code import SharedCode
 from sql.compiler.statement_text import StatementText, drives
 from sql.compiler.subquery_code import SubqueryCode, codes_of
@@ -61,6 +63,18 @@ class Program(SharedCode):
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
+        self.patterns = {
+            index: PatternCode(source, plan.options, self, shape)
+            for index, source in enumerate(plan.sources)
+            if source.pattern is not None
+        }
+        """The patterns among the sources, by their place."""
+        self.recognized = {
+            index: RecognizeCode(source, plan.options, self, shape)
+            for index, source in enumerate(plan.sources)
+            if source.recognize is not None
+        }
+        """The sources with match_recognize, by their place."""
         for builder in self.builders:  # errors of a filter are reported with their place in the text
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()

@@ -9,13 +9,18 @@ row, or for one that takes several the newest of them behind those before it: (b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
+from sql.algebra.recognize import HeldRecognizer, Recognizer
+from sql.algebra.recognize.attempts import Reading, Rules
 from sql.algebra.recognize.automaton import RecognizeProgram
+from sql.algebra.window_builder import period
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import Code, ExpressionWriter
+from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.output_rows import write_items
@@ -23,9 +28,11 @@ from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter, identifier
 from sql.codegen.support import Warnings
 from sql.compiler.kept import Accumulated
+from sql.compiler.shared_code import SharedCode
 from sql.functions.registry import Context
 from sql.plan.bound import Bound, Read
-from sql.plan.logical import ItemPlan
+from sql.plan.logical import ItemPlan, PeriodArgument, SourcePlan
+from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import OWN
 from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan
 from sql.rows import Shape
@@ -190,6 +197,42 @@ class RecognizeText:
             part.check(loop, "")
             part.write(loop, "", enters=True)
         source.line(f"a_{part.place} = {part.result('', 'x')}")
+
+
+class RecognizeCode:
+    """A match_recognize behind the windows of a source, made once for all instances of the statement."""
+
+    def __init__(self, source: SourcePlan, options: RuleOptions, around: SharedCode, shape: Shape) -> None:
+        plan = source.recognize
+        assert plan is not None
+        self.plan = plan
+        settings = around.catalog, around.context, around.warnings
+        self.functions = FunctionSet(*settings, shape=shape, text=plan.text, kind=PatternReader)
+        self.is_windowed = bool(source.windows)
+        self.is_held = self.is_windowed or plan.interval is not None
+        """True if rows leave a window, or matches wait for the end of an interval."""
+        program = RecognizeProgram(
+            plan.pattern, {item.name: place for place, item in enumerate(plan.variables)}
+        )
+        self.code = RecognizeText(plan, program, *settings, shape, is_held=self.is_held).code
+        self.tell: Callable[[Reading], dict[str, Any]] = self.code["tell"]
+        self.rules = Rules(program, self.code["step"], len(plan.variables), plan.previous)
+        self.key = self.functions.key(plan.partition_by)
+        self.most = options.max_recognize_attempts
+        self.zone = around.context.zone
+
+    def recognizer(self) -> Recognizer:
+        """A recognizer of rows that never leave."""
+        return Recognizer(self.plan, self.rules, self.key, self.most)
+
+    def held(self) -> HeldRecognizer:
+        """A recognizer of rows that leave a window, of matches that wait, or of a content that is read anew."""
+        length = self.plan.interval
+        interval = None
+        if length is not None:
+            interval = period(PeriodArgument(length.parts, length.span), self.functions)
+        settings = self.plan, self.rules, self.key, self.most
+        return HeldRecognizer(*settings, interval=interval, zone=self.zone, windowed=self.is_windowed)
 
 
 def _reads(condition: Bound | None) -> list[Read]:

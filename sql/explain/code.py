@@ -30,7 +30,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     context, within = plan.context, catalog_of(catalog, plan)
     if context is not None and fits_cells(plan) and not has_own(catalog, context):
         program = Program(plan, within, "dict", 0, name, in_cells=True)
-        loop = route_of(context, plan.sources[0].stream, {name: plan}, within)
+        loop = route_of(context, plan.sources[0].stream, {name: plan}, within, program.context)
         route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"
     if any(source.recognize is not None for source in plan.sources):
@@ -69,6 +69,6 @@ def _header(name: str, plan: Plan) -> str:
 def _machines(statement: RunningStatement) -> Iterator[str]:
     """The state machines of patterns and of match_recognize, whose matches are rows of the statement."""
     for recognized in statement.sources.recognized.values():
-        yield recognized.code.text
+        yield recognized.of_plan.code.text
     for matches in statement.sources.matches.values():
         yield from _functions(matches.functions, matches.plan.text)

@@ -69,8 +69,6 @@ class PatternPointPlan(Record):
     places: tuple[int | None, ...] = ()
     place: int | None = None
     inclusive: bool = False
-    correlated: bool = False
-    """True if its filters may read names of the partition."""
 
 
 class CrontabPlan(Record):

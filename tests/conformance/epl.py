@@ -14,7 +14,7 @@ from sql.engine.script import run_statements
 from sql.syntax import Statement
 from tests.conformance.compare import Row, decoded
 from tests.conformance.scenario import Drive
-from tests.conformance.structs import new_engine, structs_of
+from tests.conformance.structs import StructEngine, new_engine, structs_of
 
 EVENT_TYPES = """
 create schema E(id string, k string, v double, ts long, n int, f boolean);
@@ -42,13 +42,11 @@ class Session:
         self.texts: dict[str, str] = {}
         self.later: list[tuple[str, int, list[str]]] = []
         """What steps have deployed, when, and the names of its statements."""
-        self.structs: dict[str, frozenset[str]] | None = None
+        self.structs: dict[str, frozenset[str]] | None = {} if drive.structs else None
         self.rows: list[Row] = []
         """What the last question answered, or the value of a variable."""
         self.engine = self._start()
-        if drive.structs:
-            self.structs = structs_of(self.engine)
-            self.engine = self._start()
+        self._reshape()
         for text in statements:
             self._note(text)
 
@@ -72,6 +70,7 @@ class Session:
         names = run_statements(self.engine, parsed(text), text, self.now, self.options)
         self.later.append((text, self.now, names))
         self._note(text)
+        self._reshape()
 
     def undeploy(self, name: str) -> None:
         """What was deployed together with a statement goes, in reverse order; SqlError where it cannot."""
@@ -79,11 +78,20 @@ class Session:
         for known in reversed(found[2]):
             self.engine.remove(known)
         self.later.remove(found)
+        self._reshape()
+
+    def _reshape(self) -> None:
+        """Rows of other columns where the statements now read others of a stream, as in the gateway."""
+        if isinstance(self.engine, StructEngine) and (found := structs_of(self.engine)) != self.structs:
+            self.structs = found
+            self._renew()
 
     def restart(self) -> None:
         """Save every statement and variable as JSON, discard the engine, restore into a new one."""
-        if not self.drive.restarts:
-            return
+        if self.drive.restarts:
+            self._renew()
+
+    def _renew(self) -> None:
         old = self.engine
         saved = {
             "statements": {name: old.snapshot(name) for name in old.queries},

@@ -9,7 +9,7 @@ from typing import Any
 
 from sql import Catalog, Engine, Plan
 from tests.conformance.scenario import Drive
-from tests.conformance.structs import new_engine, structs_of
+from tests.conformance.structs import StructEngine, new_engine, structs_of
 
 
 class Restartable:
@@ -18,9 +18,9 @@ class Restartable:
     def __init__(self, prepare: Callable[[], tuple[Catalog, Plan]], now_ms: int, drive: Drive) -> None:
         self.prepare = prepare
         self.drive = drive
-        self.structs: dict[str, frozenset[str]] | None = None
+        self.structs: dict[str, frozenset[str]] | None = {} if drive.structs else None
         self.engine = self._deployed(now_ms, None)
-        if drive.structs:
+        if isinstance(self.engine, StructEngine):
             self.structs = structs_of(self.engine)
             self.engine = self._deployed(now_ms, None)
 

@@ -19,18 +19,24 @@ NOTHING_SHOWN = SimpleNamespace(
 
 
 class StructEngine(Engine):
-    """Takes dicts and makes of them what the rules of their stream read."""
+    """Takes dicts and makes of them what the rules of their stream read. `plans`: those of its rules, as deployed."""
 
     def __init__(self, catalog: Catalog, *, structs: Mapping[str, frozenset[str]]) -> None:
         super().__init__(catalog)
+        self.plans: dict[str, Plan] = {}
         self.structs = structs
         self.makers = {stream: _maker(columns) for stream, columns in structs.items()}
 
     def deploy(
         self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None = None, **_: Any
     ) -> None:
+        self.plans[name] = plan
         shape = shape_of(plan, self.structs)
         super().deploy(name, plan, now_ms, state, shape=shape, make_row=row_maker(plan, shape))
+
+    def remove(self, name: str) -> None:
+        super().remove(name)
+        self.plans.pop(name, None)
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         make = self.makers.get(stream)
@@ -42,7 +48,7 @@ def new_engine(catalog: Catalog, *, structs: Mapping[str, frozenset[str]] | None
     return Engine(catalog) if structs is None else StructEngine(catalog, structs=structs)
 
 
-def structs_of(engine: Engine) -> dict[str, frozenset[str]]:
+def structs_of(engine: StructEngine) -> dict[str, frozenset[str]]:
     """The streams whose events the gateway would decode into structs for the rules of this engine."""
     catalog = Catalog()
     catalog.streams = {
@@ -51,8 +57,8 @@ def structs_of(engine: Engine) -> dict[str, frozenset[str]]:
         if name not in engine.before
     }
     rules: list[Any] = [
-        SimpleNamespace(plan=query.plan, rule=NOTHING_SHOWN.rule, options=NOTHING_SHOWN.options)
-        for query in engine.queries.values()
+        SimpleNamespace(plan=plan, rule=NOTHING_SHOWN.rule, options=NOTHING_SHOWN.options)
+        for plan in engine.plans.values()
     ]
     return struct_columns(catalog, rules)
 

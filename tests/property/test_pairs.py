@@ -77,12 +77,12 @@ def test_pairs_give_what_the_nodes_give(
 ) -> None:
     made = builder(text, bounds)
     nodes: Pattern | Pairs = made.pattern()
-    pairs = made.fastest()
+    pairs = made.fastest()()
     assert isinstance(pairs, Pairs), text
     nodes.start(0)
     for at, stream, row in steps:
         if restarts:
-            nodes, pairs = restarted(nodes, made.pattern()), restarted(pairs, made.fastest())
+            nodes, pairs = restarted(nodes, made.pattern()), restarted(pairs, made.fastest()())
         assert pairs.deadline() == nodes.deadline(), (text, steps)
         assert pairs.advance(at) == nodes.advance(at), (text, steps)
         if stream in made.plan.streams:
@@ -107,11 +107,11 @@ OTHERS = (
 
 @pytest.mark.parametrize("pattern", OTHERS)
 def test_other_patterns_are_run_by_their_nodes(pattern: str) -> None:
-    assert isinstance(builder(pattern, PartialBounds()).fastest(), Pattern)
+    assert isinstance(builder(pattern, PartialBounds()).fastest()(), Pattern)
 
 
 def test_a_search_takes_at_most_300_bytes() -> None:
-    pairs = builder("every a=E -> b=E(k = a.k) where timer:within(10 sec)", PartialBounds()).fastest()
+    pairs = builder("every a=E -> b=E(k = a.k) where timer:within(10 sec)", PartialBounds()).fastest()()
     rows = [{"id": "e", "k": f"key-{number}", "n": 1} for number in range(50_000)]
     pairs.start(0)
     tracemalloc.start()

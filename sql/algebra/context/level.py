@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.level_definitions import EventCondition, LevelDefinition
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds
+from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds, PatternWatch
 from sql.algebra.event import Event
-from sql.algebra.pattern import Pattern
+from sql.errors import DataError
 
 if TYPE_CHECKING:
     from sql.algebra.context.lifecycle import Lifecycle
@@ -69,7 +69,7 @@ class Level(ABC):
         """True if the statements run in its partitions."""
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
-        self.starting: Pattern | None = None
+        self.starting: PatternWatch | None = None
         """The pattern that is watched for a start."""
         self.pattern_ends: PatternEnds | None = None
         """The patterns that may end partitions, where the level ends them so."""
@@ -136,7 +136,7 @@ class Level(ABC):
     def await_pattern_end(self, partition: Partition, now_ms: int) -> None:
         """Watch for the pattern that ends a partition just started."""
         if self.pattern_ends is not None:
-            self._ended_by(partition, self.pattern_ends.watch(partition, now_ms), now_ms)
+            self._ended_by(partition, self.pattern_ends.watch(partition, self.tell, now_ms), now_ms)
 
     def ends_by_pattern(self, partition: Partition, arrival: Arrival) -> bool:
         """True if an event completes the pattern that ends a partition; it has ended then."""
@@ -158,7 +158,7 @@ class Level(ABC):
 
     def await_pattern_start(self, point: PatternCondition, now_ms: int) -> list[Match]:
         """Watch for a pattern that starts partitions; the matches that are there at once."""
-        self.starting = point.make(())
+        self.starting = PatternWatch(point, (), self.tell)
         matches = self.starting.start(now_ms)
         self._move_start()
         return matches
@@ -183,16 +183,20 @@ class Level(ABC):
         """Watch for a start no longer."""
         self.due_ms = None
         if self.starting is not None:
-            self.starting.quit()
+            self.starting.pattern.quit()
             self.starting = None
 
     def _move_start(self) -> None:
         assert self.starting is not None
-        due_ms = self.starting.deadline()
+        due_ms = self.starting.pattern.deadline()
         if due_ms != self.due_ms:
             self.due_ms = due_ms
             if due_ms is not None:
                 self.life.schedule_start(self)
+
+    def tell(self, error: DataError, now_ms: int) -> None:
+        """Part of a pattern could not be evaluated: it waits on without it."""
+        self.life.bodies.fail(None, error, now_ms)
 
     # --- common ---------------------------------------------------------------------------------------------
 
@@ -243,7 +247,7 @@ class Level(ABC):
 
     def snapshot(self) -> dict[str, Any]:
         """The level with its partitions."""
-        starting = None if self.starting is None else self.starting.snapshot()
+        starting = None if self.starting is None else self.starting.pattern.snapshot()
         partitions = [self.life.pack(item) for item in self.partitions()]
         return {"due": self.due_ms, "starting": starting, "partitions": partitions}
 
@@ -252,8 +256,8 @@ class Level(ABC):
         self.due_ms = state["due"]
         start = self.start_pattern()
         if state["starting"] is not None and start is not None:
-            self.starting = start.make(())
-            self.starting.restore(state["starting"], lambda row: row)
+            self.starting = PatternWatch(start, (), self.tell)
+            self.starting.restore(state["starting"], now_ms)
         if self.due_ms is not None:
             self.life.schedule_start(self)
         for packed in state["partitions"]:

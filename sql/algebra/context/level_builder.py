@@ -16,13 +16,12 @@ from sql.algebra.context.level_definitions import (
     ListedType,
     NowCondition,
     OverlappingDefinition,
-    Row,
     SpanDefinition,
     TimePoint,
 )
 from sql.algebra.context.pattern_ends import PatternCondition
 from sql.algebra.event import Event
-from sql.algebra.pattern import PartialBounds, Pattern, PatternBuilder
+from sql.algebra.pattern import PartialBounds, PatternBuilder
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
@@ -151,30 +150,12 @@ class _Builder:
         pattern = plan.pattern
         places = plan.places or (None,) * len(pattern.tags)
         tags = tuple((tag.name, tag.stream, place) for tag, place in zip(pattern.tags, places, strict=True))
-        return PatternCondition(
-            self._machines(plan), frozenset(pattern.streams), tags, plan.place, plan.inclusive
-        )
-
-    def _machines(self, point: PatternPointPlan) -> Callable[[Row], Pattern]:
-        """Makes the machines of a pattern; one that may read its partition has functions of its own."""
-        plan = point.pattern
-        options = self.plan.options
-        bounds = PartialBounds(
-            options.max_pattern_partials,
-            options.pattern_overflow,
-            options.max_pattern_rows,
-            options.max_pattern_keys,
-        )
-
-        def builder(row: Row) -> PatternBuilder:
-            context = Context(zone=self.zone, partition=row)
-            functions = FunctionSet(self.catalog, context, Warnings(), text=plan.text, kind=PatternReader)
-            return PatternBuilder(plan, functions, self.zone, bounds)
-
-        if point.correlated:
-            return lambda row: builder(row).pattern()
-        shared = builder(())
-        return lambda row: shared.pattern()
+        at_work: list[Any] = []
+        clock = Context(zone=self.zone, partition=at_work)
+        functions = FunctionSet(self.catalog, clock, Warnings(), text=pattern.text, kind=PatternReader)
+        builder = PatternBuilder(pattern, functions, self.zone, PartialBounds.of(self.plan.options))
+        streams = frozenset(pattern.streams)
+        return PatternCondition(builder, functions, clock, at_work, streams, tags, plan.place, plan.inclusive)
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
         crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]

@@ -57,6 +57,9 @@ class Bodies(Protocol):
     def stop(self, partition: Partition, now_ms: int) -> None:
         """A partition ends; its properties are filled in."""
 
+    def fail(self, event: Any, error: BaseException, now_ms: int) -> None:
+        """A condition could not be evaluated."""
+
 
 class TooMany(DataError):
     """There are as many partitions as the context may have."""
@@ -297,6 +300,6 @@ class Lifecycle:
             partition.below = self.level(level.definition.depth + 1, partition)
             partition.below.restore(below, now_ms)
         if pattern is not None and level.pattern_ends is not None:
-            level.pattern_ends.restore(partition, pattern)
+            level.pattern_ends.restore(partition, pattern, level.tell, now_ms)
         if due_ms is not None:
             self.schedule_end(partition, due_ms)

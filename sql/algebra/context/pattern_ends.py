@@ -6,11 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sql.algebra.pattern import Pattern
+from sql.algebra.pattern import Pattern, PatternBuilder
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.errors import DataError
+from sql.functions.registry import Context
 from sql.rows import as_dict, as_dicts
 
 Row = Sequence[Any]
 Match = tuple[Any, ...]
+
+Tell = Callable[[DataError, int], None]
+"""Called for what could not be evaluated while time or an event moved a pattern, and the instant."""
 
 
 @dataclass(slots=True)
@@ -18,13 +24,17 @@ class PatternCondition:
     """A pattern, watched by machines of its own: one per partition that it may end, one per
     level that it may start.
 
-    make       a machine for a partition with these properties
+    builder    makes the machines
+    functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
     tags       per tag: its name, the stream of its events, and the place it is kept at (None: under the name of all)
     place      where the whole match is kept, if it has a name
     inclusive  whether its tagged events count in the partition it starts
     """
 
-    make: Callable[[Row], Pattern]
+    builder: PatternBuilder
+    functions: FunctionSet
+    clock: Context
+    at_work: list[Any]
     streams: frozenset[str]
     tags: tuple[tuple[str, str, int | None], ...]
     place: int | None = None
@@ -50,47 +60,93 @@ class PatternCondition:
             yield from ((stream, row) for row in rows if row is not None)
 
 
+class PatternWatch:
+    """A pattern that is watched, for a partition with these properties."""
+
+    __slots__ = ("pattern", "point", "row", "tell")
+
+    def __init__(self, point: PatternCondition, row: Row, tell: Tell) -> None:
+        self.point = point
+        self.row = row
+        self.tell = tell
+        self.pattern: Pattern = point.builder.pattern()
+
+    def start(self, now_ms: int) -> list[Match]:
+        """Begin; the matches that are there at once."""
+        self._begin(now_ms)
+        return self._told(self.pattern.start(now_ms), now_ms)
+
+    def enter(self, stream: str, row: Any, now_ms: int) -> list[Match]:
+        """The matches that an event completes. Raises DataError before anything has changed."""
+        self._begin(now_ms)
+        try:
+            found = self.pattern.enter(stream, row, now_ms)
+        except DATA_ERRORS as error:
+            raise self.point.functions.failure(error) from error
+        return self._told(found, now_ms)
+
+    def advance(self, now_ms: int) -> list[Match]:
+        """The matches that time completes."""
+        self._begin(now_ms)
+        return self._told(self.pattern.advance(now_ms), now_ms)
+
+    def restore(self, state: Any, now_ms: int) -> None:
+        """Put a snapshot back into a pattern just made."""
+        self._begin(now_ms)
+        self.pattern.restore(state, lambda row: row)
+
+    def _begin(self, now_ms: int) -> None:
+        self.point.clock.now_ms = now_ms
+        self.point.at_work[:] = self.row
+
+    def _told(self, matches: list[Match], now_ms: int) -> list[Match]:
+        if self.pattern.has_failed:
+            for error in self.pattern.failures():
+                self.tell(self.point.functions.failure(error), now_ms)
+        return matches
+
+
 class PatternEnds:
     """The patterns that may end the partitions of one level."""
 
     def __init__(self, point: PatternCondition) -> None:
         self.point = point
-        self.patterns: dict[Any, Pattern] = {}
+        self.watches: dict[Any, PatternWatch] = {}
 
-    def watch(self, partition: Any, now_ms: int) -> Match | None:
+    def watch(self, partition: Any, tell: Tell, now_ms: int) -> Match | None:
         """Begin to watch for the end of a partition; a match that is there at once."""
-        pattern = self.patterns[partition] = self.point.make(partition.row)
-        return next(iter(pattern.start(now_ms)), None)
+        watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
+        return next(iter(watch.start(now_ms)), None)
 
     def forget(self, partition: Any) -> None:
         """The partition has ended."""
-        pattern = self.patterns.pop(partition, None)
-        if pattern is not None:
-            pattern.quit()
+        watch = self.watches.pop(partition, None)
+        if watch is not None:
+            watch.pattern.quit()
 
     def enter(self, partition: Any, stream: str, row: object, now_ms: int) -> Match | None:
         """An event for the pattern of a partition; the match that ends it."""
-        pattern = self.patterns.get(partition)
-        return None if pattern is None else next(iter(pattern.enter(stream, row, now_ms)), None)
+        watch = self.watches.get(partition)
+        return None if watch is None else next(iter(watch.enter(stream, row, now_ms)), None)
 
     def advance(self, partition: Any, now_ms: int) -> Match | None:
         """Time for the pattern of a partition; the match that ends it."""
-        pattern = self.patterns.get(partition)
-        return None if pattern is None else next(iter(pattern.advance(now_ms)), None)
+        watch = self.watches.get(partition)
+        return None if watch is None else next(iter(watch.advance(now_ms)), None)
 
     def deadline(self, partition: Any) -> int | None:
         """When the pattern of a partition has something to do."""
-        pattern = self.patterns.get(partition)
-        return None if pattern is None else pattern.deadline()
+        watch = self.watches.get(partition)
+        return None if watch is None else watch.pattern.deadline()
 
     def snapshot(self, partition: Any) -> Any:
-        pattern = self.patterns.get(partition)
-        return None if pattern is None else pattern.snapshot()
+        watch = self.watches.get(partition)
+        return None if watch is None else watch.pattern.snapshot()
 
-    def restore(self, partition: Any, state: Any) -> None:
+    def restore(self, partition: Any, state: Any, tell: Tell, now_ms: int) -> None:
         """Put a pattern back."""
-        pattern = self.patterns[partition] = self.point.make(partition.row)
-        pattern.restore(state, lambda row: row)
+        watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
+        watch.restore(state, now_ms)
 
 
 def _shown(value: object) -> Any:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Literal
 
 from sql.algebra.pattern.nodes import Instance
+from sql.plan.options import RuleOptions
 from sql.record import Record
 
 
@@ -24,6 +25,16 @@ class PartialBounds(Record):
     remembered: int = 10_000
     keys: int = 100_000
     rows: int = 10_000
+
+    @classmethod
+    def of(cls, options: RuleOptions) -> PartialBounds:
+        """The limits that a rule sets."""
+        return cls(
+            options.max_pattern_partials,
+            options.pattern_overflow,
+            options.max_pattern_rows,
+            options.max_pattern_keys,
+        )
 
 
 class Partials:

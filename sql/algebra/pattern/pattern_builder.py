@@ -52,10 +52,10 @@ class PatternBuilder:
         """A pattern, not yet started."""
         return Pattern(self)
 
-    def fastest(self) -> Pattern | Pairs:
-        """A pattern, not yet started, in the form that costs least."""
+    def fastest(self) -> Callable[[], Pattern | Pairs]:
+        """Makes patterns, not yet started, in the form that costs least."""
         pair = pair_of(self.plan, self.functions, self._length)
-        return Pattern(self) if pair is None else Pairs(self.bounds, self.zone, pair)
+        return self.pattern if pair is None else partial(Pairs, self.bounds, self.zone, pair)
 
     def nodes(self, machine: Machine, into: list[PatternPart]) -> PatternPart:
         """The tree of nodes for one machine; each is appended to `into` as it is made."""

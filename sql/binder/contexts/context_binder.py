@@ -360,12 +360,12 @@ class LevelBinder:
             place = self._place(
                 node.name, Type.OBJECT, node.span, dict.fromkeys((tag.name for tag in plan.tags), Type.ANY)
             )
-            return PatternPointPlan(plan, (), place, node.inclusive, bool(around.places))
+            return PatternPointPlan(plan, (), place, node.inclusive)
         places = tuple(
             self._place(tag.name, Type.ARRAY if tag.is_list else Type.OBJECT, node.span, tag.columns)
             for tag in plan.tags
         )
-        return PatternPointPlan(plan, places, None, node.inclusive, bool(around.places))
+        return PatternPointPlan(plan, places, None, node.inclusive)
 
     def _crontab(self, node: ast.CrontabPoint) -> CrontabPlan:
         from sql.calendar.crontab import Crontab

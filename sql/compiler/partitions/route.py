@@ -55,12 +55,14 @@ Statements = Mapping[str, Plan]
 """The statements of a context that read the stream, by name, all of them in cells."""
 
 
-def route_of(context: ContextPlan, stream: str, statements: Statements, catalog: Catalog) -> Generated | None:
-    """The loop for the events of a stream; None where the context has none."""
+def route_of(
+    context: ContextPlan, stream: str, statements: Statements, catalog: Catalog, clock: Context
+) -> Generated | None:
+    """The loop for the events of a stream; None where the context has none. Its conditions read `clock`."""
     if len(context.levels) > 1 or not 0 < len(statements) <= MOST_STATEMENTS:
         return None
     kind = context.levels[0].kind
-    text = RouteText(context, stream, catalog)
+    text = RouteText(stream, catalog, clock)
     if isinstance(kind, KeyedPlan):
         listed = next((item for item in kind.types if item.stream == stream), None)
         if listed is None or context.idle_ms is not None or _hears(kind.end, stream, PatternPointPlan):
@@ -88,15 +90,14 @@ def _hears(point: EndPlan | NowPlan | None, stream: str, kind: type) -> bool:
 class RouteText:
     """Writes the loop of one stream."""
 
-    def __init__(self, context: ContextPlan, stream: str, catalog: Catalog) -> None:
+    def __init__(self, stream: str, catalog: Catalog, clock: Context) -> None:
         self.stream = stream
         self.names = Names()
         self.names.reserve(LOCALS | OWN_LOCALS)
         self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "Several": BucketItems}
         self.source = SourceWriter()
         reader = RowReader(self.names, catalog, "dict", {}, joined=False)
-        zone = Context(zone=context.options.zone_info())
-        self.loop = LoopWriter(self.source, reader, ExpressionWriter(reader, self.names, Warnings(), zone))
+        self.loop = LoopWriter(self.source, reader, ExpressionWriter(reader, self.names, Warnings(), clock))
 
     def keyed(self, listed: KeyedTypePlan, end: EndPlan | None, *, is_single: bool) -> Generated:
         """A partition is found by the keys of its events."""

@@ -45,9 +45,9 @@ class ContextHost(Hosted):
                                     priority=context.priority))  # fmt: skip
         self.context = context
         self.catalog = catalog
-        self.functions = FunctionSet(
-            catalog, Context(zone=context.options.zone_info()), Warnings(), text=context.text
-        )
+        self.clock = Context(zone=context.options.zone_info())
+        """The present instant, as the context's conditions read it."""
+        self.functions = FunctionSet(catalog, self.clock, Warnings(), text=context.text)
         self.life = Lifecycle(
             definitions_of(context, self.functions, catalog),
             self,
@@ -80,7 +80,7 @@ class ContextHost(Hosted):
         one activates the context.
         """
         self.joined += 1
-        self.now_ms = now_ms
+        self.reach(now_ms)
         known = self.members.get(name)
         if known is not None:
             self._drop(known)
@@ -199,9 +199,13 @@ class ContextHost(Hosted):
 
     # --- driving --------------------------------------------------------------------------------------------
 
+    def reach(self, now_ms: int) -> None:
+        """Time has come to `now_ms`."""
+        self.now_ms = self.clock.now_ms = now_ms
+
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Act on events; the statements get them afterwards, one event at a time."""
-        self.now_ms = now_ms
+        self.reach(now_ms)
         for row in rows:
             event = Event(row, now_ms, 0)
             self.arrival = None
@@ -225,6 +229,7 @@ class ContextHost(Hosted):
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
         """The partitions of an event before the context acts on it; None if its evaluation fails
         (reported when the context acts)."""
+        self.reach(now_ms)
         try:
             return self.life.route(stream, event, now_ms)
         except DATA_ERRORS:
@@ -267,7 +272,7 @@ class ContextHost(Hosted):
     def advance(self, now_ms: int) -> list[Emission]:
         """Do what is due: the statements' own timers first, then ends, then starts; by
         due time before that."""
-        self.now_ms = now_ms
+        self.reach(now_ms)
         while True:
             body_due, life_due = self.timers.next_ms(), self.life.next_due()
             if body_due is not None and body_due <= now_ms and (life_due is None or body_due <= life_due):

@@ -71,7 +71,7 @@ class Lane:
         if not all(member.fits_cells for member in self.runs):
             return None
         host = self.host
-        found = route_of(host.context, self.stream, plans, host.catalog)
+        found = route_of(host.context, self.stream, plans, host.catalog, host.clock)
         return None if found is None else found["route"]
 
     @property
@@ -87,7 +87,8 @@ class Lane:
     def push(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive; everything due by then has been done."""
         host = self.host
-        self.now_ms = host.now_ms = now_ms
+        self.now_ms = now_ms
+        host.reach(now_ms)
         for run in self.runs.values():
             run.member.counts["events_in"] += len(rows)
         level = host.life.root

@@ -9,6 +9,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.compiler.pattern_code import PatternCode
 from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
@@ -77,6 +78,7 @@ class TriggerCode(SharedCode):
         if source.filter is not None:
             self.passes = self.functions_over(joined=False).true(source.filter)
         self.functions = self.functions_over(joined=True)
+        self.pattern = None if source.pattern is None else PatternCode(source, plan.options, self, "dict")
 
     def functions_over(self, *, joined: bool) -> FunctionSet:
         """A writer of functions over rows, or over the rows of several sources."""
@@ -116,17 +118,9 @@ class Triggered(PostingStatement):
         self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None
-        if self.source.pattern is not None:
-            self.matches = Matches(
-                self.source,
-                plan.options,
-                catalog,
-                self.context,
-                code.warnings,
-                "dict",
-                now_ms,
-                is_heard=partition is not None,
-            )
+        if code.pattern is not None:
+            self.begin(now_ms)
+            self.matches = Matches(code.pattern, now_ms, is_heard=partition is not None)
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""

@@ -10,20 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sql.algebra.event import Event
-from sql.algebra.pattern import PartialBounds, PatternBuilder
 from sql.algebra.pattern.atoms import FilterNode
 from sql.algebra.pattern.pairs import Pairs
 from sql.algebra.pattern.pattern_timers import Observer, ObserverNode
-from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet, PatternReader
-from sql.codegen.support import Warnings
+from sql.compiler.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.errors import DataError
-from sql.functions.registry import Context
-from sql.plan.logical import Plan, SourcePlan
-from sql.plan.options import RuleOptions
+from sql.plan.logical import Plan
 from sql.plan.pattern_plan import AtPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
-from sql.rows import Shape, as_dict, as_dicts
+from sql.rows import as_dict, as_dicts
 
 if TYPE_CHECKING:
     from sql.engine.running.running_statement import RunningStatement
@@ -54,25 +49,15 @@ class PatternWait(NamedTuple):
 
 
 class Matches:
-    """The pattern of one source, started at `now_ms`."""
+    """The pattern of one source, started at `now_ms`. The statement begins its work before the pattern does."""
 
-    def __init__(self, source: SourcePlan, options: RuleOptions, catalog: Catalog, context: Context,
-                 warnings: Warnings, shape: Shape, now_ms: int, *, is_heard: bool) -> None:  # fmt: skip
+    def __init__(self, code: PatternCode, now_ms: int, *, is_heard: bool) -> None:
         """`is_heard`: matches that are true at the start are used, as in a context partition."""
-        assert source.pattern is not None
-        self.source = source
-        self.plan = source.pattern
-        self.streams = frozenset(self.plan.streams)
-        self.functions = FunctionSet(
-            catalog, context, warnings, shape=shape, text=self.plan.text, kind=PatternReader
-        )
-        bounds = PartialBounds(
-            options.max_pattern_partials,
-            options.pattern_overflow,
-            options.max_pattern_rows,
-            options.max_pattern_keys,
-        )
-        self.pattern = PatternBuilder(self.plan, self.functions, context.zone, bounds).fastest()
+        self.plan = code.plan
+        self.streams = code.streams
+        self.is_by_name = code.source.matches_by_name
+        self.functions = code.functions
+        self.pattern = code.pattern()
         first = self.pattern.start(now_ms)
         self.first = first if is_heard else []
         """Matches that are true at once in a partition; they are processed when time next moves."""
@@ -91,7 +76,7 @@ class Matches:
         return self.began_ms if self.first else self.pattern.deadline()
 
     def _rows(self, matches: list[tuple[Any, ...]]) -> Iterable[Any]:
-        return [self._by_name(match) for match in matches] if self.source.matches_by_name else matches
+        return [self._by_name(match) for match in matches] if self.is_by_name else matches
 
     def _by_name(self, match: tuple[Any, ...]) -> dict[str, Any]:
         """A match as a struct of its tags, as a source of a join is read."""

@@ -7,20 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta, Event
-from sql.algebra.recognize import HeldRecognizer, Recognizer
-from sql.algebra.recognize.attempts import Reading, Rules
-from sql.algebra.recognize.automaton import RecognizeProgram
-from sql.algebra.window_builder import period
-from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet, PatternReader
-from sql.codegen.support import Warnings
-from sql.compiler.recognize_text import RecognizeText
+from sql.algebra.recognize import Recognizer
+from sql.algebra.recognize.attempts import Reading
+from sql.codegen.functions import DATA_ERRORS
+from sql.compiler.recognize_text import RecognizeCode
 from sql.engine.running.matches import show_each, shows_each
 from sql.errors import DataError, positioned
-from sql.functions.registry import Context
-from sql.plan.logical import PeriodArgument, Plan, SourcePlan
-from sql.plan.options import RuleOptions
-from sql.rows import Shape
+from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
     from sql.engine.running.running_statement import RunningStatement
@@ -33,37 +26,9 @@ that time completes."""
 class Recognized:
     """The matches of one source. Rows of measures are dicts."""
 
-    def __init__(
-        self,
-        source: SourcePlan,
-        options: RuleOptions,
-        catalog: Catalog,
-        context: Context,
-        warnings: Warnings,
-        shape: Shape,
-    ) -> None:
-        plan = source.recognize
-        assert plan is not None
-        self.plan = plan
-        is_held = bool(source.windows) or plan.interval is not None
-        functions = FunctionSet(catalog, context, warnings, shape=shape, text=plan.text, kind=PatternReader)
-        program = RecognizeProgram(
-            plan.pattern, {item.name: place for place, item in enumerate(plan.variables)}
-        )
-        text = RecognizeText(plan, program, catalog, context, warnings, shape, is_held=is_held)
-        self.functions = functions
-        self.code = text.code
-        self.tell: Callable[[Reading], dict[str, Any]] = self.code["tell"]
-        rules = Rules(program, self.code["step"], len(plan.variables), plan.previous)
-        key, most = functions.key(plan.partition_by), options.max_recognize_attempts
-        length = plan.interval
-        interval = None if length is None else period(PeriodArgument(length.parts, length.span), functions)
-        self.held = HeldRecognizer(
-            plan, rules, key, most, interval=interval, zone=context.zone, windowed=bool(source.windows)
-        )
-        """Rows that leave a window, matches that wait for the end of an interval, or a content that is read
-        anew."""
-        self.recognizer = self.held if is_held else Recognizer(plan, rules, key, most)
+    def __init__(self, of_plan: RecognizeCode) -> None:
+        self.of_plan = of_plan
+        self.recognizer = of_plan.held() if of_plan.is_held else of_plan.recognizer()
 
     def change(self, delta: Delta, now_ms: int, fail: Fail) -> list[dict[str, Any]]:
         """The rows of the matches that a change of the window completes."""
@@ -77,14 +42,14 @@ class Recognized:
 
     def present(self, content: Iterable[Event], fail: Fail) -> list[dict[str, Any]]:
         """The rows of the matches in a content."""
-        return self.rows(self.held.present(_rows(content), fail), None, fail)
+        return self.rows(self.of_plan.held().present(_rows(content), fail), None, fail)
 
     def next_deadline(self) -> int | None:
         return self.recognizer.deadline()
 
     def rows(self, matches: Iterable[Reading], newest: Any, fail: Fail) -> list[dict[str, Any]]:
         """The measures of matches that the row `newest` completes."""
-        tell, out = self.tell, []
+        tell, out = self.of_plan.tell, []
         for match in matches:
             try:
                 out.append(tell(match))
@@ -94,9 +59,12 @@ class Recognized:
 
     def why(self, error: BaseException) -> DataError:
         """The error, with its place in the text of the rule."""
-        line = self.code.line_of(error)
-        span = None if line is None else self.code.spans.get(line)
-        return self.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
+        of_plan = self.of_plan
+        line = of_plan.code.line_of(error)
+        span = None if line is None else of_plan.code.spans.get(line)
+        if span is None:
+            return of_plan.functions.failure(error)
+        return positioned(error, span, of_plan.plan.text)
 
     def counters(self) -> dict[str, int]:
         return self.recognizer.counters()

@@ -71,18 +71,13 @@ class Sources:
         if driven is not None:
             stores = [window.rows if isinstance(window, Looked) else None for window in self.windows]
             self.finders = driven.chain.opened(stores)
-        settings = plan.options, statement.catalog, statement.context, program.warnings, statement.shape
+        is_heard = statement.partition is not None
         self.matches = {
-            index: Matches(source, *settings, statement.start_ms, is_heard=statement.partition is not None)
-            for index, source in enumerate(plan.sources)
-            if source.pattern is not None
+            index: Matches(code, statement.start_ms, is_heard=is_heard)
+            for index, code in program.patterns.items()
         }
         """The patterns among the sources, by their place."""
-        self.recognized = {
-            index: Recognized(source, *settings)
-            for index, source in enumerate(plan.sources)
-            if source.recognize is not None
-        }
+        self.recognized = {index: Recognized(code) for index, code in program.recognized.items()}
         """The sources with match_recognize, by their place."""
         self.late: Posts = {}
         """Events that left windows because of a variable, until the next advance of time."""
