@@ -340,8 +340,8 @@ CODES: dict[str, CodeText] = {
     "B820": CodeText("two contexts for one rule", "name it beside the SQL or in it, not both"),
     "B821": CodeText("a relation of a context outside it", "write CONTEXT and its name before the statement"),
     "B822": CodeText(
-        "a join that cannot run in the partitions of a context",
-        "windows of the streams in FROM, and an output limit (OUTPUT LAST EVERY 10 SEC)",
+        "a join with the rows of a file or topic (KIND scan, lookup) in a context",
+        "fill a table with a primary key from it (INSERT INTO), and join that",
     ),
     "B824": CodeText(
         "an annotation of a pattern that has no effect there", "insert the matches into a stream first"

@@ -59,7 +59,8 @@ class SqlError(Exception):
 
 
 class DataError(Exception):
-    """One event cannot be evaluated: a wrong type, an overflow, a value out of domain."""
+    """One event cannot be evaluated: a wrong type, an overflow, a value out of domain. `span`: the place in the
+    text, where the message does not name it."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
@@ -177,7 +178,7 @@ def positioned(error: BaseException, span: Span, text: str = "") -> DataError:
     if not text:
         return DataError(reason, span)
     line, column = line_and_column(text, span.start)
-    return DataError(f"{line}:{column}: cannot evaluate {text[span.start : span.end]}: {reason}", span)
+    return DataError(f"{line}:{column}: cannot evaluate {text[span.start : span.end]}: {reason}")
 
 
 Json = Any

@@ -18,7 +18,7 @@ from sql.binder.effects import check_effects
 from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
-from sql.binder.relations import lookups, relation_binder
+from sql.binder.relations.relation_binder import lookups, relation_binder
 from sql.binder.scope import Scope
 from sql.binder.source_binder import SourceBinder
 from sql.binder.spread_binder import SpreadBinder
@@ -237,13 +237,14 @@ class SelectBinder:
         check_statement(self.problems, context, set(plan.reads), self.select.span, self.catalog)
         if self.select.source is None:
             check_without_source(self.problems, self.select, plan)
-        if plan.mode == "sample" and plan.joins:
-            self.problems.error(
-                "B822",
-                "a statement in a context has no join under a window in GROUP BY",
-                self.select.span if plan.window is None or plan.window is EACH_EVENT else plan.window.span,
-                "join windows in FROM, and write OUTPUT LAST EVERY 10 SEC",
-            )
+        for source, stream in zip(self.sources.all, self.sources.streams, strict=True):
+            if stream.kind in ("scan", "lookup"):
+                self.problems.error(
+                    "B822",
+                    f"the rows of '{stream.name}' belong to no partition: a statement in a context joins no such table",
+                    source.span,
+                    "fill a table with a primary key from it (INSERT INTO), and join that",
+                )
         # Partitions keep and compare whole events, so all streams are read whole.
         return replace(plan, reads=dict.fromkeys((*plan.reads, *context.reads)))
 

@@ -296,7 +296,9 @@ class FunctionSet:
             if span is not None:
                 return positioned(error, span, self.text)
             trace = trace.tb_next
-        return error if isinstance(error, DataError) else DataError(str(error))
+        if not isinstance(error, DataError):
+            return DataError(str(error))
+        return error if error.span is None else positioned(error, error.span, self.text)
 
 
 def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[Bound, ...]) -> str:

@@ -65,6 +65,33 @@ def test_keyed_in_event_time(query: str, steps: list[Step], tolerance: int, rest
     assert shown(run) == by_twin(patient, [[*steps_of(key, in_time), {"flush": True}] for key in KEYS])
 
 
+@given(
+    query=st.sampled_from(
+        [
+            "SELECT a.id AS a, b.id AS b FROM E AS a INNER JOIN E AS b ON a.n = b.n GROUP BY TUMBLINGWINDOW(ss, 1)",
+            "SELECT count(*) AS c, sum(b.v) AS s FROM E AS a LEFT JOIN E AS b ON a.n < b.n "
+            "GROUP BY HOPPINGWINDOW(ss, 2, 1)",
+            "SELECT a.n AS n, count(*) AS c FROM E AS a FULL JOIN E AS b ON a.n = b.n + 1 WHERE a.v > 0 "
+            "GROUP BY a.n, SLIDINGWINDOW(ss, 1)",
+            "SELECT a.id AS a, b.id AS b FROM E AS a CROSS JOIN E AS b "
+            "GROUP BY SESSIONWINDOW(ss, 2, 1) ORDER BY b.v LIMIT 3",
+        ]
+    ),
+    steps=stream(),
+    restarts=st.booleans(),
+)
+def test_a_join_in_each_partition_is_the_join_of_its_events(
+    query: str, steps: list[Step], restarts: bool
+) -> None:
+    run = Run(f"CONTEXT C {query}", context=KEYED)
+    for step in steps:
+        run.step(step)
+        if restarts:
+            run.restart()
+    alone = [Run(query).all(steps_of(key, steps)) for key in KEYS]
+    assert shown(run) == sorted(row for each in alone for row in shown(each))
+
+
 @given(query=RULES, steps=stream())
 def test_an_open_window_goes_with_its_span(query: str, steps: list[Step]) -> None:
     run = Run(f"CONTEXT C {query}", context=SPAN).all(steps)

@@ -9,7 +9,7 @@ match.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
@@ -21,36 +21,47 @@ from sql.plan.logical import JoinPlan, Plan
 Sides = tuple[Event | None, ...]
 Key = Callable[[Event], Hashable]
 
+OnError = Callable[[Event, BaseException], None]
+"""Called for two rows that could not be compared."""
+
+
+class JoinCode:
+    """The conditions of a rule's joins as functions, made once for all instances of the rule."""
+
+    def __init__(self, plan: Plan, functions: FunctionSet) -> None:
+        self.width = len(plan.sources)
+        self.tables = {
+            index: source.retained_rows
+            for index, source in enumerate(plan.sources)
+            if source.retained_rows is not None
+        }
+        """How many rows are kept of a table, by its place in FROM."""
+        self.relations = {
+            index: source.stream for index, source in enumerate(plan.sources) if source.relation is not None
+        }
+        """The tables and named windows whose rows are read where they are."""
+        self.steps = [
+            _Step(join, place, self.width, functions) for place, join in enumerate(plan.joins, start=1)
+        ]
+
 
 class SourceJoin:
-    """The join of one rule: its conditions, and the newest rows of its tables.
+    """The join of one instance of a rule, and the newest rows of its tables.
 
     Events of the window hold one side each: their row is a tuple, as wide as FROM, with a single row in it.
     """
 
-    def __init__(
-        self, plan: Plan, functions: FunctionSet, on_error: Callable[[Event, BaseException], None]
-    ) -> None:
-        self.width = len(plan.sources)
+    def __init__(self, code: JoinCode, relations: Mapping[str, Any], on_error: OnError) -> None:
+        self.code = code
         self.tables: dict[int, deque[Event]] = {
-            index: deque(maxlen=source.retained_rows)
-            for index, source in enumerate(plan.sources)
-            if source.retained_rows is not None
+            index: deque(maxlen=retained) for index, retained in code.tables.items()
         }
-        self.relations = {
-            index: functions.catalog.relations[source.stream]
-            for index, source in enumerate(plan.sources)
-            if source.relation is not None
-        }
-        """Tables and named windows: their rows are read where they are."""
-        self.steps = [
-            _Step(join, place, self.width, functions, on_error)
-            for place, join in enumerate(plan.joins, start=1)
-        ]
+        self.relations = {index: relations[name] for index, name in code.relations.items()}
+        self.on_error = on_error
 
     def one_sided(self, row: object, index: int) -> tuple[Any, ...]:
         """The row of one source as a joined row of which only that side is there."""
-        return tuple(row if place == index else None for place in range(self.width))
+        return tuple(row if place == index else None for place in range(self.code.width))
 
     def pack(self) -> dict[str, Any]:
         """The rows of tables by the numbers of their events."""
@@ -63,7 +74,8 @@ class SourceJoin:
 
     def __call__(self, events: Iterable[Event]) -> Iterable[Event]:
         """The joined rows, in order of the first source's events, then of the second's, and so on."""
-        contents: list[list[Event] | deque[Event]] = [[] for _ in range(self.width)]
+        width = self.code.width
+        contents: list[list[Event] | deque[Event]] = [[] for _ in range(width)]
         for index, table in self.tables.items():
             contents[index] = table
         for index, relation in self.relations.items():
@@ -74,34 +86,31 @@ class SourceJoin:
             index = next(place for place, row in enumerate(event.row) if row is not None)
             contents[index].append(event)
         rows: list[Sides] = [(event,) for event in contents[0]]
-        for place, step in enumerate(self.steps, start=1):
-            rows = step.pairs(rows, contents[place])
-        return [_joined(sides, self.width) for sides in rows]
+        for place, step in enumerate(self.code.steps, start=1):
+            rows = step.pairs(rows, contents[place], self.on_error)
+        return [_joined(sides, width) for sides in rows]
 
 
 class _Step:
     """One JOIN: the rows so far on its left, one source on its right."""
 
-    def __init__(
-        self, join: JoinPlan, place: int, width: int, functions: FunctionSet, on_error: Callable[..., None]
-    ) -> None:
+    def __init__(self, join: JoinPlan, place: int, width: int, functions: FunctionSet) -> None:
         self.kind = join.kind
         self.place = place
         self.width = width
         self.condition = None if join.on is None else functions.true(join.on)
-        self.on_error = on_error
         pairs = [pair for part in conjuncts(join.on) if (pair := _equality(part, place)) is not None]
         self.left: Key | None = functions.key(tuple(left for left, _ in pairs)) if pairs else None
         self.right: Key | None = functions.key(tuple(right for _, right in pairs)) if pairs else None
         self.keys = len(pairs)
 
-    def pairs(self, rows: list[Sides], others: Sequence[Event]) -> list[Sides]:
+    def pairs(self, rows: list[Sides], others: Sequence[Event], on_error: OnError) -> list[Sides]:
         """The rows of the join; what has no partner beside NULL where the join is outer on its side."""
         out: list[Sides] = []
         matched: set[Event] = set()
-        candidates = self._candidates(others)
+        candidates = self._candidates(others, on_error)
         for sides in rows:
-            found = [other for other in candidates(sides) if self._holds((*sides, other))]
+            found = [other for other in candidates(sides) if self._holds((*sides, other), on_error)]
             out += [(*sides, other) for other in found]
             matched.update(found)
             if not found and self.kind in ("left", "full"):
@@ -110,39 +119,39 @@ class _Step:
             out += [(None,) * self.place + (other,) for other in others if other not in matched]
         return out
 
-    def _candidates(self, others: Sequence[Event]) -> Callable[[Sides], Iterable[Event]]:
+    def _candidates(self, others: Sequence[Event], on_error: OnError) -> Callable[[Sides], Iterable[Event]]:
         """The candidates beside a row: the others with its key. NULL equals nothing."""
         left, right = self.left, self.right
         if left is None or right is None:
             return lambda sides: others
         index: dict[Hashable, list[Event]] = {}
         for other in others:
-            key = self._key(right, other)
+            key = self._key(right, other, on_error)
             if key is not None:
                 index.setdefault(key, []).append(other)
 
         def found(sides: Sides) -> Iterable[Event]:
-            key = self._key(left, _joined(sides, self.width))
+            key = self._key(left, _joined(sides, self.width), on_error)
             return () if key is None else index.get(key, ())
 
         return found
 
-    def _key(self, function: Key, event: Event) -> Hashable | None:
+    def _key(self, function: Key, event: Event, on_error: OnError) -> Hashable | None:
         try:
             key = function(event)
         except DATA_ERRORS as error:
-            self.on_error(event, error)
+            on_error(event, error)
             return None
         return None if isinstance(key, tuple) and self.keys > 1 and None in key else key
 
-    def _holds(self, sides: Sides) -> bool:
+    def _holds(self, sides: Sides, on_error: OnError) -> bool:
         if self.condition is None:
             return True
         event = _joined(sides, self.width)
         try:
             return bool(self.condition(event))
         except DATA_ERRORS as error:
-            self.on_error(event, error)
+            on_error(event, error)
             return False
 
 

@@ -15,6 +15,7 @@ from sql.algebra.sample.common_rows import Made
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
+from sql.algebra.sample.source_join import JoinCode, SourceJoin
 from sql.algebra.sample.sampled_rows import Bad, SampledRows
 from sql.algebra.sample.source_join import SourceJoin
 from sql.algebra.sample.tap import Tap
@@ -58,6 +59,7 @@ class SampledCode(SharedCode):
         self.is_timed = by_instants or plan.timestamp is not None
         self.functions = self.text_functions()
         self.row_limit = row_limit(plan, self.functions)
+        self.join = JoinCode(plan, self.functions) if plan.joins else None
         self.made = compose(
             plan,
             catalog,
@@ -142,7 +144,9 @@ class SampledQuery(RunningQuery):
         self.is_plain_output = not (
             plan.order_by or plan.distinct or plan.spreads or code.row_limit != (None, 0)
         )
-        self.join = SourceJoin(plan, self.functions, self.pair_failed) if plan.joins else None
+        self.join: SourceJoin | None = None
+        if code.join is not None:
+            self.join = SourceJoin(code.join, catalog.relations, self.pair_failed)
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(
             code.core, self, self.now_ms, see=see, join=self.join, is_one_of_many=partition is not None

@@ -39,7 +39,9 @@ REFUSED = [
     ("create context C initiated by E as s terminated by S(id = context.s.id)", "B818"),
     (SPAN + "context C select count(*) as c", "B818"),
     (
-        BY_KEY + "context C SELECT count(*) AS c FROM E JOIN S ON E.k = S.id GROUP BY TUMBLINGWINDOW(ss, 10)",
+        "CREATE TABLE Shift (id STRING) WITH (TYPE='file', KIND='scan');"
+        + BY_KEY
+        + "context C SELECT count(*) AS c FROM E JOIN Shift ON E.k = Shift.id GROUP BY TUMBLINGWINDOW(ss, 10)",
         "B822",
     ),
     (SPAN + "context C select context.id as i output every 2 sec", "B818"),
