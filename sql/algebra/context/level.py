@@ -11,7 +11,6 @@ from sql.algebra.context.level_definitions import EventCondition, LevelDefinitio
 from sql.algebra.context.partition import Partition
 from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds, PatternWatch
 from sql.algebra.event import Event
-from sql.errors import DataError
 
 if TYPE_CHECKING:
     from sql.algebra.context.lifecycle import Lifecycle
@@ -136,7 +135,9 @@ class Level(ABC):
     def await_pattern_end(self, partition: Partition, now_ms: int) -> None:
         """Watch for the pattern that ends a partition just started."""
         if self.pattern_ends is not None:
-            self._ended_by(partition, self.pattern_ends.watch(partition, self.tell, now_ms), now_ms)
+            self._ended_by(
+                partition, self.pattern_ends.watch(partition, self.life.bodies.fail, now_ms), now_ms
+            )
 
     def ends_by_pattern(self, partition: Partition, arrival: Arrival) -> bool:
         """True if an event completes the pattern that ends a partition; it has ended then."""
@@ -158,7 +159,7 @@ class Level(ABC):
 
     def await_pattern_start(self, point: PatternCondition, now_ms: int) -> list[Match]:
         """Watch for a pattern that starts partitions; the matches that are there at once."""
-        self.starting = PatternWatch(point, (), self.tell)
+        self.starting = PatternWatch(point, (), self.life.bodies.fail)
         matches = self.starting.start(now_ms)
         self._move_start()
         return matches
@@ -193,10 +194,6 @@ class Level(ABC):
             self.due_ms = due_ms
             if due_ms is not None:
                 self.life.schedule_start(self)
-
-    def tell(self, error: DataError, now_ms: int) -> None:
-        """Part of a pattern could not be evaluated: it waits on without it."""
-        self.life.bodies.fail(None, error, now_ms)
 
     # --- common ---------------------------------------------------------------------------------------------
 
@@ -256,7 +253,7 @@ class Level(ABC):
         self.due_ms = state["due"]
         start = self.start_pattern()
         if state["starting"] is not None and start is not None:
-            self.starting = PatternWatch(start, (), self.tell)
+            self.starting = PatternWatch(start, (), self.life.bodies.fail)
             self.starting.restore(state["starting"], now_ms)
         if self.due_ms is not None:
             self.life.schedule_start(self)

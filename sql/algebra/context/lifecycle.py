@@ -300,6 +300,6 @@ class Lifecycle:
             partition.below = self.level(level.definition.depth + 1, partition)
             partition.below.restore(below, now_ms)
         if pattern is not None and level.pattern_ends is not None:
-            level.pattern_ends.restore(partition, pattern, level.tell, now_ms)
+            level.pattern_ends.restore(partition, pattern, self.bodies.fail, now_ms)
         if due_ms is not None:
             self.schedule_end(partition, due_ms)

@@ -8,15 +8,15 @@ from typing import Any
 
 from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.errors import DataError
 from sql.functions.registry import Context
 from sql.rows import as_dict, as_dicts
 
 Row = Sequence[Any]
 Match = tuple[Any, ...]
 
-Tell = Callable[[DataError, int], None]
-"""Called for what could not be evaluated while time or an event moved a pattern, and the instant."""
+Tell = Callable[[Any, BaseException, int], None]
+"""Called for an error of evaluation: with the event, or None if the pattern goes on without the part that failed,
+and the instant."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class PatternWatch:
     def _told(self, matches: list[Match], now_ms: int) -> list[Match]:
         if self.pattern.has_failed:
             for error in self.pattern.failures():
-                self.tell(self.point.functions.failure(error), now_ms)
+                self.tell(None, self.point.functions.failure(error), now_ms)
         return matches
 
 

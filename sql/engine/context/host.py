@@ -63,7 +63,6 @@ class ContextHost(Hosted):
         self.timers = BodyTimers()
         self.restoring = False
         self.errors = 0
-        self.now_ms = 0
         self.wake: Callable[[], None] = lambda: None
         """Called when the next deadline has changed while a statement got an event."""
         self.lane: Lane | None = None
@@ -80,7 +79,7 @@ class ContextHost(Hosted):
         one activates the context.
         """
         self.joined += 1
-        self.reach(now_ms)
+        self.clock.now_ms = now_ms
         known = self.members.get(name)
         if known is not None:
             self._drop(known)
@@ -199,13 +198,9 @@ class ContextHost(Hosted):
 
     # --- driving --------------------------------------------------------------------------------------------
 
-    def reach(self, now_ms: int) -> None:
-        """Time has come to `now_ms`."""
-        self.now_ms = self.clock.now_ms = now_ms
-
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Act on events; the statements get them afterwards, one event at a time."""
-        self.reach(now_ms)
+        self.clock.now_ms = now_ms
         for row in rows:
             event = Event(row, now_ms, 0)
             self.arrival = None
@@ -229,7 +224,7 @@ class ContextHost(Hosted):
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
         """The partitions of an event before the context acts on it; None if its evaluation fails
         (reported when the context acts)."""
-        self.reach(now_ms)
+        self.clock.now_ms = now_ms
         try:
             return self.life.route(stream, event, now_ms)
         except DATA_ERRORS:
@@ -272,7 +267,7 @@ class ContextHost(Hosted):
     def advance(self, now_ms: int) -> list[Emission]:
         """Do what is due: the statements' own timers first, then ends, then starts; by
         due time before that."""
-        self.reach(now_ms)
+        self.clock.now_ms = now_ms
         while True:
             body_due, life_due = self.timers.next_ms(), self.life.next_due()
             if body_due is not None and body_due <= now_ms and (life_due is None or body_due <= life_due):
@@ -344,7 +339,7 @@ class ContextHost(Hosted):
     # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
-        return {"version": VERSION, "now": self.now_ms, "life": self.life.snapshot()}
+        return {"version": VERSION, "now": self.clock.now_ms, "life": self.life.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put the life cycle back; each statement's state is restored after it, by its own name."""
@@ -353,8 +348,8 @@ class ContextHost(Hosted):
         self.timers.clear()
         self.restoring = True
         try:
-            self.now_ms = snapshot["now"]
-            self.life.restore(snapshot["life"], self.now_ms)
+            self.clock.now_ms = snapshot["now"]
+            self.life.restore(snapshot["life"], self.clock.now_ms)
         finally:
             self.restoring = False
         for partition in self.life.live:

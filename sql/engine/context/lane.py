@@ -87,8 +87,7 @@ class Lane:
     def push(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive; everything due by then has been done."""
         host = self.host
-        self.now_ms = now_ms
-        host.reach(now_ms)
+        self.now_ms = host.clock.now_ms = now_ms
         for run in self.runs.values():
             run.member.counts["events_in"] += len(rows)
         level = host.life.root
