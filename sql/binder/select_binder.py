@@ -18,7 +18,7 @@ from sql.binder.effects import check_effects
 from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
-from sql.binder.relations.relation_binder import lookups, relation_binder
+from sql.binder.relations import lookups, relation_binder
 from sql.binder.scope import Scope
 from sql.binder.source_binder import SourceBinder
 from sql.binder.spread_binder import SpreadBinder

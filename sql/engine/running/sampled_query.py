@@ -15,9 +15,8 @@ from sql.algebra.sample.common_rows import Made
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
-from sql.algebra.sample.source_join import JoinCode, SourceJoin
 from sql.algebra.sample.sampled_rows import Bad, SampledRows
-from sql.algebra.sample.source_join import SourceJoin
+from sql.algebra.sample.source_join import JoinCode, SourceJoin
 from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
