@@ -18,8 +18,8 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
 from sql.compiler.fold import keeps_values
 from sql.compiler.joins.passing_text import passes_rows
-from sql.compiler.pattern_code import PatternCode
-from sql.compiler.recognize_text import RecognizeCode
+from sql.compiler.patterns.pattern_code import PatternCode
+from sql.compiler.patterns.recognize_text import RecognizeCode
 from sql.compiler.shared_code import SharedCode
 from sql.compiler.statement_text import StatementText, drives
 from sql.compiler.subquery_code import SubqueryCode, codes_of

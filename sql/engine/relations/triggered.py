@@ -9,7 +9,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.compiler.pattern_code import PatternCode
+from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission

@@ -13,7 +13,7 @@ from sql.algebra.event import Event
 from sql.algebra.pattern.atoms import FilterNode
 from sql.algebra.pattern.pairs import Pairs
 from sql.algebra.pattern.pattern_timers import Observer, ObserverNode
-from sql.compiler.pattern_code import PatternCode
+from sql.compiler.patterns.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.errors import DataError
 from sql.plan.logical import Plan
