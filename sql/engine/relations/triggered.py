@@ -119,7 +119,7 @@ class Triggered(PostingStatement):
         self.looked: bool | None = None
         self.matches: Matches | None = None
         if code.pattern is not None:
-            self.begin(now_ms)
+            code.begin(now_ms, partition, self.own, self.subqueries.answers)
             self.matches = Matches(code.pattern, now_ms, is_heard=partition is not None)
 
     def begin(self, now_ms: int) -> None:
