@@ -1,8 +1,8 @@
 """Fair shares: how long an alert of one topic takes while another topic gets what is too much.
 
 The alert's topic gets 200 messages a second, all stamped. The other topic gets nothing, payloads of a
-megabyte, keys that never come again, or more than its rule can take. All at QoS 0: the broker drops what the
-gateway does not read, so the load stays the same however slow the gateway is.
+megabyte, payloads that are too long, keys that never come again, or more than its rule can take. All at QoS
+0: the broker drops what the gateway does not read, so the load stays the same however slow the gateway is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ def nothing(number: int) -> bytes | None:
 
 
 def megabytes(number: int) -> bytes | None:
-    """Twenty payloads of a megabyte a second."""
+    """Twenty payloads of almost a megabyte a second: as long as they may be."""
+    return b'{"key":"k","text":"%s"}' % (b"x" * 999_900) if number % 10 == 0 else None
+
+
+def too_long(number: int) -> bytes | None:
+    """As many that are longer, and become dead letters."""
     return b'{"key":"k","text":"%s"}' % (b"x" * 1_000_000) if number % 10 == 0 else None
 
 
@@ -65,6 +70,7 @@ def overload(number: int) -> bytes | None:
 LOADS: dict[str, tuple[Callable[[int], bytes | None], int]] = {
     "alone": (nothing, 1),
     "megabytes": (megabytes, 1),
+    "too_long": (too_long, 1),
     "new_keys": (new_keys, 50),
     "overload": (overload, 100),
 }

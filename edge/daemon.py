@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edge.base import memory, signals
+from edge.base import memory, signals, threads
 from edge.base.logs import register_secret
 from edge.clock import Clock, SystemClock
 from edge.config import Config
@@ -125,6 +125,7 @@ class Daemon:
         signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
         memory.calm_collector()
+        threads.switch_soon()
         self._restore()
         self.is_recovering = False
         self.cloud.start()

@@ -170,7 +170,8 @@ class Gateway:
             call()
         if self.intake.has_items() and (self._is_stopping or not self.outbox.is_full()):
             self.backlog.put(self.intake.take_items())
-            self._taken_ms = self.clock.monotonic_ms()
+            if not self.backlog.is_large:
+                self._taken_ms = self.clock.monotonic_ms()
         now_ms = self.clock.now_ms()
         if self.alarm_ms is not None and self.alarm_ms <= now_ms:
             self.on_alarm(now_ms)

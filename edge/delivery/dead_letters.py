@@ -28,6 +28,10 @@ LARGE_BYTES = 50_000
 """A payload from which on a kept letter waits for `sync`."""
 
 
+PIECE_BYTES = 48_000
+"""The part of a payload that is encoded at once: a multiple of 3, and 0.1 ms."""
+
+
 class DeadLetters:
     """An append-only JSON lines file with rotation; may be used from any thread.
 
@@ -64,10 +68,7 @@ class DeadLetters:
             self.on_letter(letter, payload)
         if self.is_muted:
             return
-        line = json.dumps(letter, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        if payload is not None:  # not by way of `json`, which takes 10 ms for a megabyte
-            line = b'%s, "payload": "%s"}' % (line[:-1], base64.b64encode(payload))
-        line += b"\n"
+        line = line_of(letter, payload)
         with self._lock:
             descriptor = self._room_for(len(line))
             append_durably(descriptor, line, sync=False)
@@ -173,3 +174,13 @@ class DeadLetters:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+
+def line_of(letter: dict[str, Any], payload: bytes | None) -> bytes:
+    """A letter as a line of JSON. The payload is encoded in pieces, between which other threads may run."""
+    line = json.dumps(letter, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    if payload is None:
+        return line + b"\n"
+    starts = range(0, len(payload), PIECE_BYTES)
+    pieces = [base64.b64encode(payload[start : start + PIECE_BYTES]) for start in starts]
+    return b"".join((line[:-1], b', "payload": "', *pieces, b'"}\n'))

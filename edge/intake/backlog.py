@@ -70,6 +70,11 @@ class Backlog:
     def __bool__(self) -> bool:
         return bool(self._arrivals or self._lanes)
 
+    @property
+    def is_large(self) -> bool:
+        """True if more bytes wait than a slice has: messages behind them have waited for their reading."""
+        return self.bytes > SLICE_BYTES
+
     def put(self, arrivals: Iterable[Arrival]) -> None:
         """Add an arrival."""
         for arrival in arrivals:

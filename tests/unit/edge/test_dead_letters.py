@@ -74,6 +74,8 @@ def test_a_large_letter_is_written_with_the_next_sync(tmp_path: Path) -> None:
     letters.sync()
     assert [letter["at_ms"] for letter in lines(letters.path)] == [2, 1]
     assert (letters.waiting_bytes, letters.written) == (0, 2)
-    letters.keep(3, "too large", "plant/1", b"x" * 100_000)
+    payload = bytes(range(256)) * 400
+    letters.keep(3, "too large", "plant/1", payload)
     letters.close()
     assert [letter["at_ms"] for letter in lines(letters.path)] == [2, 1, 3]
+    assert base64.b64decode(str(lines(letters.path)[-1]["payload"])) == payload, "encoded in pieces"

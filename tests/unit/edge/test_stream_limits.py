@@ -67,6 +67,22 @@ def test_the_most_impatient_stream_decides_how_long_messages_wait(world: World) 
     world.close()
 
 
+def test_messages_behind_a_large_payload_do_not_wait_for_company(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[int] = []
+    monkeypatch.setattr(world.intake.poller, "wait", lambda timeout_ms, pause_ms: pauses.append(pause_ms))
+    world.gateway.latency_ms = 5
+    world.source.send({"n": 1})
+    world.gateway.run_until(iter([False, True]))
+    assert pauses == [5]
+    world.clock.move(5)
+    world.source.send(b"x" * 300_000)
+    world.gateway.run_until(iter([False, True]))
+    assert pauses == [5, 0]
+    world.close()
+
+
 def test_a_payload_longer_than_its_stream_allows_is_a_dead_letter(world: World) -> None:
     world.write("r.yaml", SMALL)
     world.reload()

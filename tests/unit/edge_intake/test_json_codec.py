@@ -195,6 +195,17 @@ def test_depth_is_counted_outside_text_and_in_linear_time() -> None:
     assert depth_exceeds(b'{"a": "\\"", "b": [[[', 3)
     assert not depth_exceeds(b'["' + b'\\"' * 500_000 + b"[[[[", 3)
     assert not depth_exceeds(b"[]" * 1_000, 3)
+    assert not depth_exceeds(b'["' + rb"\\" + b'", {}, "[[[["]', 2), (
+        "the backslash does not escape the quotation mark"
+    )
+
+
+def test_a_long_payload_is_checked_as_a_short_one_is() -> None:
+    decoder = JsonDecoder(frozenset(("n",)), CodecOptions(depth_max=4))
+    long, deep = b'"pad": "' + b"[" * 20_000 + b'"', b"[[[[1]]]]"
+    rows, bad = decoder.decode_many([b'{"n": 1, %s}' % long, b'{"n": %s, %s}' % (deep, long), b'{"n": 3}'])
+    assert [as_dict(row) for row in rows] == [{"n": 1}, {"n": 3}]
+    assert bad == [(1, "nested deeper than the 4 levels allowed")]
 
 
 def test_reasons_are_sentences_about_the_message() -> None:
