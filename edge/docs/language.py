@@ -91,7 +91,8 @@ def functions() -> str:
     """The scalar functions by category, and those that are not scalar."""
     import sql.functions  # noqa: F401 - fills the registry
     from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
-    from sql.binder.call_binder import PREVS, SPREADS, WINDOW_FUNCTIONS
+    from sql.binder.calls.call_binder import SPREADS, WINDOW_FUNCTIONS
+    from sql.binder.calls.earlier_calls import PREVS
     from sql.binder.kuiper import HITS
     from sql.functions.refused import REFUSED
     from sql.functions.registry import all_functions

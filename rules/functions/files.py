@@ -21,7 +21,8 @@ from rules.functions.signature import Unfit, function_of
 from rules.functions.statements import first_script_line
 from rules.problems import FileProblem, FileText, in_order
 from sql.aggregates import base as aggregates
-from sql.binder.call_binder import ANALYTICS, OVER_FUNCTIONS, PREVS, SPREADS, WINDOW_FUNCTIONS
+from sql.binder.calls.call_binder import OVER_FUNCTIONS, SPREADS, WINDOW_FUNCTIONS
+from sql.binder.calls.earlier_calls import ANALYTICS, PREVS
 from sql.errors import Span
 from sql.functions import registry
 

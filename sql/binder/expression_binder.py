@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder import call_binder
+from sql.binder.calls import call_binder
+from sql.binder.calls.call_arguments import check_literal
+from sql.binder.calls.scalar_calls import cast
 from sql.binder.contexts.partition_properties import below, bind_property, property_path
 from sql.binder.relations import table_reads
-from sql.binder.scope import Scope
+from sql.binder.scope import UNKNOWN, Scope
 from sql.errors import Problems, Span, did_you_mean
 from sql.functions import registry as functions
 from sql.plan.bound import (
@@ -34,9 +36,6 @@ from sql.types import Type, order_key, type_named, type_names, type_of
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
 """Binds a subquery, in the scope it stands in."""
-
-UNKNOWN = Const(None)
-"""Stands where an expression could not be bound; its problem has been reported."""
 
 MISPLACED: dict[type[ast.Expr], tuple[str, str]] = {
     ast.Star: ("B202", "'*' stands only in SELECT and in functions that take whole rows"),
@@ -295,7 +294,7 @@ class ExpressionBinder:
         if node.regexp:
             matches = functions.lookup("regexp_matches")
             assert matches is not None
-            call_binder.check_literal(self, matches.parameters[1], args[1], node.pattern.span)
+            check_literal(self, matches.parameters[1], args[1], node.pattern.span)
             test: Bound = Apply(matches, args, type=Type.BOOLEAN, span=node.span)
             return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
         return self._negatable(Op("like", args, node.escape, type=Type.BOOLEAN, span=node.span), node.negated)
@@ -319,7 +318,7 @@ class ExpressionBinder:
             hint = did_you_mean(node.type_name, type_names())
             self.problems.error("B303", f"unknown type '{node.type_name}'", node.span, hint)
             return UNKNOWN
-        return call_binder.cast(self, self.bind(node.operand, place), node.type_name, node.span)
+        return cast(self, self.bind(node.operand, place), node.type_name, node.span)
 
     # --- access ---------------------------------------------------------------------------------------------
 

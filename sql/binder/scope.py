@@ -12,7 +12,7 @@ from sql import functions
 from sql.catalog.streams import Catalog
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import carrier
-from sql.plan.bound import Apply, Bound, Op, Read, Slot
+from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
 from sql.plan.context_plan import WORD
 from sql.record import Record, replace
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem
@@ -20,6 +20,9 @@ from sql.types import Type, declared_type
 
 if TYPE_CHECKING:
     from sql.plan.context_plan import ContextPlan, Property
+
+UNKNOWN = Const(None)
+"""Stands where an expression could not be bound; its problem has been reported."""
 
 META = "$meta"
 """The column under which a row carries its message's metadata (topic, message id, …)."""

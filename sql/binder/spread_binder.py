@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from sql import syntax as ast
-from sql.binder.call_binder import SPREADS
+from sql.binder.calls.call_binder import SPREADS
 from sql.binder.expression_binder import Place
 from sql.errors import DataError
 from sql.functions.registry import Function, Parameter

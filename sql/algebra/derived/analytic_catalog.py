@@ -1,6 +1,6 @@
 """Analytic functions for the manual: arguments, meaning, and an example over events that the tests run.
 
-Their operators are in `analytic`, their binding in `sql.binder.call_binder`.
+Their operators are in `analytic`, their binding in `sql.binder.calls.call_binder`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,106 @@
+"""Binding calls of aggregates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sql import syntax as ast
+from sql.aggregates import base as aggregates
+from sql.binder import stars
+from sql.binder.calls.call_arguments import argument_place, check_arity, check_literal, remember
+from sql.binder.scope import UNKNOWN
+from sql.errors import Span
+from sql.functions.registry import Parameter
+from sql.plan.bound import AggregateCall, Bound, Const, Op, Slot
+from sql.record import replace
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder, Place
+
+
+def bind_aggregate(
+    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place
+) -> Bound:
+    if not place.aggregates:
+        hint = (
+            "compute it in one rule, and read its results in another" if place.name.endswith("()") else None
+        )
+        if place.name == "WHERE":
+            hint = "use HAVING to filter by an aggregate; WHERE sees one event at a time"
+        binder.problems.error(
+            "B330", f"aggregate {node.name}() is not allowed in {place.name}", node.span, hint
+        )
+        return UNKNOWN
+    inner = argument_place(node, place)
+    star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
+    counts_rows = all(parameter.optional for parameter in definition.parameters)
+    if star and not (definition.whole_row or counts_rows):
+        binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", node.span)
+        return UNKNOWN
+    least = sum(not parameter.optional and not parameter.variadic for parameter in definition.parameters)
+    most = (
+        None if any(parameter.variadic for parameter in definition.parameters) else len(definition.parameters)
+    )
+    if not star and not check_arity(binder, node, 0 if counts_rows else least, most):
+        return UNKNOWN
+    values, constants = _split_arguments(binder, node, definition, inner)
+    _check_aggregate_types(binder, node, definition, values)
+    if definition.needs_event:
+        binder.scope.read_all(0, node.span)  # its result is whole events
+    call = AggregateCall(
+        definition,
+        values,
+        constants,
+        node.distinct,
+        binder.condition(node.filter, replace(inner, name="FILTER")),
+        None if node.group_by is None else tuple(binder.bind(part, inner) for part in node.group_by),
+        span=node.span,
+    )
+    result = definition.result_type([value.type for value in values])
+    return Slot("aggregate", remember(binder.aggregates, call), type=result, span=node.span)
+
+
+def _split_arguments(
+    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place
+) -> tuple[tuple[Bound, ...], tuple[Any, ...]]:
+    """Arguments evaluated per event, and trailing ones that are constants."""
+    first_constant = len(definition.parameters) - definition.constants
+    values: list[Bound] = []
+    constants: list[Any] = []
+    for index, arg in enumerate(node.args):
+        if isinstance(arg, ast.Star):
+            if definition.whole_row:
+                values.append(stars.row_value(binder, arg, place))
+            continue
+        descending = isinstance(arg, ast.Ordering) and arg.descending
+        bound = binder.bind(arg.operand if isinstance(arg, ast.Ordering) else arg, place)
+        if definition.constants and index >= first_constant:
+            constants.append(_constant_of(binder, node.name, definition.parameters[index], bound, arg.span))
+        else:
+            values.append(Op("descending", (bound,), span=arg.span) if descending else bound)
+    return tuple(values), tuple(constants)
+
+
+def _constant_of(binder: ExpressionBinder, name: str, parameter: Parameter, bound: Bound, span: Span) -> Any:
+    """The value of an aggregate's parameter that is a constant."""
+    if not isinstance(bound, Const):
+        binder.problems.error("B332", f"{name}() needs a constant for '{parameter.name}'", span)
+        return None
+    binder.expect(
+        bound, parameter.type, f"{name}() takes {parameter.type.value} for '{parameter.name}'", span
+    )
+    check_literal(binder, parameter, bound, span)
+    return bound.value
+
+
+def _check_aggregate_types(
+    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, values: tuple[Bound, ...]
+) -> None:
+    for index, value in enumerate(values):
+        if not definition.parameters or isinstance(node.args[min(index, len(node.args) - 1)], ast.Star):
+            continue
+        parameter = definition.parameters[min(index, len(definition.parameters) - 1)]
+        what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
+        span = value.span if value.span.end else node.span
+        binder.expect(value, parameter.type, what, span)
+        check_literal(binder, parameter, value, span)

@@ -1,0 +1,54 @@
+"""Checks that calls of all kinds share: the number of arguments, their types, literals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from sql import syntax as ast
+from sql.errors import DataError, Span
+from sql.functions.registry import Parameter
+from sql.plan.bound import Bound, Const
+from sql.record import replace
+from sql.types import type_of
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder, Place
+
+C = TypeVar("C")
+
+
+def check_arity(binder: ExpressionBinder, node: ast.Call, least: int, most: int | None) -> bool:
+    """True if a call has as many arguments as it may have; else that is reported."""
+    count = len(node.args)
+    if count >= least and (most is None or count <= most):
+        return True
+    wanted = str(least) if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+    plural = "" if wanted == "1" else "s"
+    binder.problems.error("B310", f"{node.name}() takes {wanted} argument{plural}, not {count}", node.span)
+    return False
+
+
+def check_literal(binder: ExpressionBinder, parameter: Parameter, bound: Bound, span: Span) -> None:
+    """Report a literal that the parameter cannot be, such as a pattern that is no regular expression."""
+    if parameter.check is None or not isinstance(bound, Const) or bound.value is None:
+        return
+    if not parameter.type.accepts(type_of(bound.value)):
+        return  # reported as that already
+    try:
+        parameter.check(bound.value)
+    except DataError as error:
+        binder.problems.error("B307", str(error), span)
+
+
+def remember(calls: list[C], call: C) -> int:
+    """The place of a call in its list; equal calls share one."""
+    if call in calls:
+        return calls.index(call)
+    calls.append(call)
+    return len(calls) - 1
+
+
+def argument_place(node: ast.Call, place: Place) -> Place:
+    """The place of the arguments of a call that works over several events."""
+    name = f"the arguments of {node.name}()"
+    return replace(place, aggregates=False, windows=False, of_window=False, name=name)

@@ -1,0 +1,182 @@
+"""Binding calls: which kind of function a name is, and whether its arguments fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql import syntax as ast
+from sql.aggregates import base as aggregates
+from sql.binder import kuiper
+from sql.binder.calls.aggregating_calls import bind_aggregate
+from sql.binder.calls.call_arguments import check_arity
+from sql.binder.calls.earlier_calls import ANALYTICS, PREVS, bind_analytic, bind_prev
+from sql.binder.calls.scalar_calls import bind_scalar
+from sql.binder.scope import UNKNOWN
+from sql.errors import did_you_mean
+from sql.functions import registry as functions
+from sql.language.window_words import GROUP_WINDOWS
+from sql.plan.bound import Bound, Op, Slot
+from sql.record import replace
+from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder, Place
+
+BARE = ("current_timestamp",)
+"""Functions that EPL writes without parentheses."""
+
+MQTT_FIELDS = ("topic", "messageid", "qos", "retained")
+
+WINDOW_FUNCTIONS = {"window_start": "start", "window_end": "end", "window_trigger": "trigger"}
+
+SCALAR_FORMS = {"max": "greatest", "min": "least"}
+"""EPL's max(a, b, …) and min(a, b, …) of several values in one row."""
+
+KEYED_STATE = "it would ask an outside key store for each event; join a scan table, or read a variable"
+
+SPREADS = ("unnest", "extract", "changed_cols", "dedup_trigger")
+"""Functions that stand by themselves in SELECT (`sql.binder.spread_binder`)."""
+
+OVER_FUNCTIONS = frozenset({*ANALYTICS, "row_number"})
+
+
+def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    """The bound form of a call."""
+    name = node.name
+    if node.over is not None and name not in OVER_FUNCTIONS:
+        running = f"acc_{name}"
+        hint = f"{running}(…) OVER (PARTITION BY …) runs on with each event" if running in ANALYTICS else None
+        binder.problems.error("B316", f"OVER has no effect on {name}()", node.over.span, hint)
+    if name in kuiper.HITS:
+        return kuiper.bind_hit(binder, node, place)
+    if name == "row_number":
+        return kuiper.bind_row_number(binder, node, place)
+    if name in SPREADS:
+        binder.problems.error(
+            "B315", f"{name}() stands by itself in SELECT, not in {_inside(place)}", node.span
+        )
+        return UNKNOWN
+    if name in WINDOW_FUNCTIONS or name == "event_time":
+        return _window_function(binder, node, place)
+    if name == "istream" and binder.epl:
+        return Slot("istream", type=Type.BOOLEAN, span=node.span)
+    if name in PREVS:
+        return bind_prev(binder, node, place)
+    if name in ANALYTICS:
+        return bind_analytic(binder, node, place)
+    if name in ("meta", "mqtt"):
+        return _meta(binder, node, place)
+    node = _renamed(binder, node)
+    definition = aggregates.lookup(binder.aggregate_names.get(node.name, node.name))
+    if definition is not None:
+        return bind_aggregate(binder, node, definition, place)
+    function = functions.lookup(node.name)
+    return _unknown_function(binder, node) if function is None else bind_scalar(binder, node, function, place)
+
+
+def _renamed(binder: ExpressionBinder, node: ast.Call) -> ast.Call:
+    """The call by the name of its function, where its arguments or the language decide that."""
+    name = node.name
+    if name in SCALAR_FORMS and len(node.args) > 1:
+        return replace(node, name=SCALAR_FORMS[name])
+    if name == "rate" and node.args and not isinstance(node.args[0], ast.Constant):
+        return replace(node, name="rate_ts")
+    if name == "current_timestamp" and binder.epl:
+        return replace(node, name="tstamp")
+    return node
+
+
+def _inside(place: Place) -> str:
+    return "an expression" if place.name == "SELECT" else place.name
+
+
+# --- scalar functions ---------------------------------------------------------------------------------------
+
+
+def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
+    from sql.functions.refused import REFUSED
+
+    span = node.name_span if node.name_span.end else node.span
+    if node.name == "get_keyed_state":
+        binder.problems.error("B314", f"get_keyed_state() is not supported: {KEYED_STATE}", span)
+    elif node.name in REFUSED:
+        binder.problems.error("B313", f"{node.name}() is refused: {REFUSED[node.name]}", span)
+    else:
+        known = [
+            *functions.names(),
+            *aggregates.names(),
+            *ANALYTICS,
+            *PREVS,
+            *WINDOW_FUNCTIONS,
+            *kuiper.HITS,
+            *SPREADS,
+            "row_number",
+            *GROUP_WINDOWS,
+        ]
+        own = f"a file beside the rules with `def {node.name}(x: float) -> float:` and a docstring makes it known"
+        binder.problems.error(
+            "B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known) or own
+        )
+    return UNKNOWN
+
+
+# --- what operators keep ------------------------------------------------------------------------------------
+
+
+def _window_function(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    check_arity(binder, node, 0, 0)
+    if node.name == "event_time":
+        return Slot("event_time", type=Type.INTEGER, span=node.span)
+    if not (place.windows and binder.has_window):
+        where = "needs a window in GROUP BY and stands in SELECT, HAVING or ORDER BY"
+        binder.problems.error("B320", f"{node.name}() {where}", node.span)
+    return Slot("window", WINDOW_FUNCTIONS[node.name], type=Type.INTEGER, span=node.span)
+
+
+def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    if not check_arity(binder, node, 1, 1):
+        return UNKNOWN
+    binder.uses_meta = True
+    (asked,) = node.args
+    if isinstance(asked, ast.Star):
+        return binder.scope.meta(node.span, _meta_source(binder, node, asked.table, "*"))
+    path = _path(asked)
+    if path is None:
+        binder.problems.error(
+            "B321", f"{node.name}() takes the name of a metadata field, e.g. {node.name}(topic)", asked.span
+        )
+        return UNKNOWN
+    if node.name == "mqtt" and path[-1] not in MQTT_FIELDS:
+        binder.problems.error("B321", f"mqtt() knows {', '.join(MQTT_FIELDS)} of a message", asked.span)
+    table = path[0] if len(path) > 1 and binder.scope.source_named(path[0]) is not None else None
+    bound = binder.scope.meta(node.span, _meta_source(binder, node, table, path[-1]))
+    for name in path if table is None else path[1:]:
+        bound = Op("field", (bound,), name, span=node.span)
+    return bound
+
+
+def _meta_source(binder: ExpressionBinder, node: ast.Call, table: str | None, wanted: str) -> int:
+    """The source whose metadata is read: the one that is named, or the only one."""
+    sources = binder.scope.sources
+    if table is None and len(sources) > 1:
+        binder.problems.error(
+            "B321",
+            f"{node.name}() of several streams needs the stream",
+            node.span,
+            f"write {node.name}({sources[0].alias}.{wanted})",
+        )
+    source = 0 if table is None else binder.scope.source_named(table)
+    if source is None:
+        binder.scope.unknown_source(table or "", node.span)
+    return source or 0
+
+
+def _path(node: ast.Expr) -> list[str] | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.Column):
+        return [node.name] if node.table is None else [node.table, node.name]
+    if isinstance(node, ast.Field):
+        base = _path(node.base)
+        return None if base is None else [*base, node.name]
+    return None

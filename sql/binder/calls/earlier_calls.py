@@ -1,0 +1,130 @@
+"""Binding calls that read earlier events: prev and its relatives, and analytic functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql import syntax as ast
+from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
+from sql.binder import kuiper, stars
+from sql.binder.calls.call_arguments import argument_place, check_arity, remember
+from sql.binder.scope import UNKNOWN
+from sql.plan.bound import AnalyticCall, Bound, Const, PrevCall, Read, Slot
+from sql.record import replace
+from sql.types import Type
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder, Place
+
+PREVS = {"prev": (1, 2), "prior": (1, 2), "prevtail": (1, 2), "prevcount": (1, 1), "prevwindow": (1, 1)}
+
+ANALYTICS = {item.name: (item.least, item.most) for item in ANALYTIC_FUNCTIONS}
+"""The least and the most arguments of analytic functions."""
+
+ANALYTIC_RESULTS = {
+    "acc_count": Type.INTEGER,
+    "had_changed": Type.BOOLEAN,
+    "acc_sum": Type.FLOAT,
+    "acc_avg": Type.FLOAT,
+}
+
+
+def bind_prev(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    least, most = PREVS[node.name]
+    if not check_arity(binder, node, least, most):
+        return UNKNOWN
+    if not place.prevs:
+        binder.problems.error("B322", f"{node.name}() is not allowed in {place.name}", node.span)
+        return UNKNOWN
+    inner = replace(place, prevs=False, aggregates=False)
+    value: Bound | None
+    if isinstance(node.args[-1], ast.Star):
+        value = binder.scope.read_all(0, node.args[-1].span)
+    else:
+        value = binder.bind(node.args[-1], inner)
+    default = 0 if node.name == "prevtail" else 1
+    index = binder.bind(node.args[0], inner) if len(node.args) == 2 else Const(default)
+    if node.name == "prior" and not (
+        isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0
+    ):
+        binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
+        return UNKNOWN
+    source = next((part.source for part in value.walk() if isinstance(part, Read)), 0)
+    if binder.scope.sources and binder.scope.sources[source].tag is not None:
+        source = 0  # the matches of a pattern are one relation, whichever tag is read
+    call = PrevCall(node.name, source, index, value, span=node.span)
+    result = (
+        Type.INTEGER if node.name == "prevcount" else Type.ARRAY if node.name == "prevwindow" else value.type
+    )
+    return Slot("prev", remember(binder.prevs, call), type=result, span=node.span)
+
+
+def bind_analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+    least, most = ANALYTICS[node.name]
+    if not check_arity(binder, node, least, most):
+        return UNKNOWN
+    if node.name.startswith("acc_") and len(node.args) == 2:
+        binder.problems.error(
+            "B310",
+            f"{node.name}() takes 1 argument or 3, not 2",
+            node.span,
+            f"{node.name}(x, begin, reset): conditions that open and close",
+        )
+        return UNKNOWN
+    if not place.analytics:
+        binder.problems.error(
+            "B324", f"analytic function {node.name}() is not allowed in {place.name}", node.span
+        )
+        return UNKNOWN
+    inner = replace(argument_place(node, place), prevs=False)
+    over = node.over or ast.Over()
+    for order in over.order_by:
+        binder.problems.error(
+            "B316", f"ORDER BY has no effect on {node.name}(): events come in their order", order.span
+        )
+    args = tuple(_analytic_arguments(binder, node, inner))
+    call = AnalyticCall(
+        node.name,
+        args,
+        partition_by=tuple(binder.bind(part, inner) for part in over.partition_by),
+        when=binder.condition(over.when, replace(inner, name=f"WHEN of {node.name}()")),
+        span=node.span,
+    )
+    value = args[1 if node.name.startswith(("changed", "had")) else 0] if args else None
+    result = ANALYTIC_RESULTS.get(node.name, value.type if value is not None else Type.ANY)
+    return Slot("analytic", remember(binder.analytics, call), type=result, span=node.span)
+
+
+def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) -> list[Bound]:
+    out: list[Bound] = []
+    for index, arg in enumerate(node.args):
+        if not isinstance(arg, ast.Star):
+            bound = binder.bind(arg, place)
+            wanted = _analytic_type(node.name, index)
+            binder.expect(
+                bound, wanted, f"argument {index + 1} of {node.name}() is a {wanted.value}", arg.span
+            )
+            out.append(bound)
+            if node.name == "lag" and index == 1:
+                kuiper.check_rows_back(binder, bound, arg.span)
+        elif node.name == "acc_count" and not index:
+            out.append(Const(1, type=Type.INTEGER, span=arg.span))  # every row counts
+        elif node.name == "had_changed" and index:
+            out += stars.every_column(binder, arg)
+        elif node.name == "changed_col" and index:
+            out.append(stars.row_value(binder, arg, place))
+        else:
+            binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", arg.span)
+            out.append(UNKNOWN)
+    return out
+
+
+def _analytic_type(name: str, index: int) -> Type:
+    """The requirement on an argument of an analytic function."""
+    if name in ("changed_col", "had_changed"):
+        return Type.ANY if index else Type.BOOLEAN
+    if name == "lag":
+        return (Type.ANY, Type.INTEGER, Type.ANY, Type.BOOLEAN)[index]
+    if name.startswith("acc") and name != "acc_count" and not index:
+        return Type.NUMBER
+    return Type.BOOLEAN if name.startswith("acc") and index else Type.ANY

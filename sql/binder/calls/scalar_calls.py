@@ -1,0 +1,59 @@
+"""Binding calls of scalar functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql import syntax as ast
+from sql.binder.calls.call_arguments import check_arity, check_literal
+from sql.binder.scope import UNKNOWN
+from sql.errors import Span
+from sql.functions import registry as functions
+from sql.plan.bound import Apply, Bound, Const
+from sql.record import replace
+from sql.types import Type, type_named
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder, Place
+
+SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
+"""Types whose values a function of text takes by their text."""
+
+
+def bind_scalar(
+    binder: ExpressionBinder, node: ast.Call, function: functions.Function, place: Place
+) -> Bound:
+    """The bound form of a call of a scalar function."""
+    if node.name == "cast" and len(node.args) == 2 and isinstance(node.args[1], ast.Column):
+        node = replace(node, args=(node.args[0], ast.Constant(node.args[1].name, span=node.args[1].span)))
+    least, most = function.arity
+    if node.distinct or node.filter is not None or node.group_by is not None:
+        binder.problems.error(
+            "B311", f"{node.name}() is no aggregate: DISTINCT and FILTER have no effect", node.span
+        )
+    if not check_arity(binder, node, least, most):
+        return UNKNOWN
+    if function.in_pairs and len(node.args) % 2:
+        names = " and ".join(parameter.name for parameter in function.parameters)
+        binder.problems.error(
+            "B310", f"{node.name}() takes pairs of {names}, not {len(node.args)} arguments", node.span
+        )
+        return UNKNOWN
+    args = tuple(binder.bind(arg, place) for arg in node.args)
+    for index, (bound, arg) in enumerate(zip(args, node.args, strict=True)):
+        parameter = function.parameter(index)
+        if not (parameter.as_text and not isinstance(bound, Const) and bound.type in SCALARS):
+            what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
+            binder.expect(bound, parameter.type, what, arg.span)
+        if parameter.constant and not isinstance(bound, Const):
+            binder.problems.error("B312", f"{node.name}() needs a constant for '{parameter.name}'", arg.span)
+        check_literal(binder, parameter, bound, arg.span)
+    return Apply(function, args, type=function.result_type([arg.type for arg in args]), span=node.span)
+
+
+def cast(binder: ExpressionBinder, operand: Bound, type_name: str, span: Span) -> Bound:
+    """CAST(x AS type) is the function cast(x, "type")."""
+    function = functions.lookup("cast")
+    assert function is not None
+    name = Const(type_name, type=Type.STRING, span=span)
+    return Apply(function, (operand, name), type=type_named(type_name) or Type.ANY, span=span)
