@@ -18,6 +18,7 @@ from edge.delivery.outbox import Action
 from edge.deploy.brokers import Brokers
 from edge.deploy.circles import moves
 from edge.deploy.feeds import Feeds, feeds
+from edge.deploy.memory_streams import MemoryStreams
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.deploy.rule_files import Wanted
 from edge.deploy.running import SINCE_SNAPSHOT, Running, definition
@@ -25,7 +26,7 @@ from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.tables import Tables, declare_streams
 from edge.deploy.telling import tell
-from edge.gateway import ChainedRows, Gateway
+from edge.gateway import Gateway
 from edge.intake.sources.registry import Configured
 from edge.intake.streams import StreamTable
 from edge.journal.record import Deployment, Removal
@@ -72,7 +73,6 @@ class Manager:
         self.reloads = 0
         self._gateway = gateway
         self._builder = builder
-        self._memory = memory
         self.brokers = brokers
         self._payload_bytes_max = payload_bytes_max
         self._now_ms = 0
@@ -90,7 +90,7 @@ class Manager:
         """The time at which schedules are to be evaluated again; None: no schedule."""
         self._grace_ms = grace_ms
         self._structs: dict[str, frozenset[str]] = {}
-        self._memory_streams: dict[tuple[str, str], Any] = {}
+        self._memory_streams = MemoryStreams(gateway, memory)
         self.sources = sources
         self._configured = configured
         self._feeds = Feeds()
@@ -386,18 +386,4 @@ class Manager:
         self._gateway.set_latency(found.latencies_ms)
         self.brokers.follow(found.filters, self.running, self._gateway.brokers)
         self._feeds = found
-        wanted = set(found.memory)
-        for key in [key for key in self._memory_streams if key not in wanted]:
-            self._memory_streams.pop(key)()
-        for name, topic in wanted - self._memory_streams.keys():
-            self._memory_streams[(name, topic)] = self._memory.subscribe(topic, self._subscriber(name))
-
-    def _subscriber(self, stream: str) -> Any:
-        chained = self._gateway.chained
-
-        def take(topic: str, rows: Any, at_ms: int) -> bool:
-            """Called by memory actions, in the loop: the rows enter the stream in the same step."""
-            chained.append(ChainedRows(stream, [dict(row) for row in rows]))
-            return True
-
-        return take
+        self._memory_streams.follow(found.memory)

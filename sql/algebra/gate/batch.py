@@ -2,7 +2,7 @@
 
 A `BatchGate` is Gate before Retain(generation), Esper's batch windows: what is released enters, and what the
 release before brought in leaves. Deltas that are held back *behind* a Retain (Apama's `every`) are in
-`lots.py`. The triggers are in `triggers.py`.
+`lot_gates.py`. The triggers are in `triggers.py`.
 
          time_batch(1 s)    E1   E2 |        E3 |           |
                             1.5     2.5 +E1 E2  3.5 +E3     4.5 −E3      boundaries at the first event + k·d

@@ -1,8 +1,4 @@
-"""Output limits: the rows a statement emits when its condition holds.
-
-An `OutputTrigger` (in `conditions.py`) decides when; a `Given` keeps the rows until then; a `LimitedOutput` is
-the two together. Without a limit every step is emitted at once.
-"""
+"""The rows of an output limit: what is kept until its condition holds, and what is emitted then."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.output.output_triggers import After, Always, AtEnd, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
 
 
@@ -327,75 +322,6 @@ class Snapshot(Given):
 
     def give(self) -> tuple[list[Out], list[Out]]:
         return self.content(), []
-
-
-class LimitedOutput:
-    """A condition and what it gives."""
-
-    def __init__(
-        self, condition: OutputTrigger, given: Given, after: After | None, at_end: AtEnd | None = None
-    ) -> None:
-        self.condition = condition
-        self.at_end = at_end
-        self.given = given
-        self.after = after
-        self.samples = isinstance(given, Snapshot)
-        self.forces = not isinstance(condition, EveryEvents | Always)
-        """True if an output without rows is posted: by time and by expression, not by count."""
-
-    def update(self, updates: Iterable[Update], now: int) -> list[tuple[list[Out], list[Out]]]:
-        """The outputs that the updates of one step cause."""
-        out = []
-        for update in updates:
-            cut = update if self.after is None else self.after.cut(update, now)
-            if cut is None:
-                continue
-            if self.at_end is not None:
-                self.at_end.count(cut)
-            fires = self.condition.on_update(cut, now)
-            at_once = self.given.take(cut, now)
-            if at_once is not None:
-                out.append(at_once)
-            if fires:
-                out += self.fire(now)
-        return out
-
-    def fire(self, now: int) -> list[tuple[list[Out], list[Out]]]:
-        """The rows to emit now; the condition starts again."""
-        rows = self.given.give()
-        self.condition.done(now)
-        if self.at_end is not None:
-            self.at_end.done(now)
-        return [] if rows is None else [rows]
-
-    def next_deadline(self) -> int | None:
-        return self.condition.deadline()
-
-    def advance(self, now: int) -> list[tuple[list[Out], list[Out]]]:
-        """The output due at or before `now`."""
-        return self.fire(now) if self.condition.advance(now) else []
-
-    def terminate(self, now: int) -> list[tuple[list[Out], list[Out]]]:
-        """The output at the end of the partition, if `when terminated` demands it."""
-        if self.at_end is None or not self.given.ends or not self.at_end.test(self.at_end.counters):
-            return []
-        if self.after is not None and self.after.opens_ms is not None and now < self.after.opens_ms:
-            return []
-        self.at_end.then_set(self.at_end.counters)
-        return self.fire(now)
-
-    def snapshot(self) -> Any:
-        after = None if self.after is None else [self.after.left, self.after.opens_ms]
-        at_end = None if self.at_end is None else vars(self.at_end.counters)
-        return [self.condition.snapshot(), self.given.snapshot(), after, at_end]
-
-    def restore(self, state: Any) -> None:
-        self.condition.restore(state[0])
-        self.given.restore(state[1])
-        if self.after is not None:
-            self.after.left, self.after.opens_ms = state[2]
-        if self.at_end is not None:
-            vars(self.at_end.counters).update(state[3])
 
 
 def pack_outs(rows: Iterable[Out]) -> Any:

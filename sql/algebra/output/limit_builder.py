@@ -17,9 +17,9 @@ from sql.algebra.output.given import (
     LastPerGroup,
     LastRows,
     LastValue,
-    LimitedOutput,
     Snapshot,
 )
+from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import (
     After,
     Always,

@@ -16,19 +16,15 @@ from operator import itemgetter
 from typing import Any
 
 from sql.aggregates.base import NO_EVENT, Accumulator, Removal
-from sql.aggregates.wrap import Remaining
-from sql.algebra.accumulators import SKIP, is_checked, maker_of
-from sql.algebra.event import Event
+from sql.algebra.accumulators import SKIP, maker_of
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.rounds import Round, waiting_max
-from sql.algebra.sample.aggregate_calls import is_numeric, unless_skipped, write_fed
+from sql.algebra.sample.aggregate_calls import is_numeric
 from sql.algebra.sample.content import Content, Entries, Sample
+from sql.algebra.sample.folding_text import FoldingText
 from sql.algebra.sample.text import Loop
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
-
-PLACE = Remaining(0, 0)
-"""The place of each event where no aggregate reads the event."""
 
 
 class Group(list[Any]):
@@ -110,86 +106,15 @@ class Folded(Content):
     # --- code -----------------------------------------------------------------------------------------------
 
     def write_enter(self, loop: Loop) -> None:
-        loop.key(self.group_by, "key")
-        loop.common_lines = loop.source.line_count
-        values = [loop.named(node, f"a_{place}") for place, node in enumerate(self.arguments)]
-        tests = [f"({test})" for test in self._number_tests(values)]
-        values = values or ["1"] * self.width
-        if self.accumulated:
-            self._write_fed(loop, values, tests)
-            return
-        many = f"({', '.join(values)},)"
-        append = f"group.append({values[0]})" if len(values) == 1 else f"group.extend({many})"
-        if tests:
-            with loop.block(f"if {' and '.join(tests)}:"):
-                self._write_found(loop, append, values)
-            with loop.block("else:"):
-                loop.line(f"core.folded.admit(p, key, {self.entries.text}, {many})")
-        else:
-            self._write_found(loop, append, values)
-        self._write_count(loop)
+        FoldingText(self, loop).write()
 
-    def _number_tests(self, values: list[str]) -> list[str]:
-        """Conditions under which the values may wait: numbers, or anything but NULL where
-        they are only counted."""
-        return [
-            f"{value} is not None" if anything else f"{value}.__class__ is float or {value}.__class__ is int"
-            for value, anything in zip(values, self.takes_any, strict=False)
-        ]
-
-    def _write_found(self, loop: Loop, append: str, values: list[str]) -> None:
-        many = ", ".join(values)
-        groups = loop.own("groups")
-        loop.line(f"group = {groups}.get(key)")
-        with loop.block("if group is not None:"):
-            loop.line(append)
-        with loop.block(f"elif {self.room(loop)}:"):
-            loop.line(f"{groups}[key] = [{self.entries.text}, {many}]")
-        with loop.block("else:"):
-            loop.line(f"core.folded.open(p, key, {self.entries.text}, ({many},))")
+    def write_dropped(self, loop: Loop) -> None:
+        if self.counts:
+            loop.line("p.size += 1")
 
     def room(self, loop: Loop) -> str:
         """The condition under which the loop may open a group by itself."""
         return f"len({loop.own('groups')}) < {self.max_groups}"
-
-    def _write_count(self, loop: Loop) -> None:
-        if self.counts:
-            loop.line("p.size += 1")
-
-    def write_dropped(self, loop: Loop) -> None:
-        self._write_count(loop)
-
-    def _write_fed(self, loop: Loop, values: list[str], tests: list[str]) -> None:
-        for place, call in enumerate(self.accumulated):
-            write_fed(loop, call, f"f_{place}")
-        if self.needs_event:
-            loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
-        else:
-            loop.names.bind(PLACE, "PLACE")
-        event = "event" if self.needs_event else "PLACE"
-        loop.line(f"group = {loop.own('groups')}.get(key)")
-        with loop.block(f"if {' and '.join(['group is not None', *tests])}:"):
-            self._write_feed(loop, values, event)
-        with loop.block("else:"):
-            accumulated = "".join(f"f_{place}, " for place in range(len(self.accumulated)))
-            numbers = "".join(f"{value}, " for value in values)
-            loop.line(f"core.folded.feed(p, key, {self.entries.text}, ({numbers}), ({accumulated}), {event})")
-        self._write_count(loop)
-
-    def _write_feed(self, loop: Loop, values: list[str], event: str) -> None:
-        """All or nothing: an accumulator that may refuse its value checks it before any takes its own."""
-        loop.line("accumulators = group.accumulators")
-        first = len(self.definitions)
-        for place, call in enumerate(self.accumulated):
-            if len(self.calls) > 1 and is_checked(call):
-                with unless_skipped(loop, call, f"f_{place}"):
-                    loop.line(f"accumulators[{first + place}].check(f_{place})")
-        if values:
-            many = ", ".join(values)
-            loop.line(f"group.append({many})" if len(values) == 1 else f"group.extend(({many}))")
-        for place, call in enumerate(self.accumulated):
-            with unless_skipped(loop, call, f"f_{place}"):
-                loop.line(f"accumulators[{first + place}].add(f_{place}, {event})")
 
     # --- events that are no plain numbers, and groups that are new ------------------------------------------
 

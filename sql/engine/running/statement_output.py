@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.output.given import LimitedOutput
 from sql.algebra.output.limit_builder import LimitBuilder
+from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import WhenExpression
 from sql.algebra.output.row_order import in_order, row_limit
 from sql.algebra.output.spreads import Spreads

@@ -1,0 +1,37 @@
+"""The streams that memory topics feed: their rows enter the stream in the step in which an action publishes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from edge.gateway import ChainedRows, Gateway
+from sinks import MemoryBus
+
+
+class MemoryStreams:
+    """The subscriptions of streams to memory topics."""
+
+    def __init__(self, gateway: Gateway, memory: MemoryBus) -> None:
+        self._gateway = gateway
+        self._memory = memory
+        self._leave: dict[tuple[str, str], Callable[[], None]] = {}
+        """How to end each subscription, by stream and topic."""
+
+    def follow(self, wanted: Iterable[tuple[str, str]]) -> None:
+        """Subscribe these streams to these topics, and no others."""
+        kept = set(wanted)
+        for key in [key for key in self._leave if key not in kept]:
+            self._leave.pop(key)()
+        for stream, topic in kept - self._leave.keys():
+            self._leave[stream, topic] = self._memory.subscribe(topic, self._subscriber(stream))
+
+    def _subscriber(self, stream: str) -> Any:
+        chained = self._gateway.chained
+
+        def take(topic: str, rows: Any, at_ms: int) -> bool:
+            """Called by memory actions, in the loop."""
+            chained.append(ChainedRows(stream, [dict(row) for row in rows]))
+            return True
+
+        return take

@@ -1,0 +1,101 @@
+"""The statements by which an event enters a folded group: its values wait in the group's list, or are fed to its
+accumulators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql.aggregates.wrap import Remaining
+from sql.algebra.accumulators import is_checked
+from sql.algebra.event import Event
+from sql.algebra.sample.aggregate_calls import unless_skipped, write_fed
+from sql.algebra.sample.text import Loop
+
+if TYPE_CHECKING:
+    from sql.algebra.sample.folded import Folded
+
+PLACE = Remaining(0, 0)
+"""The place of each event where no aggregate reads the event."""
+
+
+class FoldingText:
+    """Writes how an event enters the groups of `folded`."""
+
+    def __init__(self, folded: Folded, loop: Loop) -> None:
+        self.folded = folded
+        self.loop = loop
+        self.entry = folded.entries.text
+
+    def write(self) -> None:
+        """The statements of one event."""
+        folded, loop = self.folded, self.loop
+        loop.key(folded.group_by, "key")
+        loop.common_lines = loop.source.line_count
+        values = [loop.named(node, f"a_{place}") for place, node in enumerate(folded.arguments)]
+        tests = [f"({test})" for test in self._number_tests(values)]
+        values = values or ["1"] * folded.width
+        if folded.accumulated:
+            self._write_fed(values, tests)
+        elif tests:
+            with loop.block(f"if {' and '.join(tests)}:"):
+                self._write_found(values)
+            with loop.block("else:"):
+                loop.line(f"core.folded.admit(p, key, {self.entry}, ({', '.join(values)},))")
+        else:
+            self._write_found(values)
+        folded.write_dropped(loop)
+
+    def _number_tests(self, values: list[str]) -> list[str]:
+        """Conditions under which the values may wait: numbers, or anything but NULL where
+        they are only counted."""
+        return [
+            f"{value} is not None" if anything else f"{value}.__class__ is float or {value}.__class__ is int"
+            for value, anything in zip(values, self.folded.takes_any, strict=False)
+        ]
+
+    def _write_append(self, values: list[str]) -> None:
+        many = ", ".join(values)
+        self.loop.line(f"group.append({many})" if len(values) == 1 else f"group.extend(({many},))")
+
+    def _write_found(self, values: list[str]) -> None:
+        loop, many = self.loop, ", ".join(values)
+        groups = loop.own("groups")
+        loop.line(f"group = {groups}.get(key)")
+        with loop.block("if group is not None:"):
+            self._write_append(values)
+        with loop.block(f"elif {self.folded.room(loop)}:"):
+            loop.line(f"{groups}[key] = [{self.entry}, {many}]")
+        with loop.block("else:"):
+            loop.line(f"core.folded.open(p, key, {self.entry}, ({many},))")
+
+    def _write_fed(self, values: list[str], tests: list[str]) -> None:
+        folded, loop = self.folded, self.loop
+        for place, call in enumerate(folded.accumulated):
+            write_fed(loop, call, f"f_{place}")
+        if folded.needs_event:
+            loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
+        else:
+            loop.names.bind(PLACE, "PLACE")
+        event = "event" if folded.needs_event else "PLACE"
+        loop.line(f"group = {loop.own('groups')}.get(key)")
+        with loop.block(f"if {' and '.join(['group is not None', *tests])}:"):
+            self._write_feed(values, event)
+        with loop.block("else:"):
+            accumulated = "".join(f"f_{place}, " for place in range(len(folded.accumulated)))
+            numbers = "".join(f"{value}, " for value in values)
+            loop.line(f"core.folded.feed(p, key, {self.entry}, ({numbers}), ({accumulated}), {event})")
+
+    def _write_feed(self, values: list[str], event: str) -> None:
+        """All or nothing: an accumulator that may refuse its value checks it before any takes its own."""
+        folded, loop = self.folded, self.loop
+        loop.line("accumulators = group.accumulators")
+        first = len(folded.definitions)
+        for place, call in enumerate(folded.accumulated):
+            if len(folded.calls) > 1 and is_checked(call):
+                with unless_skipped(loop, call, f"f_{place}"):
+                    loop.line(f"accumulators[{first + place}].check(f_{place})")
+        if values:
+            self._write_append(values)
+        for place, call in enumerate(folded.accumulated):
+            with unless_skipped(loop, call, f"f_{place}"):
+                loop.line(f"accumulators[{first + place}].add(f_{place}, {event})")
