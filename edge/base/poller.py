@@ -84,26 +84,30 @@ class Poller:
                     `wake` ends it
         """
         self._owner = threading.get_ident()
-        if self._changed:
-            self._ask()
+        self._ask()
+        due_ms = self._due_in_ms()
+        if due_ms == 0:
             self._turn_due()
             self._ask()
-        due_ms = self._due_in_ms()
+            due_ms = self._due_in_ms()
         prompted: list[Member] = []
         if gather_ms > 0 and due_ms != 0:
             if self._orders.poll(gather_ms):
                 self._wakeup.clear()
                 return
             prompted = [member for member in self._members if member.prompt()]
-            due_ms = self._due_in_ms()
+            due_ms = later(due_ms, gather_ms)
             timeout_ms = ANSWER_MS if prompted else later(timeout_ms, gather_ms)
         ready = self._poll.poll(due_ms if timeout_ms is None else earlier(timeout_ms, due_ms))
         self._wakeup.clear()
-        members = [self._by_descriptor.get(descriptor) for descriptor, _ in ready]
-        for member in dict.fromkeys((*members, *prompted)):
-            if member is not None:
+        for descriptor, _ in ready:
+            member = self._by_descriptor.get(descriptor)
+            if member is not None and member not in prompted:
                 self._turn(member, True)
-        self._turn_due()
+        for member in prompted:
+            self._turn(member, True)
+        if not ready:
+            self._turn_due()
 
     def close(self) -> None:
         """Release the descriptors of the loop."""
@@ -111,6 +115,8 @@ class Poller:
 
     def _ask(self) -> None:
         """Ask the members that have changed what they wait for."""
+        if not self._changed:
+            return
         now_ms = monotonic_ms()
         while self._changed:
             member = self._changed.pop()

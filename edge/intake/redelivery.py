@@ -81,14 +81,15 @@ class Redeliveries:
 
     def note(self, messages: Sequence[Message]) -> None:
         """These messages were processed."""
-        known, retained = self._known, self.retained
+        known, retained, check_sum, topic_sum = self._known, self.retained, zlib.crc32, _topic_sum
         for message in messages:
-            if message[3] & ACKNOWLEDGED:  # tokens of other messages are no packet ids
-                known[message_id(message)] = signature(message)
+            topic, payload, token, flags = message
+            if flags & ACKNOWLEDGED and token is not None:  # other tokens are no packet ids
+                known[token & 0xFFFF] = check_sum(payload, topic_sum(topic))
                 if len(known) >= REMEMBERED_MIN:
                     self._older = known
                     self._known = known = {}
-            if message[3] & RETAINED or message[0] in retained:
+            if flags & RETAINED or topic in retained:
                 self._note_retained(message)
 
     def _note_retained(self, message: Message) -> None:

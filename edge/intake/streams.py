@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -142,21 +142,9 @@ class StreamTable:
     def decode(self, messages: Sequence[Message], connection: str = MAIN) -> Decoded:
         """All rows of a batch; a message that several streams read is decoded for each, for
         they differ in columns."""
-        by_stream: dict[str, list[Message]] = {}
-        match = self.router(connection).match
-        for message in messages:
-            streams = match(message[0])
-            for stream in streams:
-                found = by_stream.get(stream)
-                if found is None:
-                    by_stream[stream] = [message]
-                else:
-                    found.append(message)
-            if not streams:
-                self._note_unrouted(message[0])
         decoded = Decoded()
         refused: dict[int, Refused] = {}
-        for stream, found in by_stream.items():
+        for stream, found in self._by_stream(messages, self.router(connection).match).items():
             metas = [meta_of(message) for message in found] if stream in self._meta else None
             rows, bad = self._decoded(stream, found, metas)
             self._learn(stream, found)
@@ -171,7 +159,24 @@ class StreamTable:
         decoded.bad += refused.values()
         return decoded
 
-    def _learn(self, stream: str, messages: list[Message]) -> None:
+    def _by_stream(
+        self, messages: Sequence[Message], match: Callable[[str], tuple[str, ...]]
+    ) -> Mapping[str, Sequence[Message]]:
+        """The messages by the streams that read them."""
+        streams_of = {topic: match(topic) for topic in {message[0] for message in messages}}
+        different = set(streams_of.values())
+        if len(different) == 1 and (streams := different.pop()):
+            return dict.fromkeys(streams, messages)
+        found: dict[str, list[Message]] = {}
+        for message in messages:
+            streams = streams_of[message[0]]
+            for stream in streams:
+                found.setdefault(stream, []).append(message)
+            if not streams:
+                self._note_unrouted(message[0])
+        return found
+
+    def _learn(self, stream: str, messages: Sequence[Message]) -> None:
         """Sample a whole message, now and then; log deviations from the declaration, once for each column."""
         lessons = self.lessons.get(stream)
         if lessons is None or not lessons.is_due(self.received[stream], len(messages)):
@@ -183,7 +188,7 @@ class StreamTable:
                 log.warning("payload.unexpected", extra={"stream": stream, "column": column, "note": text})
 
     def _decoded(
-        self, stream: str, messages: list[Message], metas: list[Mapping[str, Any]] | None
+        self, stream: str, messages: Sequence[Message], metas: list[Mapping[str, Any]] | None
     ) -> tuple[list[Any], list[tuple[int, str]]]:
         payloads = [message[1] for message in messages]
         with_topics = self._with_topics.get(stream)
@@ -192,7 +197,7 @@ class StreamTable:
         return with_topics.decode_many(payloads, [message[0] for message in messages], metas)
 
 
-def _without(messages: list[Message], bad: list[tuple[int, str]]) -> list[Message]:
+def _without(messages: Sequence[Message], bad: list[tuple[int, str]]) -> Sequence[Message]:
     """The messages that gave rows."""
     refused = {at for at, _ in bad}
     return [message for at, message in enumerate(messages) if at not in refused] if refused else messages

@@ -110,20 +110,14 @@ class Lot(msgspec.Struct, array_like=True, tag="lot", frozen=True):
 
 def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int], connection: str = "") -> Batch:
     """Messages of one connection as a record. `topics` numbers those of the segment, and learns new ones."""
-    new = [topic for topic in dict.fromkeys([message[0] for message in messages]) if topic not in topics]
+    names, payloads, _, flags = zip(*messages, strict=True)
+    new = [topic for topic in dict.fromkeys(names) if topic not in topics]
     first_new = len(topics)
     for topic in new:
         topics[topic] = len(topics)
-    return Batch(
-        at_ms,
-        first_new,
-        new,
-        [topics[message[0]] for message in messages],
-        [message[1] for message in messages],
-        [message_id(message) for message in messages],
-        bytes([message[3] for message in messages]),
-        connection,
-    )
+    numbers = [*map(topics.__getitem__, names)]
+    ids = [*map(message_id, messages)] if any(flags) else [0] * len(messages)
+    return Batch(at_ms, first_new, new, numbers, [*payloads], ids, bytes(flags), connection)
 
 
 def unpack(batch: Batch, topics: dict[int, str]) -> list[Message]:

@@ -198,8 +198,16 @@ class BufferedReader(StockReader):
         self.send(packets)
 
     def send(self, packets: bytes) -> None:
-        # Always as PUBACK: paho keeps no record of those.
-        self._client._packet_queue(paho.PUBACK, packets, 0, 1)
+        sock: Any = self._client.socket()
+        if sock is not None and not self._client.want_write():
+            try:
+                packets = packets[sock.send(packets) :]
+            except _NOTHING_THERE:
+                pass
+            except OSError as error:
+                raise ConnectionLost(f"sending failed: {error}") from error
+        if packets:  # as PUBACK: paho keeps no record of those
+            self._client._packet_queue(paho.PUBACK, packets, 0, 1)
 
     def cut_off_id(self) -> int | None:
         return self._parser.cut_off_id()
