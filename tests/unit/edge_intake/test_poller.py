@@ -1,0 +1,134 @@
+"""The wait of the loop: who is asked, what ends the sleep, and what gathers meanwhile."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from edge.base.poller import Poller
+from edge.clock import monotonic_ms
+
+
+class Listener:
+    """A member that reads a socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.connection = connection
+        self.asked = 0
+        self.due_ms: int | None = None
+        self.turns: list[bool] = []
+        self.heard = b""
+        self.ahead = b""
+
+    def interest(self) -> tuple[int, int]:
+        self.asked += 1
+        return self.connection.fileno(), select.POLLIN
+
+    def due_in_ms(self) -> int | None:
+        return self.due_ms
+
+    def prompt(self) -> bool:
+        try:
+            self.ahead += self.connection.recv(100)
+        except BlockingIOError:
+            return False
+        return True
+
+    def turn(self, is_ready: bool) -> None:
+        self.turns.append(is_ready)
+        self.due_ms = None
+        self.prompt()
+        self.heard, self.ahead = self.heard + self.ahead, b""
+
+
+@pytest.fixture
+def line() -> Iterator[tuple[Poller, Listener, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with closing(ours), closing(theirs), closing(Poller()) as poller:
+        member = Listener(ours)
+        poller.add(member)
+        yield poller, member, theirs
+
+
+Line = tuple[Poller, Listener, socket.socket]
+
+
+def test_a_member_is_asked_again_only_when_it_has_turned_or_changed(line: Line) -> None:
+    poller, member, other = line
+    for _ in range(3):
+        poller.wait(0)
+    assert (member.asked, member.turns) == (1, [])
+    other.send(b"a")
+    poller.wait(1_000)
+    poller.wait(0)
+    assert (member.asked, member.turns, member.heard) == (2, [True], b"a")
+    poller.changed(member)
+    poller.wait(0)
+    assert member.asked == 3
+
+
+def test_a_member_turns_when_its_time_has_come_and_not_before(line: Line) -> None:
+    poller, member, _ = line
+    member.due_ms = 30
+    began_ms = monotonic_ms()
+    poller.wait(0)
+    assert member.turns == []
+    poller.wait(None)
+    assert member.turns == [False]
+    assert monotonic_ms() - began_ms >= 30
+    member.due_ms = 0
+    poller.changed(member)
+    poller.wait(0)
+    assert member.turns == [False, False]
+
+
+def test_a_change_in_another_thread_ends_the_sleep(line: Line) -> None:
+    poller, member, _ = line
+    poller.wait(0)
+    member.due_ms = 0
+    changing = threading.Timer(0.02, poller.changed, (member,))
+    changing.start()
+    poller.wait(None)
+    poller.wait(0)
+    changing.join()
+    assert member.turns == [False]
+
+
+def test_what_comes_while_messages_gather_is_read_together(line: Line) -> None:
+    poller, member, other = line
+    sending = [threading.Timer(delay_s, other.send, (b"x",)) for delay_s in (0.01, 0.02, 0.03)]
+    for timer in sending:
+        timer.start()
+    poller.wait(None, gather_ms=100)
+    for timer in sending:
+        timer.join()
+    assert (member.turns, member.heard) == ([True], b"xxx")
+
+
+def test_an_order_ends_the_gathering_and_what_has_come_is_read_next(line: Line) -> None:
+    poller, member, other = line
+    poller.wait(0)
+    other.send(b"x")
+    ordering = threading.Timer(0.02, poller.wake)
+    ordering.start()
+    poller.wait(None, gather_ms=10_000)
+    assert member.turns == []
+    ordering.join()
+    poller.wait(None)
+    assert member.heard == b"x"
+
+
+def test_a_member_that_was_removed_is_not_served(line: Line) -> None:
+    poller, member, other = line
+    member.due_ms = 0
+    poller.wait(0)
+    poller.remove(member)
+    other.send(b"x")
+    poller.wait(0)
+    assert member.turns == [False]
