@@ -94,7 +94,7 @@ class EnterText:
             source.line("q.prior.note((x,))")
         self._write_entered(loop)
         if self.is_single and self._notes_touch:
-            source.line(f"touched = {self.fold.counted}")
+            source.line(f"touched = {self.fold.member.counted}")
         if self.is_single and self.notes_left:
             source.line("h = None")
         if self.window is not None:
@@ -136,12 +136,12 @@ class EnterText:
             self.text.write_counted(loop, event, "now", self._owners[0])
         with source.block("except DATA_ERRORS as error:"):
             source.line("fail(e, error)")
-            self.fold.write_uncounted(source)
+            source.line(self.fold.member.uncounted)
 
     def _write_made(self, source: SourceWriter, made_first: bool) -> None:
         """The event as an object, where an operator keeps it."""
         shows_event = not self.is_single and self.show.defers != "content"
-        if self.fold.keeps_values:
+        if self.text.keeps_values:
             return
         if not (self.window is not None or self.fold.needs_event or shows_event or self.text.reads_beside):
             return
@@ -164,7 +164,7 @@ class EnterText:
         source, show = loop.source, self.show
         if self._skips_brief:
             source.line("brief = left and left[0] is x")
-        with source.block(f"if {self.fold.counted}{' and not brief' if self._skips_brief else ''}:"):
+        with source.block(f"if {self.fold.member.counted}{' and not brief' if self._skips_brief else ''}:"):
             if not self.is_single:
                 show.before(source, "g", "x")
             self.fold.enter(loop, self._owners[0])
@@ -205,7 +205,7 @@ class EnterText:
 
     def _write_single(self, loop: LoopWriter) -> None:
         """The only row of the event, as an emission."""
-        with loop.source.block("if touched:" if self._notes_touch else f"if {self.fold.counted}:"):
+        with loop.source.block("if touched:" if self._notes_touch else f"if {self.fold.member.counted}:"):
             self._write_row(loop)
         if self.notes_left:
             with loop.source.block("elif h is not None:"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
 from sql.codegen.loop import LoopWriter
@@ -27,13 +27,32 @@ def too_many_groups(limit: int) -> None:
     raise DataError(f"more than {limit} groups; raise maxGroups or group coarser")
 
 
+class Membership(NamedTuple):
+    """The texts that tell if an event counts.
+
+    counted, uncounted         a test of the event that comes; the statement that makes it fail
+    left, left_counted, given  what is read of the event `y` that leaves; the same test of it; what it contributed
+    """
+
+    counted: str
+    uncounted: str
+    left: str
+    left_counted: str
+    given: str
+
+
+IN_GROUP = Membership("g is not None", "g = None", "h = y.group", "h is not None", "y.values")
+BY_VALUE = Membership("x is not ABSENT", "x = ABSENT", "", "y is not ABSENT", "y")
+"""The window keeps what events contribute: `x` and `y` are no events, but that."""
+
+
 class Fold:
     """Writes the groups of one statement."""
 
     def __init__(self, plan: Plan, removal: Removal, *, keeps_values: bool = False) -> None:
         """`keeps_values`: the window keeps what events contribute, in the place of events with a group."""
         self.plan = plan
-        self.keeps_values = keeps_values
+        self.member = BY_VALUE if keeps_values else IN_GROUP
         self.kept = Kept(plan.aggregates, removal, as_calls=plan.into_table is not None)
         self.is_grouped = bool(plan.group_by)
         self.keeps_first = plan.keeps_groups
@@ -74,7 +93,7 @@ class Fold:
         where one has to be made. `owner` stands before the names of the group's attributes."""
         for part in self.kept.parts:
             part.prepare(loop)
-        if self.keeps_values:
+        if self.member is BY_VALUE:
             loop.line(f"x = {self.values}")
         elif not self.is_grouped:
             loop.line("g = whole")
@@ -82,21 +101,12 @@ class Fold:
             self._write_group(loop, event)
         self._write_checks(loop, owner)
 
-    @property
-    def counted(self) -> str:
-        """The text of a test that the event counts."""
-        return "x is not ABSENT" if self.keeps_values else "g is not None"
-
-    def write_uncounted(self, source: SourceWriter) -> None:
-        """The event is filtered out, or has failed."""
-        source.line("x = ABSENT" if self.keeps_values else "g = None")
-
     @contextmanager
     def left(self, source: SourceWriter) -> Iterator[None]:
         """The block for the event `y`, which leaves, if it counted."""
-        if not self.keeps_values:
-            source.line("h = y.group")
-        with source.block("if y is not ABSENT:" if self.keeps_values else "if h is not None:"):
+        if self.member.left:
+            source.line(self.member.left)
+        with source.block(f"if {self.member.left_counted}:"):
             yield
 
     def _write_group(self, loop: LoopWriter, event: str) -> None:
@@ -147,7 +157,7 @@ class Fold:
         """The event `y` no longer counts in its group, `h` unless another `owner` is given."""
         source, remembered = loop.source, [f"l_{local}" for local in self.kept.remembered]
         if remembered:
-            source.line(f"{', '.join(remembered)} = {'y' if self.keeps_values else 'y.values'}")
+            source.line(f"{', '.join(remembered)} = {self.member.given}")
         if self.counts:
             source.line(f"{owner}n -= 1")
         for part in self.kept.parts:

@@ -233,7 +233,7 @@ class StatementText:
             self.show.note(source, "WHERE", time)
             self.fold.write_values(loop, event, owner)
         with source.block("else:"):
-            self.fold.write_uncounted(source)
+            source.line(self.fold.member.uncounted)
 
     def write_start(self, source: SourceWriter) -> None:
         """The output limit counts from the first update; in cells it may count events as well."""

@@ -41,9 +41,8 @@ class InlineRow:
         calls = range(len(plan.aggregates))
         if not content.is_whole:
             loop.line(f"g = {loop.own('groups')}.get(())")
-        is_empty = f"not {loop.own('times')}" if content.is_whole else "g is None"
-        with loop.block(f"if {is_empty}:"):
-            loop.line("continue")
+            with loop.block("if g is None:"):
+                loop.line("continue")
         with loop.block("if g.acc is None:"):
             for place in calls:
                 loop.line(f"v_{place} = {content.arguments.result(place)}")

@@ -12,6 +12,9 @@ from sql.aggregates.inline import QUEUES, SHIFTS, Inline, lines
 from sql.algebra.sample.text import Loop
 from sql.plan.bound import AggregateCall, Bound
 
+WHOLE, HUGE = 2.0**52, 1e300
+"""Floats between are whole numbers: one comparison saves the call that asks it."""
+
 EXACT_MAX = 2**53
 """Whole numbers below are shifted into units; larger ones are left to accumulators."""
 
@@ -100,7 +103,7 @@ class Arguments:
             if item.is_scaled:
                 with loop.block(f"if {value}.__class__ is float:"):
                     loop.line(f"{scaled} = {value} * g.unit")
-                    with loop.block(f"if {scaled}.is_integer():"):
+                    with loop.block(f"if {WHOLE} <= {scaled} < {HUGE} or {scaled}.is_integer():"):
                         loop.line(f"{scaled} = {scaled}.__trunc__()")
                     with loop.block("else:"):
                         loop.line(otherwise)

@@ -60,6 +60,8 @@ class Sliding(Window):
                 with loop.block(f"while pending and pending[0] <= now - {self.plan.delay_ms}:"):
                     loop.line("at = pending.popleft()")
                     self._write_leaving(loop, f"at - {self.back_ms}")
+                    with loop.block(f"if not {loop.own('times')}:"):
+                        loop.line("continue")
                     loop.line(f"end = at + {self.plan.delay_ms}")
                     self.row.write(loop, f"(at - {self.plan.length_ms})", "end", "end", "None")
                 self.row.write_end(loop)
