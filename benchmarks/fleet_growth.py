@@ -7,6 +7,7 @@ one rule with equal rows; and of the heap that the driver retains.
 
 from __future__ import annotations
 
+import gc
 import os
 import statistics
 import sys
@@ -89,7 +90,8 @@ class Plant:
         return statistics.median(seconds)
 
     def heap_mb(self) -> float:
-        """What the driver's heap holds when nothing runs."""
+        """What the driver's heap holds when nothing runs, and Python holds no frames of earlier runs."""
+        gc.collect()
         memory = self.spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
         for _ in range(3):
             memory.gc()
@@ -126,7 +128,9 @@ def _history(plant: Plant, earlier: int) -> tuple[float, float]:
         for number in range(10):
             plant.upload(f"gw{number}", [START_MS + (hours + at) * HOUR_MS])
 
-    return plant.rounds(new), plant.heap_mb()
+    seconds, heap_mb = plant.rounds(new), plant.heap_mb()
+    print(f"{plant.folder.name}: heap {heap_mb:.0f} MB", file=sys.stderr, flush=True)
+    return seconds, heap_mb
 
 
 def _rules(plant: Plant, count: int, files: int) -> float:

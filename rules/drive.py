@@ -19,27 +19,60 @@ Arrival = tuple[int, str, dict[str, Any]]
 """The arrival time of an event (ms), its stream, and the event."""
 
 
+State = dict[str, Any] | None
+"""The state of an engine between two events, as plain data (`state_of`): its clock, variables, tables and rules."""
+
+
 def drive(
     engine: Engine,
     plans: Mapping[str, Plan],
     arrivals: Iterable[Arrival],
     tables: Mapping[str, CompiledTable] | None = None,
+    state: State = None,
+    *,
+    is_open: bool = False,
 ) -> Iterator[Emission]:
-    """Deploy tables and rules at the first arrival, push all, and close the windows
-    that are open at the end."""
+    """Deploy tables and rules at the first arrival, or with the state that earlier events have left; push all, and
+    close the windows that are open at the end, unless they stay open (`is_open`) for more events."""
     now_ms: int | None = None
+    if state is not None:
+        now_ms = int(state["now_ms"])
+        _deploy(engine, plans, tables or {}, now_ms, state)
     for at_ms, stream, row in arrivals:
         if now_ms is None:
             now_ms = at_ms
-            for name, table in (tables or {}).items():
-                make_table(engine, name, table, now_ms)
-            for name, plan in plans.items():
-                engine.deploy(name, plan, now_ms)
+            _deploy(engine, plans, tables or {}, now_ms, {})
         now_ms = max(now_ms, at_ms)  # an event that was recorded late arrives now, whatever its timestamp
         yield from advance(engine, now_ms)
         yield from engine.push(stream, [row], now_ms)
-    if now_ms is not None:
+    if now_ms is not None and not is_open:
         yield from engine.flush(now_ms)
+
+
+def _deploy(
+    engine: Engine,
+    plans: Mapping[str, Plan],
+    tables: Mapping[str, CompiledTable],
+    now_ms: int,
+    state: Mapping[str, Any],
+) -> None:
+    engine.catalog.restore_variables(state.get("variables", {}))
+    for name, table in tables.items():
+        make_table(engine, name, table, now_ms, state.get("tables", {}).get(name))
+    for name, plan in plans.items():
+        engine.deploy(name, plan, now_ms, state.get("rules", {}).get(name))
+
+
+def state_of(engine: Engine, plans: Mapping[str, Plan], tables: Mapping[str, CompiledTable]) -> State:
+    """The state of an engine that `drive` has driven, as plain data; None before the first event."""
+    if engine.now_ms is None:
+        return None
+    return {
+        "now_ms": engine.now_ms,
+        "variables": engine.catalog.variables_snapshot(),
+        "tables": {name: engine.snapshot(statement_of(name)) for name in tables},
+        "rules": {name: engine.snapshot(name) for name in plans},
+    }
 
 
 def advance(engine: Engine, to_ms: int) -> Iterator[Emission]:

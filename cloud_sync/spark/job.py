@@ -77,7 +77,7 @@ class Metrics:
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of a run. `now_ms` is the wall clock, for the lease and for checks of freshness. `keys` of
-    gateways: only manifests that they signed count."""
+    gateways: only manifests that they signed count. `retain_days`: afterwards older days are dropped."""
 
     now_ms: Callable[[], int]
     master: str | None = None
@@ -87,6 +87,7 @@ class Options:
     metrics_file: str | None = None
     delta: bool = False
     keys: Mapping[str, str] | None = field(default=None, repr=False)
+    retain_days: int | None = None
 
 
 def main(bucket: str, out: str, options: Options) -> int:
@@ -100,6 +101,10 @@ def main(bucket: str, out: str, options: Options) -> int:
     try:
         with opened(options.master, delta=options.delta) as spark:
             metrics = aggregate(spark, bucket, out, options)
+            if options.retain_days is not None and not options.dry_run:
+                from cloud_sync.spark import maintenance
+
+                maintenance.retain(spark, out, options.retain_days, options.now_ms)
             if options.show and not options.dry_run:
                 from cloud_sync.spark import view
 

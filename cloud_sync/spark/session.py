@@ -67,6 +67,10 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
         raise SparkMissing(
             "PySpark is not installed; install it with: pip install 'penstock[cloud]'"
         ) from None
+    from pyspark.sql.utils import is_remote
+
+    if is_remote() or os.environ.get("SPARK_REMOTE") or (master or "").startswith("sc://"):
+        raise SparkMissing(CONNECT_REMEDY)
     running = SparkSession.getActiveSession()
     if running is not None:
         if delta and DELTA_SETTINGS["spark.sql.extensions"] not in str(
@@ -105,6 +109,11 @@ def delta_settings() -> dict[str, str]:
     return DELTA_SETTINGS | {"spark.jars.packages": f"io.delta:delta-spark_{version}_2.13:{DELTA}"}
 
 
+CONNECT_REMEDY = (
+    "Spark Connect is not supported: the tables' versions and leases need the file systems of the driver. Run the job "
+    "on the cluster's driver (spark-submit, or a notebook on a cluster of its own), or with another --master, such as "
+    "local[*], and without SPARK_REMOTE"
+)
 DELTA_REMEDY = "pip install 'penstock[cloud,delta]'"
 
 

@@ -70,6 +70,12 @@ def add_aggregate(parser: argparse.ArgumentParser) -> None:
         default="parquet",
         help="delta: keep the fleet as a Delta table too, in OUT/delta/fleet",
     )
+    parser.add_argument(
+        "--retain",
+        type=_days,
+        metavar="DAYS",
+        help="drop days that are older than so many, such as 90d, afterwards",
+    )
     parser.add_argument("--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON")
     parser.add_argument(
         "--keys",
@@ -86,6 +92,16 @@ def add_backfill(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("out", metavar="OUT", help="new folder: one Parquet table for each rule")
     parser.add_argument("--rule", metavar="ID", help="only this rule")
+    parser.add_argument(
+        "--open",
+        action="store_true",
+        help="leave windows open at the end and keep the state in OUT, for --after",
+    )
+    parser.add_argument(
+        "--after",
+        metavar="OUT",
+        help="go on from the state of a backfill with --open, with the files behind it",
+    )
     add_master(parser)
     rule_arguments.add_zone(parser)
 
@@ -102,9 +118,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _days(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 100_000:
-        raise argparse.ArgumentTypeError(f"expected a number of days, not '{text}'")
-    return int(text)
+    """A number of days: 90 or 90d."""
+    number = text.removesuffix("d")
+    if not number.isdecimal() or not 0 < int(number) < 100_000:
+        raise argparse.ArgumentTypeError(f"expected a number of days such as 90d, not '{text}'")
+    return int(number)
 
 
 def _keys(path: str) -> dict[str, str]:
@@ -129,6 +147,7 @@ def aggregate(arguments: argparse.Namespace) -> int:
         metrics_file=arguments.metrics,
         delta=arguments.format == "delta",
         keys=arguments.keys,
+        retain_days=arguments.retain,
     )
     return job.main(arguments.bucket, arguments.out, options)
 
@@ -136,7 +155,7 @@ def aggregate(arguments: argparse.Namespace) -> int:
 def backfill(arguments: argparse.Namespace) -> int:
     """The engine over raw events; prints the rows of each rule as JSON."""
     from cloud_sync.spark import job
-    from cloud_sync.spark.backfill import BackfillError
+    from cloud_sync.spark.backfill import BackfillError, Cut
     from cloud_sync.spark.backfill import backfill as run_rules
     from rules.loader import rule_files
 
@@ -147,7 +166,8 @@ def backfill(arguments: argparse.Namespace) -> int:
     sources = [(file.read_text("utf-8"), str(file)) for file in files]
     try:
         with job.opened(arguments.master) as spark:
-            counts = run_rules(spark, sources, rules, arguments.raw, arguments.out, arguments.zone)
+            cut = Cut(arguments.after, arguments.open)
+            counts = run_rules(spark, sources, rules, arguments.raw, arguments.out, arguments.zone, cut)
     except (job.JobError, BackfillError) as error:
         print(f"penstock cloud backfill: {error}", file=sys.stderr)
         return job.FAILED

@@ -8,12 +8,42 @@ from typing import Any
 
 import pytest
 
-from cloud_sync.spark import backfill
+from cloud_sync.spark.backfill import worker
+from cloud_sync.spark.backfill.rules import compiled
 from edge.cli import main
 from tests.spark import parity
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
+CUT_RULES = """
+streams: ["CREATE STREAM plant (dev string, n bigint, ts bigint) WITH (DATASOURCE='x', TIMESTAMP='ts')"]
+tables: {newest: "create table newest (dev string primary key, n bigint)"}
+contexts: {by_dev: "partition by dev from plant"}
+variables: {highest: 0}
+rules:
+- id: sums
+  sql: SELECT dev, sum(n) AS total, avg(n) AS mean FROM plant GROUP BY dev, TUMBLINGWINDOW(ss, 10)
+  options: {lateTolerance: 100}
+  actions: [{log: {}}]
+- id: three
+  sql: select dev, sum(n) as total from plant#length(3)
+  options: {isEventTime: false}
+  actions: [{log: {}}]
+- id: kept
+  sql: >
+    on plant as p merge newest as t where t.dev = p.dev when matched then update set n = p.n
+    when not matched then insert select p.dev as dev, p.n as n
+  options: {isEventTime: false}
+- id: found
+  sql: select p.dev as dev, (select t.n from newest as t where t.dev = p.dev) as before from plant as p
+  options: {isEventTime: false}
+  actions: [{log: {}}]
+- id: apart
+  context: by_dev
+  sql: select dev, count(*) as c from plant
+  options: {isEventTime: false}
+  actions: [{log: {}}]
+"""
 SCENARIOS = Path(__file__).parents[1] / "conformance" / "scenarios" / "rules.jsonl"
 RULE = """
 streams: ["CREATE STREAM plant (dev string, n bigint, ts bigint) WITH (DATASOURCE='x', TIMESTAMP='ts')"]
@@ -62,11 +92,83 @@ def test_a_rule_becomes_a_typed_table(spark: Any, tmp_path: Path, capsys: pytest
 
 def test_the_worker_reads_line_by_line() -> None:
     """A torn file gives what stands before the tear, and a reason."""
-    reading = backfill.Reading()
+    reading = worker.Reading()
     line = b'{"at": 1, "stream": "s", "event": {}}\n'
     files = [
         {"path": "x.jsonl", "content": line + b"[]\n" + line},
         {"path": "y.jsonl.gz", "content": b"no gzip"},
     ]
-    assert len(list(backfill._arrivals(iter(files), reading))) == 2
+    assert len(list(worker._arrivals(iter(files), reading))) == 2
     assert reading.is_over and [reason.split(":")[0] for reason in reading.bad] == ["x.jsonl", "y.jsonl.gz"]
+
+
+def lines() -> list[bytes]:
+    """Events of two devices in the order of arrival; a third of them is late."""
+    return [
+        json.dumps(
+            {
+                "at": 1_000 + place * 700,
+                "stream": "plant",
+                "event": {"dev": "ab"[place % 2], "n": place, "ts": 1_000 + place * 700 - place % 3 * 1_500},
+            }
+        ).encode()
+        for place in range(60)
+    ]
+
+
+def file(name: str, content: list[bytes]) -> dict[str, Any]:
+    return {"gateway": "gw1", "path": f"file:/raw/gw=gw1/{name}", "content": b"\n".join(content)}
+
+
+def test_a_backfill_goes_on_from_the_state_at_any_cut() -> None:
+    known = compiled([(CUT_RULES, "rules.yaml")], "UTC")
+    assert known.ok, [problem.render() for problem in known.problems]
+    plans = {name: rule.plan for name, rule in known.rules.items()}
+    events = lines()
+    whole = list(worker.rows_of(known, plans, [file("1.jsonl", events)]))
+    assert {row["rule"] for row in whole} == plans.keys()
+    assert {row["kind"] for row in whole} == {"insert", "remove", "late"}
+    for cut in range(0, 61, 6):
+        first = list(worker.rows_of(known, plans, [file("1.jsonl", events[:cut])], is_open=True))
+        state = first.pop()
+        assert (state["kind"], json.loads(state["reason"])["last"]) == ("state", "1.jsonl")
+        handed = {"gateway": "gw1", "path": "", "content": state["row"].encode()}
+        rest = list(worker.rows_of(known, plans, [handed, file("2.jsonl", events[cut:])]))
+        assert first + rest == whole, f"cut at {cut}"
+
+
+def test_days_that_follow_each_other_give_the_rows_of_one_run(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules, raw = tmp_path / "rules.yaml", tmp_path / "raw"
+    rules.write_text(RULE, "utf-8")
+    events = lines()
+
+    def run(out: str, *options: str) -> int:
+        return main(["cloud", "backfill", str(rules), str(raw), str(tmp_path / out), *options])
+
+    def rows(*outs: str) -> list[Any]:
+        found = [spark.read.parquet(str(tmp_path / out / "sums")) for out in outs]
+        return sorted(tuple(row) for table in found for row in table.collect())
+
+    def add(gateway: str, name: str, content: list[bytes]) -> None:
+        folder = raw / f"gw={gateway}" / "date=2026-11-21"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"\n".join(content))
+
+    add("gw1", "1.jsonl", events[:20])
+    add("quiet", "1.jsonl", events[:20])
+    assert run("day1", "--open") == 0
+    add("gw1", "2.jsonl", events[20:40])
+    add("new", "2.jsonl", events[20:40])
+    assert run("day2", "--open", "--after", str(tmp_path / "day1")) == 0
+    add("gw1", "3.jsonl", events[40:])
+    assert run("day3", "--after", str(tmp_path / "day2")) == 0, "of three gateways one has new events"
+    assert run("whole") == 0
+    assert rows("day1", "day2", "day3") == rows("whole")
+
+    assert run("x", "--after", str(tmp_path / "whole")) == 1
+    assert "keeps no state" in capsys.readouterr().err
+    rules.write_text(RULE.replace("ss, 10", "ss, 20"), "utf-8")
+    assert run("x", "--after", str(tmp_path / "day1")) == 1
+    assert "those of other rules, or of other versions of them" in capsys.readouterr().err

@@ -268,6 +268,8 @@ def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Pat
     metrics = run(bucket, out)[1]
     assert (metrics["rows"], metrics["expired"]) == (5, 5)
     assert view.records(spark, str(out)).count() == 0
+    run(bucket, out, now_ms=lambda: tomorrow + 3 * 86_400_000, retain_days=2)
+    assert Tables(spark, open_storage(spark, str(out))).current().retained_from == "2025-11-24"
 
 
 def stated(

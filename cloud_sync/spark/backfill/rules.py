@@ -1,0 +1,26 @@
+"""The rules of a backfill, compiled in the driver and again in each worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rules.compile import Compiled, compile_rules
+from rules.loader import load_text, unite
+from rules.secrets import Secrets
+from rules.source.yaml_source import kind_of
+
+Sources = Sequence[tuple[str, str]]
+"""Rule files: text and path."""
+
+
+class BackfillError(Exception):
+    """The backfill cannot run; the text says why."""
+
+
+def compiled(sources: Sources, zone: str) -> Compiled:
+    """The rules of some files."""
+    import cloud_sync.sink  # noqa: F401  registers the cloud action; `sinks` registers the others
+
+    secrets = Secrets(may_be_absent=True)
+    files = (load_text(text, path, secrets=secrets, kind=kind_of(path)) for text, path in sources)
+    return compile_rules(unite(files), zone=zone)

@@ -1,0 +1,113 @@
+"""Raw events in, a typed table for each rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from cloud_sync.names import safe
+from cloud_sync.spark.backfill import handover, worker
+from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
+from cloud_sync.spark.backfill.worker import FOUND, TYPES
+from cloud_sync.spark.storage import literal, open_storage
+from cloud_sync.spark.tables import nothing
+from rules.compile import CompiledRule
+from sql import Plan
+
+FIXED = ("gateway", "number", "at_ms", "kind", "reason", "is_open", "rule_hash")
+
+
+class Cut(NamedTuple):
+    """The place of a backfill between others: it goes on `after` the one with this OUT; `is_open`: another one will go
+    on after it, so that windows stay open at its end, and the states are kept."""
+
+    after: str | None = None
+    is_open: bool = False
+
+
+WHOLE = Cut()
+
+
+def backfill(
+    spark: SparkSession,
+    sources: Sources,
+    rules: Sequence[str],
+    raw: str,
+    out: str,
+    zone: str,
+    cut: Cut = WHOLE,
+) -> dict[str, int]:
+    """Run the rules over the raw events and write one Parquet folder for each, `OUT/<rule>`; the number of
+    rows of each rule.
+
+    OUT must not exist. Raises BackfillError.
+    """
+    storage = open_storage(spark, out)
+    if storage.is_folder(""):
+        raise BackfillError(f"{out} exists; a backfill writes into a new folder")
+    known = compiled(sources, zone)
+    for rule in rules:
+        _check_columns(known.rules[rule])
+    found = rows(spark, sources, rules, raw, zone, cut).persist()
+    counts = {row["rule"]: row["count"] for row in found.groupBy("rule").count().collect()}
+    for rule in rules:
+        table = typed(found.where(F.col("rule") == rule), known.rules[rule].plan)
+        table.orderBy("gateway", "number").write.parquet(f"{storage.root}/{safe(rule)}")
+    if cut.is_open:
+        handover.write(found, storage.root)
+    found.unpersist()
+    return {rule: counts.get(rule, 0) for rule in rules}
+
+
+def _check_columns(rule: CompiledRule) -> None:
+    """Raises BackfillError if the SELECT has a column that the table has beside it."""
+    if taken := {*(rule.plan.output_columns or ())} & {*FIXED}:
+        raise BackfillError(
+            f"{rule.path}: rule {rule.id} has a column '{min(taken)}', which each row of a backfill has anyway; "
+            "rename it with AS"
+        )
+
+
+def rows(
+    spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, zone: str, cut: Cut = WHOLE
+) -> DataFrame:
+    """The rows of all rules (FOUND), by gateway."""
+    storage = open_storage(spark, raw)
+    if not storage.is_folder(""):
+        raise BackfillError(f"there is no folder {raw}")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a batch is one file
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(literal(storage.root))
+    named = _by_gateway(files).select("gateway", "path", "content")
+    if cut.after is not None:
+        plans = {rule: compiled(sources, zone).rules[rule].plan for rule in rules}
+        states = handover.states_of(spark, cut.after, plans)
+        paths, named = handover.after(spark, _by_gateway(files), states)
+        if paths:
+            new = spark.read.format("binaryFile").load([literal(path) for path in paths])
+            named = named.unionByName(_by_gateway(new).select("gateway", "path", "content"))
+    by_gateway = named.repartition("gateway").sortWithinPartitions("gateway", "path")
+    schema = to_arrow_schema(nothing(spark, FOUND).schema)
+    run = partial(worker.run, tuple(sources), tuple(rules), zone, schema, cut.is_open)
+    return by_gateway.mapInArrow(run, FOUND)
+
+
+def _by_gateway(files: DataFrame) -> DataFrame:
+    """Files with the folder of their gateway, and their name below it."""
+    below = "/gw=([^/]*)/(.*)$"
+    parts = {"gateway": F.regexp_extract("path", below, 1), "name": F.regexp_extract("path", below, 2)}
+    return files.withColumns(parts)
+
+
+def typed(found: DataFrame, plan: Plan) -> DataFrame:
+    """The rows of one rule with the columns of its SELECT; one column `row` of JSON if the messages decide
+    the columns."""
+    if plan.columns_with_states is None:
+        return found.drop("rule")
+    columns = plan.columns_with_states.items()
+    schema = ", ".join(f"`{name.replace('`', '``')}` {TYPES.get(kind, 'STRING')}" for name, kind in columns)
+    return found.select(*FIXED, F.from_json("row", schema).alias("row")).select(*FIXED, "row.*")
