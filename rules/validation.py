@@ -177,6 +177,11 @@ class _Translation:
         hint = did_you_mean(self.synonyms.get(key) or key, known)
         if did_you_mean(key, CLAUSES) and {"sql", "datasource"}.intersection(known):
             hint = "conditions stand in the query: SELECT … FROM … WHERE …"
+        if key == "scope" and "sql" in known:
+            hint = (
+                "a rule sees the events of its own gateway; the action cloud merges its rows over all gateways, and "
+                "penstock cloud backfill runs it over archived events of each"
+            )
         if hint is None and known:
             hint = f"known keys are {', '.join(sorted(known))}"
         self.report.error(

@@ -263,8 +263,7 @@ def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Pat
     tomorrow = now_ms() + 86_400_000
     assert maintenance.retain(spark, str(out), 1, lambda: tomorrow) == 0, "nothing of the first day is left"
     assert maintenance.retain(spark, str(out), 1, lambda: tomorrow + 86_400_000) == 2
-    late = rows(random.Random(4), 5)
-    upload(bucket, "gw2", late)
+    upload(bucket, "gw2", rows(random.Random(4), 5))
     metrics = run(bucket, out)[1]
     assert (metrics["rows"], metrics["expired"]) == (5, 5)
     assert view.records(spark, str(out)).count() == 0
