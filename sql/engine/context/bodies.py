@@ -50,6 +50,11 @@ class Body(ABC):
         out: list[Emission] = self.instance.terminate(now_ms)
         return out
 
+    @property
+    def reports_later(self) -> bool:
+        """True if the output at the end may be made with that of other partitions."""
+        return False
+
     def next_deadline(self) -> int | None:
         """When the statement has something to do next in this partition."""
         deadline: int | None = self.instance.next_deadline()
@@ -106,10 +111,12 @@ class Cell(Body):
         cells = self.member.cells
         if cells is None or not cells.reports_end:
             return []
-        if not cells.shows_one:
-            return cells.at(self).terminate(now_ms)
-        found = cells.report(self, now_ms)
-        return found + cells.take() if cells.errors else found
+        return cells.report([self], now_ms) if cells.shows_one else cells.at(self).terminate(now_ms)
+
+    @property
+    def reports_later(self) -> bool:
+        cells = self.member.cells
+        return cells is not None and cells.reports_end and cells.shows_one and not self.member.fills_own
 
     def next_deadline(self) -> int | None:
         cells = self.member.cells
@@ -189,7 +196,7 @@ class CellStatement(RunningStatement):
         if not self.reports_end:
             return
         if self.shows_one:
-            self.out += self.report(cell, now_ms)
+            self.out += self._shown([cell], now_ms)
             return
         self.at(cell).begin(now_ms)
         self.output.terminate(now_ms)
@@ -204,22 +211,29 @@ class CellStatement(RunningStatement):
     def reached(self, cell: Cell, now_ms: int) -> None:
         """Emit: as many events have come as the output limit counts."""
         if self.shows_one:
-            self.out += self.report(cell, now_ms)
+            self.out += self._shown([cell], now_ms)
             cell.counted = 0
             return
         self.at(cell).begin(now_ms)
         self.output.reached(now_ms)
         self.rest()
 
-    def report(self, cell: Cell, now_ms: int) -> list[Emission]:
-        """The present row of a cell."""
+    def report(self, cells: Sequence[Cell], now_ms: int) -> list[Emission]:
+        """The present rows of cells, and the errors in making them."""
+        found = self._shown(cells, now_ms)
+        return found + self.take() if self.errors else found
+
+    def _shown(self, cells: Sequence[Cell], now_ms: int) -> list[Emission]:
+        """The present rows of cells."""
         if self.cell is not None:
             self.rest()
         self.now_ms = self.context.now_ms = now_ms
-        self.program.partition[:] = cell.partition.row
+        show, partition = self.show_row, self.program.partition
         outs: list[Out] = []
-        self.show_row(self, NOTHING, cell.folded, outs, True)
-        return [Emission(self.name, now_ms, "rows", [out.row]) for out in outs]
+        for cell in cells:
+            partition[:] = cell.partition.row
+            show(self, NOTHING, cell.folded, outs, True)
+        return [Emission(self.name, now_ms, "rows", [out.row for out in outs])] if outs else []
 
 
 class BodyIndex:

@@ -60,6 +60,8 @@ class ContextHost(Hosted):
         self.arrival: Arrival | None = None
         """The event the context acted on last: its statements read its partitions."""
         self.out: list[Emission] = []
+        self.ended: dict[ContextMember, list[Any]] = {}
+        """The cells of partitions that have ended, by statement: their reports are made together."""
         self.timers = BodyTimers()
         self.restoring = False
         self.errors = 0
@@ -172,9 +174,16 @@ class ContextHost(Hosted):
     # --- called by the life cycle ---------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Events that statements have still to get come before what changes partitions now."""
+        """Events that statements have still to get, and reports still to make, come before what changes
+        partitions now."""
         if self.lane is not None:
             self.lane.settle()
+        ended, self.ended = self.ended, {}
+        for member, cells in ended.items():
+            assert member.cells is not None
+            given = member.cells.report(cells, self.clock.now_ms)
+            self._count(cells[0], given)
+            self.out += given
 
     def start(self, partition: Partition, now_ms: int) -> None:
         """A partition has been allocated: each statement begins in it, in order of creation."""
@@ -187,13 +196,15 @@ class ContextHost(Hosted):
         for body in bodies:
             if body.member.index is not None:
                 body.member.index.discard(body)
-        if self.lane is not None and self.lane.takes_last(bodies):
-            return
-        self.settle()
+        if self.lane is not None:
+            if self.lane.takes_last(bodies):
+                return
+            self.settle()
         for body in reversed(bodies):
             body.due_ms = None
-            given = body.terminate(now_ms)
-            if given:
+            if body.reports_later:
+                self.ended.setdefault(body.member, []).append(body)
+            elif given := body.terminate(now_ms):
                 self._emit(body, given)
 
     # --- driving --------------------------------------------------------------------------------------------
@@ -323,6 +334,8 @@ class ContextHost(Hosted):
 
     def taken(self) -> list[Emission]:
         """The emissions since the last call."""
+        if self.ended:
+            self.settle()
         out, self.out = self.out, []
         return out
 
