@@ -62,7 +62,7 @@ class WindowStatement(PostingStatement):
         self.partition = partition
         self.own = code.catalog.own.found(catalog.variables, catalog.relations)
         self.begin(now_ms)
-        operator = code.builder.build(now_ms, Event, lambda: now_ms)  # type: ignore[arg-type]
+        operator = code.builder.build(now_ms, _no_event, lambda: now_ms)
         begin = None if partition is None else self.begin
         self.window = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.window.publish = catalog.loop.publish
@@ -284,3 +284,7 @@ def _maker(column: AggregateColumn) -> Callable[[], Accumulator]:
 
 def _made(make: Callable[[], Accumulator]) -> Accumulator:
     return make()
+
+
+def _no_event(row: Any, time_ms: int) -> Event:
+    raise AssertionError("the windows of a named window make no rows of their own")

@@ -80,7 +80,7 @@ class SelectCode(TriggerCode):
         self.program = looking_code(name, self.bare, catalog, now_ms, partition=partition)
         self.passes, self.functions = self.program.filters[0], self.program.functions
         first = RunningStatement(name, self.program, now_ms, partition=partition)
-        rows = first.windows[1].rows  # type: ignore[attr-defined]
+        rows = first.sources.pulled[1]
         self.finder = Finder(plan.where, 1, {0}, rows, self.functions)
 
     def instance(
@@ -105,7 +105,7 @@ class SelectStatement(Triggered):
         self.subqueries = self.query.sources.subqueries or self.subqueries
         self.delete = code.delete
         self.relation = catalog.relations[code.plan.sources[1].stream]
-        self.find = code.finder.over(self.query.windows[1].rows)  # type: ignore[attr-defined]
+        self.find = code.finder.over(self.query.sources.pulled[1])
 
     def begin(self, now_ms: int) -> None:
         super().begin(now_ms)

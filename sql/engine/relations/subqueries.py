@@ -153,10 +153,8 @@ class Alone:
             self.value = self.query.code["value"]
         """Gives the value itself, of the statement's aggregates as they are."""
         unseen = partial(catalog.loop.unseen, statement)
-        for window, source in zip(self.query.windows, self.plan.sources, strict=True):
-            if source.relation is not None:
-                seen = as_seen(source, catalog.relations, unseen)
-                window.rows.relation = seen  # type: ignore[attr-defined]
+        for place, pulled in self.query.sources.pulled.items():
+            pulled.relation = as_seen(self.plan.sources[place], catalog.relations, unseen)
         self.relations = [catalog.relations[name] for name in sorted(self.plan.relations)]
         self.stamp: Any = None
         self.known: list[dict[str, Any]] = []

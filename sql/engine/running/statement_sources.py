@@ -57,19 +57,20 @@ class Sources:
             )
         self.windows = [self._window(index, source) for index, source in enumerate(plan.sources)]
         self.joined: Joined | Passing | None = None
-        pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+        self.pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+        """The relations that are only looked into, by their place."""
         passing = program.text.passing
         if passing is not None:
             self.joined = Passing(
-                plan, program.functions, statement.shape, pulled, passing.kept, passing.chains
+                plan, program.functions, statement.shape, self.pulled, passing.kept, passing.chains
             )
         elif plan.joins:
-            self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, pulled)
+            self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, self.pulled)
         driven = program.text.driven
         self.finders: list[Any] = []
         """The functions that the compiled loop of a join calls to find partners."""
         if driven is not None:
-            stores = [window.rows if isinstance(window, Looked) else None for window in self.windows]
+            stores = [self.pulled.get(index) for index in range(len(self.windows))]
             self.finders = driven.chain.opened(stores)
         is_heard = statement.partition is not None
         self.matches = {
