@@ -175,7 +175,7 @@ class ContextHost(Hosted):
 
     def settle(self) -> None:
         """Events that statements have still to get, and reports still to make, come before what changes
-        partitions now."""
+        partitions now, or is given out now."""
         if self.lane is not None:
             self.lane.settle()
         ended, self.ended = self.ended, {}
@@ -202,7 +202,7 @@ class ContextHost(Hosted):
             self.settle()
         for body in reversed(bodies):
             body.due_ms = None
-            if body.reports_later:
+            if self.lane is None and body.reports_later:
                 self.ended.setdefault(body.member, []).append(body)
             elif given := body.terminate(now_ms):
                 self._emit(body, given)

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
+from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
+from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.running_query import SNAPSHOT_VERSION, RunningQuery
+from sql.engine.running.running_statement import RunningStatement
 from sql.errors import CorruptState
 from sql.plan.logical import Plan
 
@@ -21,9 +25,12 @@ class OnceCode(SharedCode):
     def __init__(
         self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
     ) -> None:
-        super().__init__(catalog, plan.options, now_ms, name, partition or ())
+        super().__init__(catalog, plan.options, now_ms, name, partition or (), len(plan.subqueries))
         self.plan = plan
-        self.functions = FunctionSet(catalog, self.context, self.warnings, text=plan.text)
+        self.subqueries = subqueries_of(plan.subqueries, self)
+        self.functions = FunctionSet(
+            catalog, self.context, self.warnings, text=plan.text, subqueries=self.answers
+        )
         self.row = self.functions.row(plan.items, [])
         self.at_end = None if plan.output is None else plan.output.terminated
         self.test = None
@@ -57,21 +64,40 @@ class Once(RunningQuery):
         self.catalog = catalog
         self.partition = partition
         self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+
+        def run(program: Program) -> RunningStatement:
+            return RunningStatement(name, program, now_ms, None, partition, catalog)
+
+        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self._tell)
         self.context, self.functions = code.context, code.functions
         self.at_end = code.at_end
         self.due_ms: int | None = now_ms if self.at_end is None else None
 
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events for the windows of subqueries."""
+        self.now_ms = now_ms
+        self._begin(now_ms)
+        for row in rows:
+            self.subqueries.push(stream, row, now_ms)
+        return self.take()
+
+    def variable_changed(self, name: str) -> None:
+        self._begin(self.now_ms)
+        self.subqueries.variable_changed(name, self.now_ms)
+
     def advance(self, now_ms: int) -> list[Emission]:
         """The row, if it is due."""
         self.now_ms = max(self.now_ms, now_ms)
+        self._begin(self.now_ms)
+        self.subqueries.advance(now_ms)
         if self.due_ms is None:
-            return []
+            return self.take()
         self.due_ms = None
-        return self._emissions(now_ms)
+        return self._emissions(now_ms) + self.take()
 
     def next_deadline(self) -> int | None:
-        """When the row is due."""
-        return self.due_ms
+        """When the row is due, or something in a subquery."""
+        return earliest((self.due_ms, self.subqueries.next_deadline()))
 
     def terminate(self, now_ms: int) -> list[Emission]:
         """The partition ends: the row of `when terminated`."""
@@ -95,7 +121,11 @@ class Once(RunningQuery):
 
     def _begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""
-        self.code.begin(now_ms, self.partition, self.own, ())
+        self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
+
+    def _tell(self, row: Any, why: str) -> None:
+        """A subquery could not evaluate an event."""
+        self.errors.append(self.error_of(row, why, self.now_ms))
 
     def held(self) -> Iterable[Event]:
         """It holds no events."""
@@ -109,6 +139,7 @@ class Once(RunningQuery):
             "now": self.now_ms,
             "counts": dict(self.counts),
             "due": self.due_ms,
+            "subqueries": self.subqueries.snapshot(),
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -120,3 +151,4 @@ class Once(RunningQuery):
             raise CorruptState("the snapshot is of another plan or version")
         self.now_ms, self.due_ms = snapshot["now"], snapshot["due"]
         self.counts |= snapshot["counts"]
+        self.subqueries.restore(snapshot.get("subqueries", []))
