@@ -44,7 +44,7 @@ def _in_target(settings: SinkSettings, columns: set[str]) -> Iterator[ActionProb
     if not isinstance(text, str):
         return  # nothing is filled in, or it is a secret
     where = _alias(settings, str(settings.target))
-    for name in Target(text, settings.target_kind).columns:
+    for name in Target(settings.target_text, settings.target_kind).columns:
         if name not in columns:
             yield _unknown(where, name, columns)
     for found in _ONE_BRACE.finditer(text):

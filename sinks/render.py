@@ -157,10 +157,8 @@ class Renderer:
 
     def _columns(self, row: dict[str, Any]) -> dict[str, Any]:
         settings = self._settings
-        if settings.row_fields is not None:
-            row = {name: row.get(name) for name in settings.row_fields}
-        elif settings.exclude_fields:
-            row = {name: value for name, value in row.items() if name not in settings.exclude_fields}
+        if not settings.takes_whole_rows and (settings.row_fields is not None or settings.exclude_fields):
+            row = settings.chosen(row)
         # a column of a table cannot be left out
         if settings.send_nil_field or settings.format == "delimited":
             return row

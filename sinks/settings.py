@@ -130,6 +130,8 @@ class SinkSettings(Model):
     without_effect: ClassVar[Mapping[str, str]] = WITHOUT_EFFECT
     synonyms: ClassVar[Mapping[str, str]] = {}
     """Other names of properties, as earlier versions of eKuiper write them."""
+    takes_whole_rows: ClassVar[bool] = False
+    """True if the sink itself leaves columns out with `chosen`, for it reads others."""
     appends: ClassVar[bool] = False
     """True if messages are appended to one another: the sink itself writes the header and compresses."""
     compresses: ClassVar[bool] = False
@@ -149,7 +151,7 @@ class SinkSettings(Model):
     rowkind_field: str | None = Field(
         None,
         min_length=1,
-        description="add this column saying insert or delete (for rules with a remove stream)",
+        description="this column says insert, update, upsert or delete; for rules with a remove stream it is added",
     )
     format: Literal["json", "delimited", "protobuf"] = Field("json", description="how messages are encoded")
     schema_id: str | None = Field(
@@ -305,6 +307,13 @@ class SinkSettings(Model):
     def row_fields(self) -> list[str] | None:
         """The columns to send of the rule's rows; None for all."""
         return self.fields
+
+    def chosen(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of a row that are sent: `fields` and `rowkindField`, or all but `excludeFields`."""
+        if self.row_fields is None:
+            return {name: value for name, value in row.items() if name not in self.exclude_fields}
+        names = [*self.row_fields, *([self.rowkind_field] if self.rowkind_field else [])]
+        return {name: row.get(name) for name in names}
 
     @property
     def batches(self) -> bool:

@@ -185,7 +185,10 @@ class Manage:
             return "running"
         if name in status["failed"]:
             return f"failed: {status['failed'][name]}"
-        return "stopped: waiting for next schedule." if name in status["asleep"] else "stopped"
+        if name in status["asleep"]:
+            return "stopped: waiting for next schedule."
+        # What is in none of the lists was written a moment ago, and the daemon has not read it yet.
+        return "stopped" if name in status["stopped"] else "starting"
 
     def _explained(self, name: str) -> str:
         from sql.explain import explain

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Protocol
 
 from rules.compile import Compiled, CompiledRule, sql_path
-from rules.lint.ranges import Range, compared, covers, parts, range_of
+from rules.lint.ranges import Column, Range, comparisons, covers, parts, range_of
 from rules.lint.state import NeverResets, Unbounded
 from rules.problems import FileProblem
 from sql.errors import Problem
@@ -133,8 +133,7 @@ def always(condition: Bound) -> bool:
     """True if a condition admits every event whose columns are not NULL."""
     if isinstance(condition, Const):
         return condition.value is True
-    found = [compared(part) for part in parts(condition, "or")]
-    known = [item for item in found if item is not None]
+    known = comparisons(parts(condition, "or"))
     return any(
         one[0] == other[0] and covers(one[1:], other[1:])
         for place, one in enumerate(known)
@@ -146,12 +145,9 @@ def never(condition: Bound) -> bool:
     """True if a condition admits no event."""
     if isinstance(condition, Const):
         return condition.value is False or condition.value is None
-    ranges: dict[tuple[int, str], Range] = {}
-    for part in parts(condition, "and"):
-        found = compared(part)
-        allowed = None if found is None else range_of(*found[1:])
-        if found is not None and allowed is not None:
-            ranges[found[0]] = ranges.get(found[0], Range()).and_(allowed)
+    ranges: dict[Column, Range] = {}
+    for column, op, number in comparisons(parts(condition, "and")):
+        ranges[column] = ranges.get(column, Range()).and_(range_of(op, number))
     return any(allowed.is_empty for allowed in ranges.values())
 
 

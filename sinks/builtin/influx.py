@@ -29,6 +29,7 @@ class _InfluxSettings(SinkSettings, TlsSettings):
 
     address: ClassVar[str | None] = "addr"
     encodes: ClassVar[bool] = False
+    takes_whole_rows: ClassVar[bool] = True
     without_effect: ClassVar[Mapping[str, str]] = TLS_WITHOUT_EFFECT
     unsupported: ClassVar[frozenset[str]] = frozenset({"format", "schemaId", "delimiter", "hasHeader"})
 
@@ -161,15 +162,17 @@ class InfluxSink:
     def _point(self, row: dict[str, Any], at_ms: int) -> str:
         settings = self._settings
         at: Any = at_ms * _PER_SECOND[settings.precision] // 1000
+        fields = settings.chosen(row)
         if settings.ts_field_name is not None:
-            at = row.pop(settings.ts_field_name, None)
+            at = row.get(settings.ts_field_name)
+            fields.pop(settings.ts_field_name, None)
             if at.__class__ is not int:
                 raise ValueError(
                     f"column '{settings.ts_field_name}' holds no time stamp: a whole number is needed"
                 )
         tags = {name: template.render(row, at_ms) for name, template in self._tags.items()}
         return line(
-            self._measurement.render(row, at_ms), {k: v for k, v in tags.items() if v != "null"}, row, at
+            self._measurement.render(row, at_ms), {k: v for k, v in tags.items() if v != "null"}, fields, at
         )
 
     def _write(self, points: list[str]) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from rules.durations import DurationMs
 from sinks.base import Fatal, Message, Reject, Retry, SinkContext, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
+from sinks.databases.base import Refused, kind_of
 from sinks.dynamic import check_topic
 from sinks.json_text import json_bytes
 from sinks.settings import SinkSettings, Text, reveal
@@ -51,7 +52,7 @@ class RedisSettings(_Server):
     """Store each message under a key of a Redis server (extra penstock[redis]).
 
     A message is delivered when the server has it; one that is sent again overwrites itself, but is a second
-    element of a list.
+    element of a list. A row whose `rowkindField` says delete removes its key, or the front of its list.
     """
 
     target: ClassVar[str | None] = "key"
@@ -86,6 +87,8 @@ class RedisSettings(_Server):
             )
         if self.field is not None and not self.send_single:
             raise ValueError("'field' takes the key from a row; add 'sendSingle: true'")
+        if self.rowkind_field is not None and not self.send_single:
+            raise ValueError("'rowkindField' says what is done with one row; add 'sendSingle: true'")
         if self.data_type == "list" and self.expiration > 0:
             raise ValueError("'expiration' has no effect on lists")
         if self.key is not None:
@@ -171,7 +174,7 @@ class RedisSink:
         for done, message in enumerate(messages):
             try:
                 self._put(pipeline, message)
-            except ValueError as failure:
+            except (ValueError, Refused) as failure:
                 if done:
                     self.send(messages[:done])
                 raise Reject(str(failure), done=done) from None
@@ -192,15 +195,19 @@ class RedisSink:
     def _store(self, pipeline: Any, message: Message) -> None:
         settings = self._settings
         assert isinstance(settings, RedisSettings)
+        kind = kind_of(message.rows[0] if message.rows else {}, settings.rowkind_field, "insert")
         for key, value in self._pairs(settings, message):
-            if settings.data_type == "list":
+            if kind == "delete":
+                (pipeline.lpop if settings.data_type == "list" else pipeline.delete)(key)
+            elif settings.data_type == "list":
                 pipeline.lpush(key, value)
             else:
                 pipeline.set(key, value, ex=settings.expiration if settings.expiration > 0 else None)
 
     def _pairs(self, settings: RedisSettings, message: Message) -> list[tuple[str, bytes]]:
         if settings.key_type == "multiple":
-            return [(name, _text(value)) for row in message.rows for name, value in row.items()]
+            columns = (pair for row in message.rows for pair in row.items())
+            return [(name, _text(value)) for name, value in columns if name != settings.rowkind_field]
         if settings.field is None:
             return [(message.target, message.payload)]
         key = message.rows[0].get(settings.field) if message.rows else None

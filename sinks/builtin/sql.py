@@ -10,13 +10,11 @@ from pydantic import Field, field_validator, model_validator
 from sinks.base import Message, Reject, Retry, Row, SinkContext, register_sink
 from sinks.connections import SYNONYMS, ConnectionSettings, connected
 from sinks.databases.alchemy import Alchemy
-from sinks.databases.base import Change, Database, Kind, Refused, Unreachable
+from sinks.databases.base import Change, Database, Kind, Refused, Unreachable, kind_of
 from sinks.databases.sqlite import Sqlite, path_of
 from sinks.dynamic import Target
 from sinks.json_text import json_text
 from sinks.settings import SinkSettings, Text, reveal
-
-KINDS = ("insert", "update", "upsert", "delete")
 
 INTEGER_MAX = 2**63 - 1
 """The largest integer of databases: 64 bits."""
@@ -164,16 +162,11 @@ class SqlSink:
         return found
 
     def _kind(self, row: Row) -> Kind:
-        field = self._settings.rowkind_field
-        kind: Any = row.get(field) if field else None
-        if kind is None:
-            return self._settings.action
-        if kind not in KINDS:
-            raise Refused(f"'{kind}' in column {field} is none of {', '.join(KINDS)}")
-        if kind != "insert" and not self._settings.key_columns:
+        settings = self._settings
+        kind = kind_of(row, settings.rowkind_field, settings.action)
+        if kind != "insert" and not settings.key_columns:
             raise Refused(f"'{kind}' needs 'keyField'")
-        chosen: Kind = kind
-        return chosen
+        return kind
 
     def _data_of(self, row: Row) -> list[dict[str, Any]]:
         name = self._settings.table_data_field

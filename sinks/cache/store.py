@@ -87,8 +87,9 @@ class CacheStore:
             LOG.error("cache.damaged", extra={"file": str(path), "aside": str(aside), "error": str(error)})
             path.replace(aside)
             self._database = _opened(path)
-        (count,) = self._database.execute("SELECT count(*) FROM results").fetchone()
+        count, last = self._database.execute("SELECT count(*), max(seq) FROM results").fetchone()
         self.count = int(count)
+        self._left = int(last or 0)
         self.mark = _mark(self._database)
 
     def change(self, came: Sequence[tuple[bool, Emission]], mark: int, done: int) -> None:
@@ -112,11 +113,11 @@ class CacheStore:
         return gone
 
     def read(self, after: int, limit: int) -> list[Stored]:
-        """The oldest results behind seq `after`."""
+        """The oldest results behind seq `after`. Those that were in the file when it was opened are late."""
         found = self._database.execute(
             "SELECT seq, late, body FROM results WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
         )
-        return [Stored(seq, bool(late), _decoded(body)) for seq, late, body in found]
+        return [Stored(seq, bool(late) or seq <= self._left, _decoded(body)) for seq, late, body in found]
 
     def clear(self) -> None:
         """Delete all results; the mark stays."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from sql.record import Record
 
 Kind = Literal["insert", "update", "upsert", "delete"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Change(Record):
@@ -26,6 +27,17 @@ class Unreachable(Exception):
 
 class Refused(Exception):
     """The database will never take this row: a wrong type, a missing column, a constraint."""
+
+
+def kind_of(row: Mapping[str, Any], field: str | None, default: Kind) -> Kind:
+    """The operation that column `field` of a row names. Raises `Refused` for another word."""
+    found: Any = row.get(field) if field else None
+    if found is None:
+        return default
+    if found not in KINDS:
+        raise Refused(f"'{found}' in column {field} is none of {', '.join(KINDS)}")
+    kind: Kind = found
+    return kind
 
 
 class Connection(Protocol):

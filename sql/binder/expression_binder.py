@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
+from sql.binder import index_binder
 from sql.binder.calls import call_binder
 from sql.binder.calls.call_arguments import check_literal
 from sql.binder.calls.scalar_calls import cast
@@ -25,7 +26,6 @@ from sql.plan.bound import (
     LambdaRead,
     Op,
     PrevCall,
-    Read,
     Slot,
     TableRead,
 )
@@ -340,27 +340,10 @@ class ExpressionBinder:
         return self.scope.field(base, node.name, node.span)
 
     def _index(self, node: ast.Index, place: Place) -> Bound:
-        if (
-            isinstance(node.base, ast.Column)
-            and node.base.table is None
-            and table_reads.is_table(self, node.base.name)
-        ):
-            return table_reads.row(self, node.base.name, (node.index, *node.more), place, node.span)
-        for extra in node.more:
-            self.problems.error("B304", "an element has one index", extra.span)
-        base = self.bind(node.base, place)
-        if isinstance(base, Read) and base.column is None and base.type is Type.OBJECT:
-            self.problems.error(
-                "B806",
-                "this is one event, not a list of them",
-                node.base.span,
-                "an index reads the events of a repeat",
-            )
-        return Op("index", (base, self.bind(node.index, place)), span=node.span)
+        return index_binder.bind_index(self, node, place)
 
     def _slice(self, node: ast.Slice, place: Place) -> Bound:
-        bounds = [Const(None) if part is None else self.bind(part, place) for part in (node.low, node.high)]
-        return Op("slice", (self.bind(node.base, place), *bounds), type=Type.ARRAY, span=node.span)
+        return index_binder.bind_slice(self, node, place)
 
     def _arrayliteral(self, node: ast.ArrayLiteral, place: Place) -> Bound:
         items = tuple(self.bind(item, place) for item in node.items)

@@ -22,7 +22,7 @@ from sql.plan.bound import (
     conjuncts,
     sources_read,
 )
-from sql.plan.logical import AGGREGATE_HITS, Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
+from sql.plan.logical import Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
 from sql.record import replace
 from sql.types import Type
 
@@ -108,7 +108,7 @@ def with_own_times(plan: Plan) -> Plan:
     and in joins."""
     shows_events = plan.mode == "sample" and not plan.joins
     shows_events = shows_events and (plan.row_kind == "plain" or plan.judges_windows)
-    if not shows_events or any(hit.name in AGGREGATE_HITS for hit in plan.hits):
+    if not shows_events or plan.counts_groups:
         return plan
     time = Slot("event_time", type=Type.INTEGER)
     own = Slot("analytic", len(plan.analytics), type=Type.INTEGER)

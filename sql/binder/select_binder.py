@@ -27,7 +27,7 @@ from sql.binder.windows.group_by import bind_group_window
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
 from sql.plan.asks import AskPlan
-from sql.plan.bound import Bound, Const, Slot
+from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.context_plan import ContextPlan
 from sql.plan.logical import (
     EACH_EVENT,
@@ -269,7 +269,8 @@ class SelectBinder:
         if node is None:
             return None
         bound = self.binder.bind(node, Place(name, aliases=False, analytics=False))
-        if isinstance(bound, Const) and bound.value.__class__ is not int:
+        reads_events = any(isinstance(part, Read) for part in bound.walk())
+        if reads_events or (isinstance(bound, Const) and bound.value.__class__ is not int):
             self.problems.error("B304", f"{name} takes a whole number", node.span)
         if (
             isinstance(bound, Const)

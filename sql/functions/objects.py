@@ -69,12 +69,17 @@ def from_keys_and_values(names: Sequence[Any], contents: Sequence[Any]) -> Objec
     category="object",
     returns=Type.OBJECT,
     parameters=(Parameter("entries", Type.ARRAY),),
-    examples=(("zip(array_create(array_create('a', 1)))", {"a": 1}),),
+    examples=(
+        ("zip(array_create(array_create('a', 1)))", {"a": 1}),
+        ("zip(parse_json('[[\"a\", 1], null]'))", {"a": 1}),
+    ),
 )
 def from_entries(entries: Sequence[Any]) -> Object:
-    """An object from an array of `[key, value]` arrays; a later entry wins."""
+    """An object from an array of `[key, value]` arrays; a later entry wins, NULL is left out."""
     built: Object = {}
     for entry in entries:
+        if entry is None:
+            continue
         if not isinstance(entry, (list, tuple)) or len(entry) != 2:
             raise DataError(f"zip() takes entries of a key and a value, not {describe(entry)}")
         built[_key(entry[0], "zip")] = entry[1]

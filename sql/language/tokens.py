@@ -43,6 +43,8 @@ SYMBOLS = {
     "<=": TokenType.LTE,
     "<>": TokenType.NEQ,
     "!=": TokenType.NEQ,
+    "> =": TokenType.GTE,
+    "< =": TokenType.LTE,
     "->": TokenType.ARROW,
     "=>": TokenType.FARROW,
 }

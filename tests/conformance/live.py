@@ -42,7 +42,7 @@ def run_live(scenario: Scenario, drive: Drive) -> Engine | None:
     engine: Engine | None = None
     try:
         engine, emissions = _run(data, drive)
-        ours = Answer(messages=tuple(_message(emission) for emission in emissions))
+        ours = Answer(messages=tuple(_message(item) for item in emissions if item.kind != "late"))
         refusal = ""
     except SqlError as error:
         ours, refusal = Answer(refused=True), str(error)
@@ -116,7 +116,7 @@ def _run(data: dict[str, Any], drive: Drive) -> tuple[Engine, list[Emission]]:
 
 
 def _message(emission: Emission) -> list[Row]:
-    """An emission as a sink would send it: through JSON, without NULL columns."""
+    """An emission as a sink would send it: through JSON, without NULL columns. Late events go to another."""
     if emission.kind != "rows":
         return [{"error": emission.error}]
     rows: list[Row] = json.loads(json_bytes(emission.inserted))

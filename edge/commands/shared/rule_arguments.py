@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,14 +83,17 @@ def add_rule(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_rule(arguments: argparse.Namespace) -> tuple[Compiled, CompiledRule]:
-    """The rule that `add_rule`'s arguments mean. Raises UsageError, with all problems of
-    the file if it has some."""
+    """The rule that `add_rule`'s arguments mean. Problems of the file that do not keep the rule named by
+    `--rule` from running go to standard error; others raise UsageError."""
     from rules.problems import render_all
     from sql.errors import did_you_mean
 
     compiled, problems = compile_files([arguments.file], arguments.zone)
     if errors := [problem for problem in problems if problem.is_error]:
-        raise UsageError(f"the file has problems\n{render_all(errors)}")
+        found = f"the file has problems\n{render_all(errors)}"
+        if arguments.rule not in compiled.rules:
+            raise UsageError(found)
+        print(found, file=sys.stderr)
     if arguments.rule is not None and arguments.rule not in compiled.rules:
         hint = did_you_mean(arguments.rule, compiled.rules) or f"it has {', '.join(compiled.rules) or 'none'}"
         raise UsageError(f"{arguments.file} has no rule '{arguments.rule}'; {hint}")

@@ -51,6 +51,13 @@ class CodecOptions(Record):
     types: Mapping[str, str] = field(default_factory=dict)
     validator: Validator | None = None
 
+    def only_column(self, format_name: str, default: str) -> str:
+        """The name of the one column of a format that has one. Raises `CodecError` for several."""
+        if len(self.fields) > 1:
+            names = ", ".join(self.fields)
+            raise CodecError(f"format {format_name} has one column, not {len(self.fields)}: {names}")
+        return self.fields[0] if self.fields else default
+
 
 class Decoder(Protocol):
     """Decodes the payloads of one stream."""

@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any
 
-from edge.intake.codecs.base import BadPayload, CodecError, CodecOptions, RowByRow
+from edge.intake.codecs.base import BadPayload, CodecOptions, RowByRow
 
 COLUMN = "value"
 """The column of a stream that declares none."""
@@ -25,12 +25,8 @@ class ValueDecoder(RowByRow):
     """One row of one column per payload; white space around the value does not count."""
 
     def __init__(self, columns: frozenset[str] | None, options: CodecOptions) -> None:
-        if len(options.fields) > 1:
-            raise CodecError(
-                f"format value has one column, not {len(options.fields)}: {', '.join(options.fields)}"
-            )
         super().__init__(columns, options)
-        self.column = options.fields[0] if options.fields else COLUMN
+        self.column = options.only_column("value", COLUMN)
         self._type = options.types.get(self.column, "any")
 
     def values(self, payload: bytes) -> dict[str, Any]:

@@ -106,8 +106,10 @@ class ChangedColumn(AnalyticState):
         self.next: list[tuple[int, Any]] = []
         """The values that replace the remembered ones, by place."""
 
-    def _changed(self, ignore_null: bool, values: Sequence[Any], when: bool) -> list[bool]:
+    def _changed(self, ignore_null: object, values: Sequence[Any], when: bool) -> list[bool]:
         self.next = []
+        if ignore_null is not True and ignore_null is not False:
+            raise DataError(f"whether NULL is ignored is TRUE or FALSE, not {describe(ignore_null)}")
         if not when:
             return [False] * len(values)
         if not self.known:
@@ -126,7 +128,7 @@ class ChangedColumn(AnalyticState):
                 self.next.append((place, value))
         return out
 
-    def _row_changed(self, place: int, row: WholeRow, ignore_null: bool) -> bool:
+    def _row_changed(self, place: int, row: WholeRow, ignore_null: object) -> bool:
         """`*` of a stream without declared columns: each column is compared, one that is missing as NULL."""
         known = {} if self.known[place] is _UNSEEN else self.known[place]
         changed = {

@@ -32,7 +32,7 @@ from sql.calendar.zones import is_utc
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters, Hits
 from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot, conjuncts, sources_read
-from sql.plan.logical import AGGREGATE_HITS, GroupWindowPlan, Plan
+from sql.plan.logical import GroupWindowPlan, Plan
 from sql.rows import Shape
 from sql.types import Type
 
@@ -75,8 +75,8 @@ class SampleParts:
 
 
 def is_grouped(plan: Plan) -> bool:
-    """True if a sample shows groups, and not the rows themselves."""
-    return bool(plan.aggregates or plan.group_by or any(hit.name in AGGREGATE_HITS for hit in plan.hits))
+    """True if a sample shows groups or aggregates, and not the rows alone."""
+    return bool(plan.aggregates or plan.group_by or plan.counts_groups)
 
 
 def compose(

@@ -73,6 +73,8 @@ class SampledRows:
                 end = f", None, {order}))" if plan.order_by else ")"
                 write_row(loop.writer, plan, f"rows.append({out}", end)
                 self._write_hit("SELECT")
+            if not plan.numberings:
+                self._write_judged()
             loop.line("return rows")
 
     @contextmanager
@@ -94,7 +96,14 @@ class SampledRows:
 
     def _write_having(self) -> None:
         self.loop.writer.skip_unless(self.plan.having)
-        self._write_hit("HAVING")
+        if not self.plan.judges_windows:
+            self._write_hit("HAVING")
+
+    def _write_judged(self) -> None:
+        """A window that HAVING judges as a whole has met it once, however many rows it has."""
+        if self.plan.judges_windows and "HAVING" in self.hits.by_clause:
+            with self.loop.block("if rows:"):
+                self._write_hit("HAVING")
 
     def _write_hit(self, clause: str) -> None:
         if clause in self.hits.by_clause:
@@ -108,6 +117,7 @@ class SampledRows:
                 self._write_having()
                 values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
                 loop.line(f"rows.append(({self.entries.text}, ({values})))")
+            self._write_judged()
             loop.line("return rows")
         for place, numbering in enumerate(plan.numberings):
             loop.line("")

@@ -98,6 +98,7 @@ def test_a_rule_lives_and_dies(gateway: Gateway) -> None:
     assert gateway.ask("GET", "/streams")[1] == ["byhand", "sim"]
     assert gateway.ask("GET", "/streams/sim/schema")[1] == {"n": {"type": "bigint"}}
     assert gateway.ask("POST", "/rules", RULE) == (201, "Rule plus was created successfully.\n")
+    assert gateway.state("plus") in ("starting", "running")
     gateway.wait(lambda: gateway.state("plus") == "running")
     gateway.wait(lambda: gateway.ask("GET", "/rules/plus/status")[1]["counters"]["rows_out"] > 2)
     assert gateway.ask("GET", "/rules/plus")[1] == RULE

@@ -54,6 +54,16 @@ def test_messages_are_stored_under_keys(gateway: Gateway, server: Redis) -> None
     found.close()
 
 
+def test_a_row_that_says_delete_removes_its_key(gateway: Gateway, server: Redis) -> None:
+    stored = gateway.action("redis", settings(server, field="d", fields=["d", "n"], rowkindField="act"))
+    stored.submit(rows({"d": "a", "n": 1}, {"d": "b", "n": 2, "act": "upsert"}), 1)
+    stored.submit(rows({"d": "a", "n": 3, "act": "delete"}, {"d": "b", "act": "drop"}), 2)
+    assert gateway.await_receipts(2) == [(1, "delivered"), (2, "rejected")]
+    found = client(server)
+    assert (found.exists("a"), json.loads(found.get("b"))["n"]) == (0, 2)
+    assert "'drop' in column act is none of insert, update, upsert, delete" in gateway.dead_letters()
+
+
 def test_a_key_of_another_kind_is_refused_and_the_others_go_on(gateway: Gateway, server: Redis) -> None:
     client(server).lpush("a", "x")
     delivery = gateway.action("redis", settings(server, key="{{.k}}", dataType="list") | {"key": "p{{.k}}"})

@@ -98,7 +98,7 @@ def test_what_is_refused_is_a_dead_letter_and_the_rest_is_written(gateway: Gatew
 
 
 def test_upserts_updates_and_deletions(gateway: Gateway, store: Store) -> None:
-    settings = {"url": store.url, "table": "t", "keyField": "n", "rowkindField": "kind"}
+    settings = {"url": store.url, "table": "t", "keyField": "n", "rowkindField": "kind", "fields": ["n", "s"]}
     delivery = gateway.action("sql", settings)
     delivery.submit(rows({"n": 1, "s": "a", "kind": "upsert"}, {"n": 1, "s": "b", "kind": "upsert"}), 1)
     delivery.submit(rows({"n": 2, "s": "x"}, {"n": 2, "s": "y", "kind": "update"}, {"n": 3, "s": "z"}), 2)

@@ -215,3 +215,15 @@ def test_explain(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["explain", *rule, "--timeline", str(data)]) == 2
     assert main(["explain", *rule, "--svg", "x.svg"]) == 2
     assert "there are no events to draw" in capsys.readouterr().err
+
+
+def test_a_rule_is_explained_beside_a_broken_one(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text(
+        "streams: [{name: q, datasource: q}]\nrules:\n"
+        "  - {id: whole, sql: SELECT a FROM q, actions: [{nop: {}}]}\n"
+        "  - {id: torn, sql: SELECT nothing(a) FROM q, actions: [{nop: {}}]}\n"
+    )
+    assert main(["explain", str(rules), "--rule", "whole"]) == 0
+    found = capsys.readouterr()
+    assert found.out.startswith("rule whole") and "unknown function 'nothing'" in found.err
+    assert main(["explain", str(rules), "--rule", "torn"]) == 2

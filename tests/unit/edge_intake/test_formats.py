@@ -41,6 +41,10 @@ def test_a_delimiter_is_one_character() -> None:
 def test_binary_gives_the_payload() -> None:
     rows, _ = decoder_for("binary", frozenset({"self"})).decode_many([b"\x00\xff"])
     assert rows[0].self == b"\x00\xff"
+    declared = CodecOptions(fields=("image",))
+    assert decoder_for("binary", None, declared).decode_many([b"\x00"]) == ([{"image": b"\x00"}], [])
+    with pytest.raises(CodecError, match="format binary has one column, not 2: a, b"):
+        decoder_for("binary", None, CodecOptions(fields=("a", "b")))
 
 
 def test_urlencoded() -> None:

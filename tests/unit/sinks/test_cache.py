@@ -153,6 +153,19 @@ def test_late_results_are_marked(tmp_path: Path) -> None:
     cached.close()
 
 
+def test_results_that_a_restart_found_in_the_file_are_marked(tmp_path: Path) -> None:
+    first = Cached(tmp_path, Scripted(*AWAY))
+    first.submit(1, 2)
+    first.stored(1, 2)
+    first.close(50)
+    sink = Scripted()
+    second = Cached(tmp_path, sink, resendIndicatorField="again")
+    second.submit(3)
+    poll(lambda: len(sink.taken) == 3)
+    assert sink.taken == [b'[{"n":1,"again":true}]', b'[{"n":2,"again":true}]', b'[{"n":3}]']
+    second.close()
+
+
 def test_a_stop_may_forget_the_file(tmp_path: Path) -> None:
     cached = Cached(tmp_path, Scripted(*AWAY), cleanCacheAtStop=True)
     cached.submit(1, 2)

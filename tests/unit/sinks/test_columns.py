@@ -80,6 +80,7 @@ def test_single_braces_are_text_and_told() -> None:
     "action",
     [
         'mqtt: {topic: "a/{{.machine}}", sendSingle: true}',
+        'mqtt: {topicPrefix: "plant/", topic: "{{.machine}}/x"}',
         'log: {dataTemplate: "{{range .}}{{.machine}}{{end}}"}',
         'log: {dataTemplate: "{{(index . 0).machine}}"}',
         'log: {dataTemplate: "{{range $i, $r := .}}{{$r.temp}}{{end}}"}',

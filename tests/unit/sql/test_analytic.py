@@ -55,6 +55,14 @@ def test_latest_is_the_newest_value_that_is_there() -> None:
     assert values("latest(x) OVER (WHEN x < 5)", 1, 9, 3) == [1, 1, 3]
 
 
+def test_whether_null_is_ignored_is_a_boolean_also_where_no_type_is_declared() -> None:
+    for call in ("changed_col(a, x)", "had_changed(a, x)"):
+        (error,) = errors(
+            f"SELECT {call} AS out FROM s", ("s", 1, {"x": 1, "a": 1}), ("s", 2, {"x": 2, "a": True})
+        )
+        assert "TRUE or FALSE, not bigint 1" in error
+
+
 def test_changed_col_is_the_value_that_differs() -> None:
     assert values("changed_col(true, x)", 1, 1, None, 1, 2) == [1, None, None, None, 2]
     # Without ignore_null a NULL is a change of its own, told as NULL; what follows differs from it.

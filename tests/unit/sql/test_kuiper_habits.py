@@ -288,3 +288,15 @@ def test_event_time_of_the_rows_of_a_window_in_event_time() -> None:
         [{"a": 1, "t": 1100}],
         [{"a": 1, "t": 1100}, {"a": 2, "t": 1400}],
     ]
+
+
+@pytest.mark.parametrize("having", ["last_agg_hit_count() < 2", "last_agg_hit_count() < 2 AND count(*) > 1"])
+def test_having_that_counts_its_hits_counts_windows_and_shows_all_their_rows(having: str) -> None:
+    sql = f"SELECT a, event_time() AS t FROM s GROUP BY COUNTWINDOW(2) HAVING {having}"
+    events = [("s", at, {"a": at}) for at in range(1, 7)]
+    assert rows(sql, *events) == [
+        [{"a": 1, "t": 1}, {"a": 2, "t": 2}],
+        [{"a": 3, "t": 3}, {"a": 4, "t": 4}],
+    ]
+    numbered = sql.replace("event_time()", "row_number()")
+    assert [[row["t"] for row in batch] for batch in rows(numbered, *events)] == [[1, 2], [1, 2]]
