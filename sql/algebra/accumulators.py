@@ -22,7 +22,6 @@ class AggregateSet:
     def __init__(self, calls: tuple[AggregateCall, ...], functions: FunctionSet, removal: Removal) -> None:
         self.makers: list[Callable[[], Accumulator]] = [_maker(call, functions, removal) for call in calls]
         self.arguments: list[EventFunction] = [_argument(call, functions) for call in calls]
-        self.kept_for_ever = any(call.definition.ever for call in calls)
 
     def fresh(self) -> list[Accumulator]:
         """New accumulators, one per aggregate."""
@@ -173,49 +172,3 @@ class LocalGroups(Accumulator):
             accumulator = self.make()
             accumulator.restore(part, events)
             self.by_key[self.key(events(seq))] = [count, accumulator, seq, events(seq)]
-
-
-class AccumulatorGroup:
-    """One group: its accumulators and how many events it covers."""
-
-    __slots__ = ("accumulators", "count", "first", "key", "last_row")
-
-    def __init__(self, key: Hashable, accumulators: list[Accumulator], first: Event) -> None:
-        self.key = key
-        self.accumulators = accumulators
-        self.count = 0
-        self.first = first
-        self.last_row: Any = None
-
-    def add(self, values: list[Any], event: Event) -> None:
-        """Fold an event in; a value that does not fit leaves every aggregate as it was."""
-        pairs = list(zip(self.accumulators, values, strict=True))
-        if len(pairs) > 1:
-            for accumulator, value in pairs:
-                if value is not SKIP:
-                    accumulator.check(value)
-        for accumulator, value in pairs:
-            if value is not SKIP:
-                accumulator.add(value, event)
-        self.count += 1
-
-    def remove(self, values: list[Any], event: Event) -> None:
-        """Take an event out again."""
-        for accumulator, value in zip(self.accumulators, values, strict=True):
-            if value is not SKIP:
-                accumulator.remove(value, event)
-        self.count -= 1
-
-    def held(self) -> Iterable[Any]:
-        """Events the group refers to."""
-        if self.first.seq >= 0:
-            yield self.first
-        for accumulator in self.accumulators:
-            yield from accumulator.held()
-
-    def results(self, event: Event | None = None) -> list[Any]:
-        """The aggregates' present values; `event` selects the group of aggregates with own dimensions."""
-        return [
-            item.at(event).result() if isinstance(item, LocalGroups) and event is not None else item.result()
-            for item in self.accumulators
-        ]

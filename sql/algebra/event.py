@@ -42,8 +42,5 @@ class Delta(NamedTuple):
     removed: Sequence[Event] = ()
 
 
-EMPTY = Delta()
-"""An update without change: what FORCE_UPDATE windows post at an empty boundary."""
-
 UNSEEN: Any = object()
 """The group of a row that is taken out although it never came in."""

@@ -14,7 +14,7 @@ from sql.binder.relations import lookups
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.windows.from_clause import bind_windows
 from sql.binder.windows.lengths import bind_period
-from sql.binder.windows.stream_query import bind_lot
+from sql.binder.windows.stream_windows import bind_lot
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound

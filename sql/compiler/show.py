@@ -53,7 +53,6 @@ class Show:
         self.is_ordered = bool(plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset)
         self.is_direct = not self.makes_outs and not self.is_ordered
         """True if rows become an emission as they are."""
-        self.is_noted = bool(plan.hits)
 
     # --- one row --------------------------------------------------------------------------------------------
 

@@ -70,7 +70,6 @@ class Tally:
     """By condition: the number of rows for which it failed first; with `passed` they add up to `rows`."""
     conditions: list[Failed] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
-    last_passed_ms: int | None = None
     lanes: TimelineLanes = field(default_factory=TimelineLanes)
 
     def __post_init__(self) -> None:
@@ -101,7 +100,6 @@ class Tally:
             _sweep(self.conditions[number], row)
         if not wrong:
             self.passed += 1
-            self.last_passed_ms = at_ms
             return
         self.first_failed[wrong[0]] += 1
         for number in wrong:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sql.algebra.context.buckets import Buckets, items_of
+from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.context.level_definitions import EventCondition
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event

@@ -14,8 +14,6 @@ from sql.emission import Out, Update
 class Given(ABC):
     """The rows of an output limit: keeps those between two outputs."""
 
-    immediate = False
-    """True if rows may go out with the update itself (`first`)."""
     ends = True
     """True if there is output at the end of a partition."""
     ends_empty = False
@@ -234,7 +232,6 @@ class FirstUpdate(Given):
     """first of ungrouped rows: the first update of the interval that has rows, whole
     and at once, then mute."""
 
-    immediate = True
     ends = False
 
     def __init__(self, *, is_rstream: bool) -> None:

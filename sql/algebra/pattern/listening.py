@@ -17,6 +17,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from sql.algebra.buckets import Buckets
 from sql.types import order_key
 
 if TYPE_CHECKING:
@@ -81,37 +82,23 @@ class ByKey(Listening):
         super().__init__(rest)
         self.of_row = of_row
         self.of_binding = of_binding
-        self.by_key: dict[Hashable, Filter | dict[Filter, None]] = {}
-        """A listener alone, or several; most keys have one."""
+        self.by_key: Buckets[Filter] = Buckets()
 
     def add(self, listener: Filter) -> None:
         self.count += 1
         key = self.of_binding(None, listener.binding)
-        if key is None:
-            return
-        found = self.by_key.get(key)
-        if found is None:
-            self.by_key[key] = listener
-        elif isinstance(found, dict):
-            found[listener] = None
-        else:
-            self.by_key[key] = {found: None, listener: None}
+        if key is not None:
+            self.by_key.add(key, listener)
 
     def remove(self, listener: Filter) -> None:
         self.count -= 1
         key = self.of_binding(None, listener.binding)
-        if key is None:
-            return
-        found = self.by_key[key]
-        if found.__class__ is dict:
-            del found[listener]
-            if found:
-                return
-        del self.by_key[key]
+        if key is not None:
+            self.by_key.discard(key, listener)
 
     def find(self, row: object, found: list[Filter]) -> None:
         key = self.of_row(row)
-        hit = None if key is None else self.by_key.get(key)
+        hit = None if key is None else self.by_key.found.get(key)
         if hit is None:
             return
         if isinstance(hit, dict):

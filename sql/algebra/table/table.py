@@ -334,7 +334,3 @@ class Fresh:
             if row.stale:
                 row.refresh()
             yield row
-
-
-Relation = Any
-"""A `NamedWindow` or a `Table`: content, index, change, insert."""

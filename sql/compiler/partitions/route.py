@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sql.algebra.context.buckets import BucketItems
 from sql.binder.contexts.correlation import correlation_of
 from sql.catalog.streams import Catalog
 from sql.codegen.expressions import ExpressionWriter
@@ -94,7 +93,7 @@ class RouteText:
         self.stream = stream
         self.names = Names()
         self.names.reserve(LOCALS | OWN_LOCALS)
-        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "Several": BucketItems}
+        self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
         self.source = SourceWriter()
         reader = RowReader(self.names, catalog, "dict", {}, joined=False)
         self.loop = LoopWriter(self.source, reader, ExpressionWriter(reader, self.names, Warnings(), clock))
@@ -143,7 +142,7 @@ class RouteText:
                     for place, key in enumerate(keys):
                         loop.key((key,), f"key_{place}")
                         source.line(f"q_{place} = find_{place}(key_{place})")
-                        self._change_where(f"q_{place}.__class__ is Several")
+                        self._change_where(f"q_{place}.__class__ is dict")
                 self._write_rare()
                 for place in range(len(keys)):
                     with source.block(f"if q_{place} is not None:"):
@@ -175,7 +174,7 @@ class RouteText:
         self.loop.key((end.correlation.event,), "key")
         source.line("p = ending(key)")
         with source.block("if p is not None:"):
-            self._change_where("p.__class__ is Several")
+            self._change_where("p.__class__ is dict")
             source.line("partition = p.row")
             self._change_if(self.loop.inner(), end.filter)
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.context.buckets import Buckets, items_of
+from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
