@@ -101,7 +101,18 @@ def _complete(names: Sequence[str]) -> None:
     import readline
 
     words = sorted(
-        {*names, "select", "from", "where", "group by", "order by", "limit", ".tables", "describe table"}
+        {
+            *names,
+            "select",
+            "from",
+            "where",
+            "group by",
+            "order by",
+            "limit",
+            "explain",
+            ".tables",
+            "describe table",
+        }
     )
 
     def complete(text: str, state: int) -> str | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edge.flight.observe import Seen
-from sql.explain.tally import Tally
+from sql.explain.tally import Look, Tally
 from sql.explain.timeline import value_text
-from sql.explain.timeline_lanes import Look
 
 LANES_TOLD = 24
 """The most lanes in one answer: those of the keys that were evaluated last."""

@@ -5,6 +5,7 @@ nothing.
     GET /relations/NAME      its rows, one JSON object a line
     GET /query?sql=SELECT …  JSON: {"rows": […], "more": false}; &parameters= a JSON array of values for each `?`,
                              or an object of those of `:name`; &only= some of the partitions
+                             EXPLAIN SELECT …, EXPLAIN RULE name: a row {"plan": …} for each line of the plan
     GET /partitions/NAME     the live partitions of a context, one JSON object a line; ?only= some of them
 
 `only` is a JSON object with one of ids, keys, hashes, labels, has, nested (`sql.algebra.context.selectors`).
@@ -21,11 +22,12 @@ import msgspec
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql.algebra.context.selectors import Selector, selector_of
 from sql.engine.relations.question_parameters import Parameters
-from sql.errors import DataError
+from sql.errors import DataError, did_you_mean
 from sql.plan.relation_plan import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
     from edge.daemon import Daemon
+    from sql.plan.logical import Plan
 
 ROWS_MAX = 10_000
 """Rows of an answer to a SELECT; `more`: there are further ones."""
@@ -49,12 +51,35 @@ class Relations:
     def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes:
         """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
         engine, values, selector = self._daemon.engine, _values(parameters), _selector(only)
-        rows = self._daemon.intake.call(
-            lambda: engine.query(sql, parameters=values, read_only=True, selector=selector).rows,
-            ANSWER_TIMEOUT_S,
-        )
+        command, _, rest = sql.strip().partition(" ")
+        if command.lower() == "explain":
+            rows = self._explained(rest.strip(), values)
+        else:
+            rows = self._daemon.intake.call(
+                lambda: engine.query(sql, parameters=values, read_only=True, selector=selector).rows,
+                ANSWER_TIMEOUT_S,
+            )
         answer = {"rows": rows[:ROWS_MAX], "more": len(rows) > ROWS_MAX}
         return msgspec.json.encode(answer, enc_hook=str) + b"\n"
+
+    def _explained(self, text: str, parameters: Parameters) -> list[dict[str, Any]]:
+        """The plan of `RULE name`, or of a SELECT, line by line."""
+        from sql.engine.relations.demand import planned
+        from sql.explain import explain
+
+        kind, _, name = text.partition(" ")
+
+        def found() -> Plan:
+            if kind.lower() != "rule":
+                return planned(text, self._daemon.engine.catalog, parameters)
+            running = self._daemon.manager.running
+            if name.strip() not in running:
+                hint = did_you_mean(name, running)
+                raise DataError(f"there is no rule '{name}'{f': {hint}' if hint else ''}")
+            return running[name.strip()].rule.plan
+
+        plan = self._daemon.intake.call(found, ANSWER_TIMEOUT_S)
+        return [{"plan": line} for line in explain(plan).rstrip().splitlines()]
 
     def partitions(self, context: str, only: str = "") -> bytes:
         """Live partitions with their properties as JSON lines. Raises KeyError where no rule runs in such a

@@ -3,6 +3,8 @@
 .tables, SHOW TABLES       list them
 DESCRIBE TABLE name        show its columns
 SELECT …                   ask; print each row as a line of JSON
+EXPLAIN SELECT …           show how its rows are found
+EXPLAIN RULE name          show the plan of a running rule
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from urllib.parse import quote
 from edge.prompt.session import Refused
 from sql.errors import did_you_mean
 
-OTHER_COMMANDS = ("show", "describe", "explain", "drop")
+OTHER_COMMANDS = ("show", "describe", "drop")
 """Commands of the prompt over recorded data, which a gateway does not know in this form."""
 
 Get = Callable[[str], tuple[int, str]]
@@ -47,9 +49,11 @@ class GatewaySession:
             yield from self._described(words[2].strip("`"))
         elif command[:1] and command[0] in OTHER_COMMANDS:
             raise Refused(
-                "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name and SELECT, each to its "
-                "';'; `penstock explain FILE` shows the plan of a rule"
+                "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name, SELECT …, EXPLAIN SELECT … "
+                "and EXPLAIN RULE name, each to its ';'"
             )
+        elif command[:1] == ["explain"]:
+            yield from (row["plan"] for row in self._answer(text)["rows"])
         else:
             yield from self._asked(text)
 
@@ -67,12 +71,16 @@ class GatewaySession:
         yield from (f"{column}{' (key)' if column in item['keys'] else ''}" for column in item["columns"])
 
     def _asked(self, text: str) -> Iterator[str]:
-        answer = json.loads(self._page(f"/query?sql={quote(text)}{self._given}"))
+        answer = self._answer(text)
         yield from (json.dumps(row, ensure_ascii=False) for row in answer["rows"])
         if not answer["rows"]:
             yield "no rows"
         if answer["more"]:
             yield "… and more: ask for fewer, with WHERE or LIMIT"
+
+    def _answer(self, text: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._page(f"/query?sql={quote(text)}{self._given}"))
+        return found
 
     def _page(self, path: str) -> str:
         status, text = self._get(path)

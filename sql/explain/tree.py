@@ -11,7 +11,7 @@ from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.costs import Cost, Extra, Growth, WindowCost
-from sql.explain import context_nodes, pattern_tree, words
+from sql.explain import context_nodes, pattern_tree, relation_nodes, words
 from sql.explain.composition import Composition, of_group_window, of_source
 from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
@@ -56,9 +56,12 @@ def explain(plan: Plan, measured: Sequence[tuple[str, str]] = ()) -> str:
 # --- the tree -----------------------------------------------------------------------------------------------
 
 
-def _tree(plan: Plan) -> TreeNode:
-    """Nodes in the order of work, each wrapped around its inputs."""
-    node = _from(plan)
+def _tree(plan: Plan, outer: int = 0) -> TreeNode:
+    """Nodes in the order of work, each wrapped around its inputs; `outer`: sources around a subquery."""
+    node = _from(plan, outer)
+    acting = relation_nodes.acting(plan, node)
+    if acting is not None:
+        return acting
     text = plan.text
     if plan.analytics:
         names = ", ".join(words.slice_of(text, call.span) or call.name for call in plan.analytics)
@@ -96,15 +99,15 @@ def _above_stream(node: TreeNode, stage: TreeNode) -> TreeNode:
     return node if node.inputs else replace(stage, inputs=[node])
 
 
-def _from(plan: Plan) -> TreeNode:
+def _from(plan: Plan, outer: int) -> TreeNode:
     if plan.window is not None:
         return _sampled(plan, plan.window)
-    sources = [_source(source, plan) for source in plan.sources]
+    sources = [_source(source, plan, outer) for source in plan.sources]
     if not sources:
         return TreeNode("the partition itself", "when it starts" if plan.output is None else "when it ends")
     node = sources[0] if len(sources) == 1 else _product(plan, sources, "difference per change")
     for sub in plan.subqueries:
-        node.inputs.append(TreeNode("subquery", "read at each row", [_tree(sub.plan)]))
+        node.inputs.append(TreeNode("subquery", "read at each row", [_tree(sub.plan, len(sub.outer))]))
     return node
 
 
@@ -134,13 +137,13 @@ def _product(plan: Plan, inputs: list[TreeNode], remark: str) -> TreeNode:
     return TreeNode(f"Product({'; '.join(parts)})", f"driven by {driver} alone" if driver else remark, inputs)
 
 
-def _source(source: SourcePlan, plan: Plan) -> TreeNode:
+def _source(source: SourcePlan, plan: Plan, outer: int = 0) -> TreeNode:
     columns = plan.columns(source.stream)
     derived = {name for window in source.windows for name in windows.posted_columns(window.name)}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
     alias = "" if source.alias == source.stream else f" as {source.alias}"
-    if source.relation == "answer":
-        return _filtered(TreeNode(f"answer of {source.alias}", "goes with the event"), source, plan)
+    if source.relation is not None:
+        return _filtered(relation_nodes.source(plan, source, outer), source, plan)
     if source.retained_rows is not None:
         return TreeNode(
             f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}"

@@ -28,8 +28,10 @@ from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.running_statement import RunningStatement
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.language import parse
+from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
 from sql.plan.relation_plan import TriggerPlan
+from sql.record import replace
 from sql.syntax.declared_expressions import written_out
 
 Row = dict[str, Any]
@@ -85,6 +87,16 @@ def ask(
         "a question selects from, deletes from, updates or inserts into a relation",
         "deploy it as a statement",
     )
+
+
+def planned(text: str, catalog: Catalog, parameters: Parameters = ()) -> Plan:
+    """The plan of a SELECT on demand. Raises SqlError for anything else."""
+    statement, *further = parse(text)
+    catalog = with_parameters(text, catalog, parameters)
+    if further or not isinstance(statement, ast.Select) or statement.source is None:
+        raise _refused(text, (*further, statement)[0], "what is explained here is one SELECT … FROM …")
+    choice = bind_question(written_out(statement, catalog.expressions, text), catalog, RuleOptions(), text)
+    return replace(choice.plan, acts=choice)
 
 
 def chosen(catalog: Catalog, selector: Selector) -> Catalog:

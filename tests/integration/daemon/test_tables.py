@@ -136,6 +136,17 @@ def test_the_command_line_lists_shows_and_exports(
         assert capsys.readouterr().out.splitlines() == ["latest", "open_alarms", "totals", '{"n": 2}']
         assert main([*sql, "delete from totals"]) == 1
         assert "nothing is changed" in capsys.readouterr().out
+        assert main([*sql, "explain select heat from totals where machine = 'a'; EXPLAIN RULE clear"]) == 0
+        plans = capsys.readouterr().out
+        assert "└─ table totals      · found by hash(machine)" in plans
+        assert (
+            "delete from open_alarms as a where a.machine = k.machine  · found by hash(machine)\n└─ stream ack"
+            in plans
+        )
+        assert main([*sql, "explain rule claer"]) == 1
+        assert "did you mean 'clear'" in capsys.readouterr().out
+        assert main([*sql, "explain delete from totals"]) == 1
+        assert "one SELECT" in capsys.readouterr().out
         assert main(["tables", "show", "totlas", *where]) == 2
         assert "totals" in capsys.readouterr().err
 
