@@ -80,11 +80,11 @@ class Tables:
         return [table.relation.plan for table in self.running.values()]
 
     def states(self) -> dict[str, Any]:
-        """The states of all tables, in the order of their deployment."""
+        """The states of all tables, in the order of their deployment; rows are in blocks (`RowBlocks`)."""
         found = {}
         for name in self.running:
             try:
-                found[name] = self._engine.snapshot(statement_of(name))
+                found[name] = self._engine.queries[statement_of(name)].snapshot()
             except Exception as error:
                 log.error(
                     "table.snapshot_failed", extra={"table": name, "error": repr(error)}, exc_info=error

@@ -7,7 +7,9 @@ snapshot has is not written again: the new index names the file that it stands i
     00000000000004711000.snapshot   the index: for each rule its pages, each with file, place and digest
     000007.pages                    the pages that were new with it, compressed one by one
 
-The engine does not track its changes: a page is identified by its digest.
+A page is identified by its digest, so operators need not track their changes. The rows of named windows and
+tables come in blocks (`sql.algebra.row_blocks`): one that an older snapshot of this process has, by its mark, is
+not even encoded again.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from base64 import b85encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sinks import lossless_json
+from sql.algebra.row_blocks import Block, RowBlocks
 
 RULES = "rules"
 """The part of a state that is stored rule by rule."""
@@ -40,7 +44,8 @@ FILES_MAX = 32
 """Files that the pages of one snapshot may stand in; from those with the fewest pages they are written again."""
 
 _HEADER = struct.Struct("<8sII")
-_MAGIC = b"penstkS2"
+_MAGIC = b"penstkS3"
+_MAGIC_WITHOUT_BLOCKS = b"penstkS2"
 _MAGIC_WHOLE = b"penstkS1"
 
 
@@ -68,8 +73,41 @@ class Summary(NamedTuple):
     check: int
 
 
-Parts = dict[str, list[Page]]
-"""The pages of each rule's state; the part without a name is everything else."""
+class StoredBlock(NamedTuple):
+    """A block of rows in a snapshot: its mark, its size in bytes before compression, its pages."""
+
+    mark: str
+    size: int
+    pages: list[Page]
+
+
+class Parts(NamedTuple):
+    """The content of an index.
+
+    texts   the pages of each rule's state; the part without a name is everything else
+    blocks  lists of rows in these texts, in whose place {key: number of the list} stands
+    """
+
+    texts: dict[str, list[Page]]
+    blocks: list[list[StoredBlock]]
+    key: str
+
+    def pages(self) -> Iterator[Page]:
+        """All pages, some of them several times."""
+        for found in self.texts.values():
+            yield from found
+        for block in chain.from_iterable(self.blocks):
+            yield from block.pages
+
+
+class Known(NamedTuple):
+    """What the next snapshot takes over: pages by digest; blocks by mark, all of whose pages are among these."""
+
+    pages: Mapping[str, Page]
+    blocks: Mapping[str, StoredBlock]
+
+
+NOTHING = Known({}, {})
 
 
 def pages_path(folder: Path, number: int) -> Path:
@@ -104,33 +142,70 @@ def _ends(text: bytes, start: int, cuts: Sequence[tuple[bytes, int]]) -> Iterato
             yield end
 
 
-def encode(state: Mapping[str, Any], number: int, known: Mapping[str, Page]) -> tuple[bytes, bytes]:
-    """A state as the bytes of its index and of its pages that are not `known`, by digest; these are to
-    stand in the file of this number."""
-    values = {"": {key: value for key, value in state.items() if key != RULES}, **state[RULES]}
-    found = dict(known)
-    bodies: list[bytes] = []
-    offset = 0
-    parts: Parts = {}
-    sizes = {}
-    for name, value in values.items():
-        text = lossless_json.encode(value)
-        sizes[name] = len(text)
-        pages = parts[name] = []
-        for plain in cut(text):
-            digest = _digest(plain)
-            page = found.get(digest)
-            if page is None:
-                body = zlib.compress(plain, 1)
-                page = found[digest] = Page(number, offset, len(body), digest)
-                bodies.append(body)
-                offset += len(body)
-            pages.append(page)
-    return _index(parts, sizes), b"".join(bodies)
+def encode(state: Mapping[str, Any], number: int, known: Known, run: str) -> tuple[bytes, bytes]:
+    """A state as the bytes of its index and of its pages that are not `known`; these are to stand in the file of
+    this number. `run`: of the process, a name that no other run has."""
+    encoding = _Encoding(number, known, run)
+    encoding.add("", {key: value for key, value in state.items() if key != RULES})
+    for name, value in state[RULES].items():
+        encoding.add(name, value)
+    return _index(encoding.parts, encoding.sizes), b"".join(encoding.bodies)
+
+
+class _Encoding:
+    """A state on its way into the files."""
+
+    def __init__(self, number: int, known: Known, run: str) -> None:
+        self.number = number
+        self.known = known
+        self.run = run
+        self.parts = Parts({}, [], f"$rows {run}")
+        self.sizes: dict[str, int] = {}
+        self.bodies: list[bytes] = []
+        self._found = dict(known.pages)
+        self._offset = 0
+
+    def add(self, name: str, value: object) -> None:
+        """The state of a rule, or everything else."""
+        parts, size = self.parts, 0
+
+        def placed(item: object) -> dict[str, Any]:
+            nonlocal size
+            if not isinstance(item, RowBlocks):
+                return lossless_json.tagged(item)
+            blocks = [self._block(block) for block in item]
+            size += sum(block.size for block in blocks)
+            parts.blocks.append(blocks)
+            return {parts.key: len(parts.blocks) - 1}
+
+        text = lossless_json.encode(value, placed)
+        parts.texts[name] = self._pages(text)
+        self.sizes[name] = size + len(text)
+
+    def _block(self, block: Block) -> StoredBlock:
+        mark = self.run + block.mark
+        known = self.known.blocks.get(mark)
+        if known is not None:
+            return known
+        text = lossless_json.encode(block.pack())
+        return StoredBlock(mark, len(text), self._pages(text))
+
+    def _pages(self, text: bytes) -> list[Page]:
+        return [self._page(plain) for plain in cut(text)]
+
+    def _page(self, plain: bytes) -> Page:
+        digest = _digest(plain)
+        page = self._found.get(digest)
+        if page is None:
+            body = zlib.compress(plain, 1)
+            page = self._found[digest] = Page(self.number, self._offset, len(body), digest)
+            self.bodies.append(body)
+            self._offset += len(body)
+        return page
 
 
 def _index(parts: Parts, sizes: dict[str, int]) -> bytes:
-    used = {page for pages in parts.values() for page in pages}
+    used = set(parts.pages())
     body = zlib.compress(lossless_json.encode(parts), 1)
     del sizes[""]
     summary = Summary(
@@ -160,13 +235,24 @@ def read_parts(path: Path) -> Parts:
     body = data[_HEADER.size + _HEADER.unpack_from(data)[1] :]
     if zlib.crc32(body) != summary.check:
         raise ValueError("the checksum of its pages does not fit")
-    parts = lossless_json.decode(zlib.decompress(body))
-    return {name: [Page(*page) for page in pages] for name, pages in parts.items()}
+    found = lossless_json.decode(zlib.decompress(body))
+    if data.startswith(_MAGIC_WITHOUT_BLOCKS):
+        found = found, [], ""
+    texts, blocks, key = found
+    return Parts(
+        {name: _placed(pages) for name, pages in texts.items()},
+        [[StoredBlock(mark, size, _placed(pages)) for mark, size, pages in rows] for rows in blocks],
+        key,
+    )
+
+
+def _placed(pages: Iterable[Sequence[Any]]) -> list[Page]:
+    return [Page(*page) for page in pages]
 
 
 def _summary(data: bytes) -> Summary:
     magic, head = _head(data)
-    if magic != _MAGIC:
+    if magic == _MAGIC_WHOLE:
         raise ValueError("it has no pages")
     return Summary(*lossless_json.decode(head))
 
@@ -177,11 +263,20 @@ def read(path: Path) -> dict[str, Any]:
     if data[: len(_MAGIC_WHOLE)] == _MAGIC_WHOLE:
         return _read_whole(data)
     parts = read_parts(path)
-    numbers = {page.file for pages in parts.values() for page in pages}
+    numbers = {page.file for page in parts.pages()}
     files = {number: pages_path(path.parent, number).read_bytes() for number in numbers}
-    rules: dict[str, Any] = {}
-    for name, pages in parts.items():
-        rules[name] = lossless_json.decode(b"".join(_plain(files[page.file], page) for page in pages))
+
+    def text(pages: Sequence[Page]) -> bytes:
+        return b"".join(_plain(files[page.file], page) for page in pages)
+
+    def rows_in_place(value: dict[str, Any]) -> Any:
+        if parts.key not in value:
+            return lossless_json.untagged(value)
+        blocks = parts.blocks[value[parts.key]]
+        return [row for block in blocks for row in lossless_json.decode(text(block.pages))]
+
+    other = rows_in_place if parts.blocks else lossless_json.untagged
+    rules = {name: lossless_json.decode(text(pages), other) for name, pages in parts.texts.items()}
     state: dict[str, Any] = rules.pop("")
     return state | {RULES: rules}
 
@@ -196,33 +291,36 @@ def _plain(file: bytes, page: Page) -> bytes:
     return plain
 
 
-def reusable(snapshots: Sequence[Path]) -> dict[str, Page]:
-    """The pages that the next snapshot takes over, by digest; `snapshots`: those that there are, the newest
-    first.
+def reusable(snapshots: Sequence[Path]) -> Known:
+    """What the next snapshot takes over; `snapshots`: those that there are, the newest first.
 
-    They are those of the second one, none of them in a file of the newest: if one file is damaged, one of
-    the two newest snapshots is whole. A file of which less than half is still used is given up, and of more
-    than `FILES_MAX` files those that are used least.
+    It is of the second one, and stands in no file of the newest: if one file is damaged, one of the two newest
+    snapshots is whole. A file of which less than half is still used is given up, and of more than `FILES_MAX`
+    files those that are used least.
     """
     found = [(path, summary) for path in snapshots if (summary := _summary_of(path)) is not None]
     if len(found) < 2:
-        return {}
+        return NOTHING
     (_, newest), (path, _) = found[:2]
     used: Counter[int] = Counter()
-    known = {}
     try:
-        for page in {page for pages in read_parts(path).values() for page in pages}:
-            if page.file not in newest.files:
-                used[page.file] += page.length
-                known[page.digest] = page
+        parts = read_parts(path)
+        pages = {page.digest: page for page in parts.pages() if page.file not in newest.files}
+        for page in pages.values():
+            used[page.file] += page.length
         good = {
             number
             for number, size in used.most_common(FILES_MAX - 1)
             if 2 * size >= pages_path(path.parent, number).stat().st_size
         }
     except (OSError, ValueError):
-        return {}
-    return {digest: page for digest, page in known.items() if page.file in good}
+        return NOTHING
+    blocks = {
+        block.mark: block
+        for block in chain.from_iterable(parts.blocks)
+        if all(page.file in good for page in block.pages)
+    }
+    return Known({digest: page for digest, page in pages.items() if page.file in good}, blocks)
 
 
 def _summary_of(path: Path) -> Summary | None:
@@ -257,7 +355,7 @@ def _head(data: bytes) -> tuple[bytes, bytes]:
         raise ValueError("the file is too short")
     magic, length, check = _HEADER.unpack_from(data)
     head = data[_HEADER.size : _HEADER.size + length]
-    if magic not in (_MAGIC, _MAGIC_WHOLE) or zlib.crc32(head) != check:
+    if magic not in (_MAGIC, _MAGIC_WITHOUT_BLOCKS, _MAGIC_WHOLE) or zlib.crc32(head) != check:
         raise ValueError("its checksum does not fit")
     return magic, head
 

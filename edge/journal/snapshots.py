@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import secrets
 import signal
 import threading
 import warnings
@@ -56,7 +57,11 @@ class Snapshot(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """The files of a snapshot that have no name yet; `older`: the snapshots that there are, the newest first."""
+    """The files of a snapshot that have no name yet.
+
+    older   the snapshots that there are, the newest first
+    run     of the process, in which blocks of one mark are equal
+    """
 
     position: int
     number: int
@@ -64,10 +69,11 @@ class _Draft(NamedTuple):
     pages: Path
     older: list[Path]
     began_ms: int
+    run: str
 
     def write(self, disk: Disk, state: dict[str, Any]) -> None:
         """Write both, durably."""
-        index, bodies = pages.encode(state, self.number, pages.reusable(self.older))
+        index, bodies = pages.encode(state, self.number, pages.reusable(self.older), self.run)
         disk.write_file(self.pages, bodies)
         disk.write_file(self.head, index)
 
@@ -93,6 +99,7 @@ class Snapshots:
         self.sizes: dict[str, int] = {}
         """Size of each rule's state in the newest snapshot of this run."""
         self._clock = clock
+        self._run = secrets.token_hex(8)
         self._disk = disk or Disk()
         self._disk.make_folder(directory)
         self._child: _Child | None = None
@@ -233,6 +240,7 @@ class Snapshots:
             name.with_suffix(f"{name.suffix}{PAGES_SUFFIX}{DRAFT_SUFFIX}"),
             [path for _, path in sorted(self._files(), reverse=True)],
             self._clock.monotonic_ms(),
+            self._run,
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Event
+from sql.algebra.row_blocks import RowBlocks
 from sql.errors import CorruptState
 from sql.rows import as_dict
 from sql.types import _FALSE, _NAN, _TRUE, Descending
@@ -55,6 +56,16 @@ def unpack_row(packed: dict[str, Any]) -> dict[str, Any]:
     return {name: decode(value) for name, value in packed.items()}
 
 
+def pack_event(event: Event) -> list[Any]:
+    """An event: number, instant, row, what was fixed when it came, and the events before it."""
+    from sql.algebra.derived.prevs import FixedValues
+
+    priors = event.extra.priors if isinstance(event.extra, FixedValues) else ()
+    extra = None if event.extra is None else [encode(value) for value in event.extra]
+    before = [[prior.seq, prior.time_ms, pack_row(prior.row)] for prior in priors]
+    return [event.seq, event.time_ms, pack_row(event.row), extra, before]
+
+
 class EventStore:
     """The events of a snapshot by `seq`: each is written once, however many operators hold it."""
 
@@ -68,16 +79,12 @@ class EventStore:
 
     def pack(self) -> list[Any]:
         """All events in order of arrival."""
-        from sql.algebra.derived.prevs import FixedValues
+        return [pack_event(self.events[seq]) for seq in sorted(self.events)]
 
-        out = []
-        for seq in sorted(self.events):
-            event = self.events[seq]
-            priors = event.extra.priors if isinstance(event.extra, FixedValues) else ()
-            extra = None if event.extra is None else [encode(value) for value in event.extra]
-            before = [[prior.seq, prior.time_ms, pack_row(prior.row)] for prior in priors]
-            out.append([seq, event.time_ms, pack_row(event.row), extra, before])
-        return out
+    def in_blocks(self, holder: int) -> RowBlocks:
+        """All events in order of arrival. They do not change, and their holder gives each a number of its own."""
+        numbers = sorted(self.events)
+        return RowBlocks(holder, [self.events[seq] for seq in numbers], numbers, (), pack_event)
 
     def unpack(self, packed: list[Any], make_row: Callable[[Any], Any]) -> None:
         """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""

@@ -53,6 +53,7 @@ class FeedingText:
             source.line("get = table.rows.get")
             source.line("is_kept = table.bounded.is_kept")
             source.line("table.version += 1")
+            source.line("stamp = next(table.stamps)")
             if not self.needs_event:
                 source.line("x = None")
             with source.block("for e in rows:"):
@@ -100,6 +101,7 @@ class FeedingText:
         for part in self.parts.values():
             part.write(loop, "", enters=True)
         source.line("row.stale = True")
+        source.line("row.stamp = stamp")
         with source.block("if is_kept:"):
             source.line("table.touched(row, now)")
 

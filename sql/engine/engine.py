@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.context.context_member import ContextMember
@@ -322,7 +323,7 @@ class Engine:
     def snapshot(self, name: str) -> dict[str, Any]:
         """A rule's state as plain JSON-able data."""
         self.roster.reconcile()
-        return self.queries[name].snapshot()
+        return plain(self.queries[name].snapshot())
 
     def restore(self, name: str, state: dict[str, Any]) -> None:
         """Put a snapshot back into a rule just deployed; CorruptState where it does not fit."""

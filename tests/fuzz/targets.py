@@ -211,7 +211,7 @@ def snapshot_files() -> Iterator[Callable[[bytes], None]]:
 STATE = {"version": 1, "at_ms": 5, "raw": b"ab", "rules": {"a": {"n": 1.5}, "b": ["x", None]}}
 
 
-INDEX, PAGES = pages.encode(STATE, 1, {})
+INDEX, PAGES = pages.encode(STATE, 1, pages.NOTHING, "run")
 
 
 def _spool_file() -> bytes:

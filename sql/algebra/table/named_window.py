@@ -12,6 +12,7 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Operator, earliest
+from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Index, Indexes
 from sql.errors import DataError
@@ -55,6 +56,8 @@ class NamedWindow:
         self.rows: dict[Event, None] = {}
         """The rows of the window, in order of arrival; of a batch window the last batch posted."""
         self.seq = 0
+        self.holder = new_holder()
+        """The holder of rows whose numbers are those of `seq`."""
         self.version = 0
         """Grows with every change: a reader that keeps results computed from the rows compares it."""
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None

@@ -8,10 +8,12 @@ aggregate are computed when the row is read, once after each change.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
+from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Bucket, FindBucket, Index, Indexes, key_reader
 from sql.algebra.table.named_window import Change, Row, check_collisions
@@ -24,10 +26,14 @@ NONE: dict[str, Accumulator] = {}
 
 
 class TableRow(Event, eq=False):
-    """A row of a table with the accumulators of its aggregating columns; `stale`: these
-    are not computed yet."""
+    """A row of a table with the accumulators of its aggregating columns.
+
+    stale   these are not computed yet
+    stamp   of its last write: writes between which a snapshot may lie have different ones
+    """
 
     key: Hashable = None
+    stamp: int = 0
     accumulators: dict[str, Accumulator] = NONE
     stale: bool = False
 
@@ -58,6 +64,9 @@ class Table:
         self.rows: dict[Hashable, TableRow] = {}
         self.seq = 0
         self.version = 0
+        self.stamps = count(1)
+        """The stamps of the rows that calls write from now on."""
+        self.holder = new_holder()
 
     def all_parts(self) -> tuple[Table]:
         """Itself: the rows of a relation of a context are in several parts."""
@@ -145,6 +154,7 @@ class Table:
             return self.write([(event, row)], (), (), now_ms)
         before = event.row
         event.row = row
+        event.stamp = next(self.stamps)
         if self.bounded.is_kept:
             self.touched(event, now_ms)
         self.version += 1
@@ -167,14 +177,16 @@ class Table:
             is_alike = is_alike and there.get(key_of_row(row)) is event
         if not is_alike:
             return self._write(updates, rows, removed, now_ms)
-        came, before = [], []
+        came, before, stamp = [], [], next(self.stamps)
         indexes, is_kept = self.indexes.all, self.bounded.is_kept
         for event, row in updates:
             came.append(row)
             before.append(event.row)
             for index in indexes:
                 index.remove(event)
+            assert isinstance(event, TableRow)
             event.row = row
+            event.stamp = stamp
             for index in indexes:
                 index.add(event)
             if is_kept:
@@ -204,6 +216,7 @@ class Table:
     def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
         moved: list[tuple[TableRow, Hashable]] = []
+        stamp = next(self.stamps)
         for event, row in updates:
             assert isinstance(event, TableRow)
             self.indexes.remove(event)
@@ -212,6 +225,7 @@ class Table:
                 del self.rows[event.key]
                 moved.append((event, key))
             event.row = row
+            event.stamp = stamp
             self.touched(event, now_ms)
         for event, key in moved:
             event.key = key
@@ -269,7 +283,13 @@ class Table:
         self.seq += 1
         accumulators = {name: make() for name, make in self.makers.items()} or NONE
         event = self.rows[key] = TableRow(
-            self.shaped(row), now_ms, self.seq, key=key, accumulators=accumulators, stale=bool(accumulators)
+            self.shaped(row),
+            now_ms,
+            self.seq,
+            key=key,
+            stamp=next(self.stamps),
+            accumulators=accumulators,
+            stale=bool(accumulators),
         )
         self.indexes.add(event)
         self.touched(event, now_ms)

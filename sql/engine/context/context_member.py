@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.context.level import Arrival
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
+from sql.algebra.row_blocks import plain
 from sql.binder.contexts.correlation import correlation_of
 from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
@@ -112,7 +113,7 @@ class ContextMember(Hosted):
     # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
-        bodies = [[body.partition.id, body.instance.snapshot()] for body in self.bodies()]
+        bodies = [[body.partition.id, plain(body.instance.snapshot())] for body in self.bodies()]
         # The partitions of a context that goes with its statements are saved once, with the first of them.
         first = next(iter(self.host.members.values())) is self
         context = self.host.snapshot() if self.host.is_passing and first else None

@@ -11,8 +11,9 @@ from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import maker_of
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
+from sql.algebra.row_blocks import RowBlocks, new_holder
 from sql.algebra.table.named_window import NamedWindow
-from sql.algebra.table.table import Table
+from sql.algebra.table.table import Table, TableRow
 from sql.algebra.window_builder import WindowBuilder
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
@@ -119,7 +120,7 @@ class WindowStatement(PostingStatement):
             "counts": dict(self.counts),
             "seq": window.seq,
             "bounded": window.bounded.snapshot(),
-            "events": store.pack(),
+            "events": store.in_blocks(window.holder),
             "operator": window.operator.snapshot(),
             "rows": [event.seq for event in window.rows],
         }
@@ -131,6 +132,7 @@ class WindowStatement(PostingStatement):
         store.unpack(snapshot["events"], lambda row: row)
         self.counts |= snapshot["counts"]
         window.seq = snapshot["seq"]
+        window.holder = new_holder()
         window.operator.restore(snapshot["operator"], store.find)
         for seq in snapshot["rows"]:
             event = store.find(seq)
@@ -215,12 +217,10 @@ class TableStatement(PostingStatement):
 
     def snapshot(self) -> dict[str, Any]:
         table, store = self.table, EventStore()
-        rows = []
-        for row in table.rows.values():
+        rows = list(table.rows.values())
+        for row in rows if table.makers else ():
             for accumulator in row.accumulators.values():
                 store.add(accumulator.held())  # type: ignore[arg-type]
-            parts = [accumulator.snapshot() for accumulator in row.accumulators.values()]
-            rows.append([row.seq, row.time_ms, pack_row(row.row), parts])
         return {
             "version": VERSION,
             "fingerprint": self.plan.fingerprint,
@@ -228,7 +228,9 @@ class TableStatement(PostingStatement):
             "seq": table.seq,
             "bounded": table.bounded.snapshot(),
             "events": store.pack(),
-            "rows": rows,
+            "rows": RowBlocks(
+                table.holder, rows, [row.seq for row in rows], [row.stamp for row in rows], pack_table_row
+            ),
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -243,6 +245,14 @@ class TableStatement(PostingStatement):
                 accumulator.restore(part, store.find)
         table.seq = snapshot["seq"]
         table.bounded.restore(snapshot["bounded"], table.rows.values())
+
+
+def pack_table_row(row: TableRow) -> list[Any]:
+    """A row of a table: number, instant, columns, and the states of its aggregates."""
+    if row.stale:
+        row.refresh()  # so that what is packed depends on what was written alone
+    parts = [accumulator.snapshot() for accumulator in row.accumulators.values()]
+    return [row.seq, row.time_ms, pack_row(row.row), parts]
 
 
 class VariableCode:

@@ -133,6 +133,7 @@ class TableFold:
                 if value is not SKIP:
                     row.accumulators[name].add(value, event)
             row.stale = True
+            row.stamp = next(self.table.stamps)
             self.table.touched(row, event.time_ms)
         self.table.version += 1
         if self.leaves:
@@ -146,6 +147,7 @@ class TableFold:
                 if value is not SKIP:
                     row.accumulators[name].remove(value, event)
             row.stale = True
+            row.stamp = next(self.table.stamps)
         self.table.version += 1
 
     def _show(self, keyed: Iterable[tuple[Any, Event]], rows: list[Any], *, is_new: bool) -> None:
