@@ -126,6 +126,8 @@ class Gateway:
         )
         self._taken_ms = NEVER
         """When messages were last taken in, on the monotonic clock."""
+        self._is_busy = False
+        """Messages came shortly after those before: further ones are worth waiting for."""
 
     # --- sources --------------------------------------------------------------------------------------------
 
@@ -171,7 +173,8 @@ class Gateway:
         if self.intake.has_items() and (self._is_stopping or not self.outbox.is_full()):
             self.backlog.put(self.intake.take_items())
             if not self.backlog.is_large:
-                self._taken_ms = self.clock.monotonic_ms()
+                before_ms, self._taken_ms = self._taken_ms, self.clock.monotonic_ms()
+                self._is_busy = self._taken_ms - before_ms <= 2 * self.latency_ms
         now_ms = self.clock.now_ms()
         if self.alarm_ms is not None and self.alarm_ms <= now_ms:
             self.on_alarm(now_ms)
@@ -180,8 +183,8 @@ class Gateway:
         self.consult(now_ms)
         commit_in_ms = None if self.commits is None else self.commits.due_in_ms()
         if self.commits is not None and commit_in_ms == 0:
-            if self.commits.acknowledgements.is_window_full:
-                self._taken_ms = NEVER
+            if self.commits.acknowledgements.is_window_full:  # what comes next is taken at once
+                self._taken_ms = self.clock.monotonic_ms() - self.latency_ms
             self.commit()
             commit_in_ms = self.commits.due_in_ms()
         self._brake()
@@ -213,8 +216,9 @@ class Gateway:
             self.intake.poller.wait(sleep_ms, self._gather_ms(sleep_ms))
 
     def _gather_ms(self, sleep_ms: int | None) -> int:
-        """On a busy line, messages wait for company: at most `latency_ms` since the last look."""
-        if sleep_ms == 0 or not self.latency_ms:
+        """On a busy line, messages wait for company: at most `latency_ms` since the last look. Where more than twice
+        that passes between them, none is waited for."""
+        if sleep_ms == 0 or not self._is_busy:
             return 0
         return self._taken_ms + self.latency_ms - self.clock.monotonic_ms()
 

@@ -73,13 +73,31 @@ def test_messages_behind_a_large_payload_do_not_wait_for_company(
     pauses: list[int] = []
     monkeypatch.setattr(world.intake.poller, "wait", lambda timeout_ms, pause_ms: pauses.append(pause_ms))
     world.gateway.latency_ms = 5
-    world.source.send({"n": 1})
-    world.gateway.run_until(iter([False, True]))
-    assert pauses == [5]
+    for _ in range(2):
+        world.source.send({"n": 1})
+        world.gateway.run_until(iter([False, True]))
+    assert pauses == [0, 5], "the line is busy with the second one"
     world.clock.move(5)
     world.source.send(b"x" * 300_000)
     world.gateway.run_until(iter([False, True]))
-    assert pauses == [5, 0]
+    assert pauses == [0, 5, 0]
+    world.close()
+
+
+def test_messages_wait_for_others_only_where_they_come_often(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.write("r.yaml", RULES.replace("latencyMs: 0", "latencyMs: 20"))
+    world.reload()
+    gathered: list[int] = []
+    monkeypatch.setattr(
+        world.intake.poller, "wait", lambda timeout_ms, gather_ms=0: gathered.append(gather_ms)
+    )
+    for passed_ms in (1_000, 10, 41, 40):
+        world.clock.move(passed_ms)
+        world.source.send({"n": 1})
+        world.gateway.run_until([False, True])
+    assert gathered == [0, 20, 0, 20]
     world.close()
 
 
