@@ -44,6 +44,7 @@ class Poller:
 
     def __init__(self) -> None:
         self._wakeup = Wakeup()
+        self._wakeup_descriptor = self._wakeup.fileno()
         self._owner: int | None = None
         self._members: dict[Member, tuple[int, int]] = {}
         self._by_descriptor: dict[int, Member] = {}
@@ -99,7 +100,8 @@ class Poller:
             due_ms = later(due_ms, gather_ms)
             timeout_ms = ANSWER_MS if prompted else later(timeout_ms, gather_ms)
         ready = self._poll.poll(due_ms if timeout_ms is None else earlier(timeout_ms, due_ms))
-        self._wakeup.clear()
+        if (self._wakeup_descriptor, select.POLLIN) in ready:
+            self._wakeup.clear()
         for descriptor, _ in ready:
             member = self._by_descriptor.get(descriptor)
             if member is not None and member not in prompted:

@@ -28,11 +28,13 @@ class Wakeup:
                 self._writing.send(b"!")
 
     def clear(self) -> None:
-        """Make ready for the next `set`; to be called before the orders are read."""
-        if self._is_set:
-            with suppress(BlockingIOError):
-                self._reading.recv(4096)
-            self._is_set = False
+        """Make ready for the next `set`; to be called where `poll` says so, before the orders are read.
+
+        Not by the mark: a thread that has set it may send later, and what it sends then would wake for ever.
+        """
+        with suppress(BlockingIOError):
+            self._reading.recv(4096)
+        self._is_set = False
 
     def close(self) -> None:
         """Release both ends; it happens with the end of the object as well."""

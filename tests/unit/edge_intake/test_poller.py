@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from edge.base.poller import Poller
+from edge.base.wakeup import Wakeup
 from edge.clock import monotonic_ms
 
 
@@ -98,6 +99,31 @@ def test_a_change_in_another_thread_ends_the_sleep(line: Line) -> None:
     poller.wait(0)
     changing.join()
     assert member.turns == [False]
+
+
+def test_a_thread_that_is_interrupted_while_it_wakes_the_loop_wakes_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wakeup = Wakeup()
+    real = wakeup._writing
+
+    class Interrupted:
+        """The loop turns for another reason just before the wake-up is sent."""
+
+        def send(self, data: bytes) -> int:
+            wakeup.clear()
+            return real.send(data)
+
+    monkeypatch.setattr(wakeup, "_writing", Interrupted())
+    waiting = select.poll()
+    waiting.register(wakeup, select.POLLIN)
+    wakeup.set()
+    assert waiting.poll(0)
+    wakeup.clear()
+    assert not waiting.poll(0)
+    wakeup.set()
+    assert waiting.poll(0), "and the next one wakes it again"
+    wakeup.close()
 
 
 def test_what_comes_while_messages_gather_is_read_together(line: Line) -> None:
