@@ -22,7 +22,7 @@ from sql.algebra.operator import Chain, LastRow, Operator, Pass
 from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
-from sql.algebra.retain.queues import Lifetime, Queue, check_stamp
+from sql.algebra.retain.queues import Lifetime, Queue, check_stamp, of_values
 from sql.algebra.retain.values import ValueQueue
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
@@ -178,7 +178,7 @@ class WindowBuilder:
 
     def _kept(self, window: Policy) -> Policy:
         """The window, as one of what events contribute where it can be."""
-        return (window.of_values() if self.keeps_values else None) or window
+        return (of_values(window) if self.keeps_values else None) or window
 
     def _make(self, spec: WindowSpec, plan: WindowPlan, now_ms: int) -> Any:
         assert spec.make is not None

@@ -80,11 +80,6 @@ class Policy(Operator):
         """The same window, where it is the only one of its statement and nothing but the loop changes it."""
         return self
 
-    def of_values(self) -> Policy | None:
-        """The same window, empty, of what events contribute in the place of the events; None where it reads the
-        events themselves."""
-        return None
-
     # --- as an operator -------------------------------------------------------------------------------------
 
     def push(self, delta: Delta, now: int) -> list[Delta]:

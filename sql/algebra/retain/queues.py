@@ -170,18 +170,12 @@ class Newest(Queue):
             source.line(f"y = {self.window}.popleft()")
             leave()
 
-    def of_values(self) -> Policy:
-        return NewestValues(self.size)
-
 
 class Forever(Queue):
     """keepall: nothing leaves."""
 
     departure = Removal.NEVER
     leaves_on_arrival = False
-
-    def of_values(self) -> Policy:
-        return ValueQueue()
 
 
 class Lifetime(Queue):
@@ -198,9 +192,6 @@ class Lifetime(Queue):
         self.period = period
         self.zone = zone
         self.departure = departure
-
-    def of_values(self) -> Policy:
-        return LifetimeValues(self.period, self.zone)
 
     def restore(self, state: Any, find: FindEvent) -> None:
         is_by_key = bool(state) and isinstance(state[0], list)  # stored by a version with a queue per key
@@ -241,9 +232,6 @@ class Gap(Queue):
         out = list(self.events)
         self.events.clear()
         return out
-
-    def of_values(self) -> Policy:
-        return GapValues(self.period, self.zone)
 
 
 class DataClock(Queue):
@@ -379,3 +367,17 @@ class FirstUntil(Queue):
     def restore(self, state: Any, find: FindEvent) -> None:
         self.end_ms = state["end_ms"]
         super().restore(state["events"], find)
+
+
+def of_values(window: Policy) -> Policy | None:
+    """The same window, empty, of what events contribute in the place of the events; None where it reads the events.
+    A class that is derived from one of these reads them: events may leave it in another way."""
+    if type(window) is Newest:
+        return NewestValues(window.size)
+    if type(window) is Forever:
+        return ValueQueue()
+    if type(window) is Lifetime:
+        return LifetimeValues(window.period, window.zone)
+    if type(window) is Gap:
+        return GapValues(window.period, window.zone)
+    return None
