@@ -102,7 +102,7 @@ def counts_distinct(call: AggregateCall) -> bool:
 
 
 def timed(call: AggregateCall) -> Literal["first", "last"] | None:
-    """How a value of one event merges: by its instant; None if it is another one than the first or the last."""
+    """The merge of the first or the last value, which goes by instants; None for other aggregates."""
     name = call.definition.name
     if call.distinct or (name in ("first", "last") and call.constants not in ((), (0,))):
         return None

@@ -62,7 +62,7 @@ class Poller:
             self._wakeup.set()
 
     def changed(self, member: Member) -> None:
-        """Ask a member again what it waits for."""
+        """Read anew which socket and which deadline a member has, before the next sleep."""
         self._changed.add(member)
         self.wake()
 
@@ -116,7 +116,7 @@ class Poller:
         self._wakeup.close()
 
     def _ask(self) -> None:
-        """Ask the members that have changed what they wait for."""
+        """Read the sockets and deadlines of the members that have changed."""
         if not self._changed:
             return
         now_ms = monotonic_ms()

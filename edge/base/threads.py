@@ -1,4 +1,4 @@
-"""How threads share the interpreter."""
+"""The share of the interpreter that each thread gets."""
 
 from __future__ import annotations
 

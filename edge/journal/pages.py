@@ -101,7 +101,8 @@ class Parts(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the next snapshot takes over: pages by digest; blocks by mark, all of whose pages are among these."""
+    """The pages and blocks that the next snapshot takes over: pages by digest; blocks by mark, all of whose pages
+    are among these."""
 
     pages: Mapping[str, Page]
     blocks: Mapping[str, StoredBlock]
@@ -292,7 +293,7 @@ def _plain(file: bytes, page: Page) -> bytes:
 
 
 def reusable(snapshots: Sequence[Path]) -> Known:
-    """What the next snapshot takes over; `snapshots`: those that there are, the newest first.
+    """The pages and blocks that the next snapshot takes over; `snapshots`: those that there are, the newest first.
 
     It is of the second one, and stands in no file of the newest: if one file is damaged, one of the two newest
     snapshots is whole. A file of which less than half is still used is given up, and of more than `FILES_MAX`

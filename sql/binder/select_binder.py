@@ -210,7 +210,7 @@ class SelectBinder:
         return plan
 
     def _inside(self) -> tuple[object, ...]:
-        """What is around the statement, so that its events wait for nothing."""
+        """The surroundings of the statement; in each but None its events cannot wait for the rows of a store."""
         return self.context, self.outer, self.on_demand, self.is_trigger
 
     def _having(self, *, is_plain: bool) -> Bound | None:

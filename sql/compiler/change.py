@@ -33,7 +33,7 @@ class ChangeText:
             self._write_of_events(source)
 
     def _write_of_values(self, source: SourceWriter) -> None:
-        """Of what events contribute, which was computed as they came."""
+        """The function for windows that keep what events contribute: nothing is evaluated again."""
         with source.block("def change(q, inserted, removed, now, new, old):"):
             source.line("whole = q.whole")
             source.line("touched = False")

@@ -129,7 +129,7 @@ class EnterText:
                 source.line("number_in = number_out = 0")
 
     def write_prepared(self, loop: LoopWriter) -> None:
-        """What may fail, before anything changes: WHERE, the arguments and the group."""
+        """Evaluate what may fail before anything changes: WHERE, the arguments and the group."""
         source = loop.source
         event = "Event(e, now, seq)"
         with source.block("try:"):

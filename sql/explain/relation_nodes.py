@@ -38,7 +38,7 @@ def _found(conditions: list[Bound | None], own: int, beside: range) -> str:
 
 
 def acting(plan: Plan, trigger: TreeNode) -> TreeNode | None:
-    """What a triggered statement does, above its trigger; None for other plans."""
+    """The node of the action of a triggered statement, above its trigger; None for other plans."""
     acts = plan.acts
     if isinstance(acts, TriggerPlan):
         return _triggered(acts, plan.text, trigger)

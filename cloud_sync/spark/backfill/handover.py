@@ -42,7 +42,7 @@ def told(handed: Handed) -> str:
 
 
 def read(content: bytes) -> Handed:
-    """The state that `told` wrote."""
+    """A state from its text."""
     return Handed(**lossless_json.decode(zlib.decompress(base64.b64decode(content))))
 
 

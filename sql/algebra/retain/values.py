@@ -89,7 +89,7 @@ class ValueQueue(Policy):
         return {"values": [self.pack(value) for value in self.events], **self.marks()}
 
     def marks(self) -> dict[str, Any]:
-        """What decides on the next to leave, as plain data."""
+        """The part of the state that decides which value leaves next, as plain data."""
         return {}
 
     def restore(self, state: Any, find: FindEvent) -> None:

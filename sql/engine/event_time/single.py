@@ -1,4 +1,4 @@
-"""What is behind the event-time stage of one rule: its query, which released events drive."""
+"""The query behind the event-time stage of one rule: released events drive it."""
 
 from __future__ import annotations
 
