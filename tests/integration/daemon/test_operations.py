@@ -31,6 +31,7 @@ rules:
   - id: hot
     sql: SELECT device, temp FROM m WHERE temp > 60
     actions: [{file: {path: hot.jsonl, sendSingle: true}}]
+    expect: [{column: temp, range: [null, 200]}, {freshness: 1h}]
   - id: mean
     sql: SELECT device, avg(temp) AS mean FROM m GROUP BY device, TUMBLINGWINDOW(hh, 1)
     actions: [{nop: {}}]
