@@ -11,6 +11,10 @@ from edge.journal.window import Window
 Entry = tuple[Callable[[Any], None], Any, int]
 """The function that acknowledges, its receipt, and the number of messages it covers."""
 
+MESSAGES_MAX = 500
+"""From so many on a commit is due at once: half of those that a broker may send by default before it waits for
+acknowledgements (`mqtt.receiveMax`)."""
+
 
 class Acknowledgements:
     """Those that wait for the next commit, and those that the commit under way will allow. Times are
@@ -39,9 +43,12 @@ class Acknowledgements:
         return self._window.is_full(self.messages)
 
     def due_ms(self, sync_interval_ms: int, quiet_ms: int) -> int | None:
-        """The time of the next commit: after a quiet time, or once the first message has waited so long."""
+        """The time of the next commit: after a quiet time, once the first message has waited so long, or once there
+        are many."""
         if self._first_ms is None:
             return None
+        if self.messages >= MESSAGES_MAX:
+            return self._last_ms
         return min(self._first_ms + sync_interval_ms, self._last_ms + quiet_ms)
 
     def begin(self, now_ms: int, quiet_ms: int) -> None:
