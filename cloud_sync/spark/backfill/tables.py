@@ -84,8 +84,8 @@ def rows(
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(literal(storage.root))
     named = _by_gateway(files).select("gateway", "path", "content")
     if cut.after is not None:
-        plans = {rule: compiled(sources, zone).rules[rule].plan for rule in rules}
-        states = handover.states_of(spark, cut.after, plans)
+        known = compiled(sources, zone).rules
+        states = handover.states_of(spark, cut.after, {rule: known[rule].plan for rule in rules})
         paths, named = handover.after(spark, _by_gateway(files), states)
         if paths:
             new = spark.read.format("binaryFile").load([literal(path) for path in paths])
