@@ -1,7 +1,7 @@
 """From a plan to Python: each operator writes its part of one function.
 
-`statement` compiles EPL statements and stream queries; `fold` writes groups and aggregates, `show` the rows,
-`arrivals` the loop over incoming events with the windows that have inline text. Of relations `driven` joins,
-`feeding` counts into tables, `acting` is what triggers do, `answer` what subqueries give. The text is an
-artefact: nothing reads it back.
+`statement_text` compiles EPL statements and stream queries; `fold` writes groups and aggregates, `show` the rows,
+`push` the loop over incoming events, `enter` what an admitted event does, `joins` the loops that join relations.
+`feeding` counts into tables, `acting` is what triggers do, `answer` what subqueries give. The text is an artefact:
+nothing reads it back.
 """

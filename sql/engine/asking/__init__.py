@@ -1,10 +1,10 @@
 """Joins with tables of external stores.
 
-    table   one such table: the answers it keeps, and the rules that wait for each
-    ask     one join: the key of an event, the events that an answer makes of it
-    room    the queue of waiting events
-    query   the rule behind its joins; events enter it with the rows found
-    answers how answers enter the engine
+    asked_table    one such table: the answers it keeps, and the rules that wait for each
+    ask            one join: the key of an event, the events that an answer makes of it
+    room           the queue of waiting events
+    asking_query   the rule behind its joins; events enter it with the rows found
+    answers        how answers enter the engine
 
 The engine queries no store itself. It lists its requests (`Catalog.requests`), and is given answers
 (`answers.answer`) as it is given events: both are inputs, so a replay of them gives the same rows.
