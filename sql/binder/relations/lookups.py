@@ -1,12 +1,13 @@
 """Joins with tables that a store outside answers for: `FROM reading LEFT JOIN device ON reading.dev = device.id`.
 
 Such a join happens before the event enters the rule. The event carries the row that was found in a column of
-its own, so to the rest of the rule it is an event of one stream: `device.site` is a field of that column.
+its own, so to the rest of the rule it is an event of one stream: `device.site` is a field of that column. For a
+subquery over such a table the event carries all rows that were found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sql import syntax as ast
 from sql.binder.expression_binder import ExpressionBinder, Place
@@ -96,14 +97,7 @@ def bind_asks(
 def _bound(binder: ExpressionBinder, join: ast.Join) -> AskPlan:
     column = MARK + join.source.alias
     condition = binder.condition(join.on, ON)
-    keys: dict[str, Bound] = {}
-    rest: list[Bound] = []
-    for part in conjuncts(condition):
-        key = _key(part, column)
-        if key is None or key[0] in keys:
-            rest.append(part)
-        else:
-            keys[key[0]] = key[1]
+    keys, rest = _keyed(condition, lambda part: _key(part, column))
     if not keys and condition is not None:
         columns = [
             name
@@ -125,9 +119,34 @@ def _bound(binder: ExpressionBinder, join: ast.Join) -> AskPlan:
                 value.span,
                 "name the stream whose column is the key first in FROM",
             )
-    return AskPlan(
-        join.source.name, column, tuple(keys), tuple(keys.values()), join.kind == "left", _together(rest)
-    )
+    return AskPlan(join.source.name, column, tuple(keys), tuple(keys.values()), join.kind == "left", rest)
+
+
+def _key(part: Bound, column: str) -> tuple[str, Bound] | None:
+    """The table's column that the condition sets equal to a value of the event."""
+    if not isinstance(part, Op) or part.name != "=":
+        return None
+    for mine, other in (part.args, part.args[::-1]):
+        if not isinstance(mine, Op) or mine.name != "field" or mine.args[0] != carrier(column):
+            continue
+        if not any(isinstance(node, Read) and node.column == column for node in other.walk()):
+            return str(mine.extra), other
+    return None
+
+
+def _keyed(
+    condition: Bound | None, key_of: Callable[[Bound], tuple[str, Bound] | None]
+) -> tuple[dict[str, Bound], Bound | None]:
+    """The keys that a condition gives, each once, by the table's columns, and the rest of the condition."""
+    keys: dict[str, Bound] = {}
+    rest: list[Bound] = []
+    for part in conjuncts(condition):
+        key = key_of(part)
+        if key is None or key[0] in keys:
+            rest.append(part)
+        else:
+            keys[key[0]] = key[1]
+    return keys, Op("and", tuple(rest), span=rest[0].span) if len(rest) > 1 else next(iter(rest), None)
 
 
 def refuse_as_sources(problems: Problems, sources: Sequence[ast.Source], streams: Sequence[Stream]) -> None:
@@ -156,14 +175,7 @@ def carried(
     statement, whose events wait for answers.
     """
     column = f"{MARK}{number}"
-    keys: dict[str, Bound] = {}
-    rest: list[Bound] = []
-    for part in conjuncts(plan.where):
-        key = _own_key(part)
-        if key is None or key[0] in keys or not reads_first:
-            rest.append(part)
-        else:
-            keys[key[0]] = key[1]
+    keys, rest = _keyed(plan.where, _own_key) if reads_first else ({}, plan.where)
     if not keys:
         problems.error(
             "B534",
@@ -177,7 +189,7 @@ def carried(
     reads = {name: columns for name, columns in plan.reads.items() if name != own.stream}
     ask = AskPlan(source.name, column, tuple(keys), tuple(keys.values()), keeps=True, gathers=True)
     own = replace(own, stream=column)
-    return ask, replace(plan, sources=(own,), where=_together(rest), reads=reads)
+    return ask, replace(plan, sources=(own,), where=rest, reads=reads)
 
 
 def _own_key(part: Bound) -> tuple[str, Bound] | None:
@@ -202,21 +214,3 @@ def _of_event(value: Bound) -> Bound | None:
         found = tuple([part for part in args if part is not None])
         return replace(value, args=found) if len(found) == len(args) else None
     return value if isinstance(value, Const) else None
-
-
-def _key(part: Bound, column: str) -> tuple[str, Bound] | None:
-    """The table's column that the condition sets equal to a value of the event."""
-    if not isinstance(part, Op) or part.name != "=":
-        return None
-    for mine, other in (part.args, part.args[::-1]):
-        if not isinstance(mine, Op) or mine.name != "field" or mine.args[0] != carrier(column):
-            continue
-        if not any(isinstance(node, Read) and node.column == column for node in other.walk()):
-            return str(mine.extra), other
-    return None
-
-
-def _together(parts: Sequence[Bound]) -> Bound | None:
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    return Op("and", tuple(parts), span=parts[0].span)
