@@ -11,12 +11,12 @@ from sql.plan.bound import Bound, Op
 from sql.plan.logical import Plan, SourcePlan
 from sql.plan.relation_plan import ActionPlan, BranchPlan, ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
-KINDS = {"window": "named window", "table": "table", "answer": "answer of"}
+KINDS = {"window": "named window", "table": "table"}
 
 VERBS = {"delete": "delete from", "update": "update"}
 
 
-def source(plan: Plan, item: SourcePlan, outer: int = 0) -> TreeNode:
+def source(plan: Plan, item: SourcePlan, outer: int) -> TreeNode:
     """A relation in FROM, and how rows of it are found; `outer`: the number of sources around the subquery."""
     assert item.relation is not None
     if item.relation == "answer":

@@ -138,12 +138,12 @@ def _product(plan: Plan, inputs: list[TreeNode], remark: str) -> TreeNode:
 
 
 def _source(source: SourcePlan, plan: Plan, outer: int = 0) -> TreeNode:
+    if source.relation is not None:
+        return _filtered(relation_nodes.source(plan, source, outer), source, plan)
     columns = plan.columns(source.stream)
     derived = {name for window in source.windows for name in windows.posted_columns(window.name)}
     reads = "the whole message" if columns is None else ", ".join(sorted(columns - derived)) or "no columns"
     alias = "" if source.alias == source.stream else f" as {source.alias}"
-    if source.relation is not None:
-        return _filtered(relation_nodes.source(plan, source, outer), source, plan)
     if source.retained_rows is not None:
         return TreeNode(
             f"table {source.stream}{alias}", f"keeps {source.retained_rows:,} rows, reads {reads}"
