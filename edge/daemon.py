@@ -38,25 +38,25 @@ from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles, Wanted
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import DirectoryWatch, fingerprint
-from edge.flight.ask import Why
-from edge.flight.listen import Listen
 from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
+from edge.intake.lookups.base import LookupEnvironment
+from edge.intake.lookups.stores import Stores
 from edge.intake.queue import Intake
 from edge.intake.sources.http_push import PushServers
 from edge.intake.sources.mqtt_client import revealed
 from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
-from edge.lookups.base import LookupEnvironment
-from edge.lookups.stores import Stores
 from edge.monitor.access import Access, own_token
-from edge.monitor.console import Console
-from edge.monitor.flight import FlightPages
+from edge.monitor.console.console import Console
+from edge.monitor.flight.ask import Why
+from edge.monitor.flight.flight_pages import FlightPages
+from edge.monitor.flight.listen import Listen
 from edge.monitor.http import StatusServer
 from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
-from edge.plugins import load_plugins
+from edge.plugins.entry_points import load_plugins
 from rules.functions.guard import WATCH
 from rules.secrets import Secrets
 from sql import Catalog, Engine
@@ -198,9 +198,9 @@ class Daemon:
         """Management over HTTP, where it is switched on."""
         if not self.config.http.manage:
             return None
-        from edge.manage.audit import Audit
-        from edge.manage.files import ManagedFiles
-        from edge.manage.routes import Manage
+        from edge.deploy.manage.audit import Audit
+        from edge.deploy.manage.files import ManagedFiles
+        from edge.deploy.manage.routes import Manage
 
         files = ManagedFiles(self.rule_files)
         return Manage(files, report.status, Audit(self.config.data.dir / "audit.log", self.clock))

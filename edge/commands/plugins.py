@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from edge.plugins import KINDS, load_plugins
+    from edge.plugins.entry_points import KINDS, load_plugins
 
     plugins = load_plugins()
     for plugin in plugins:

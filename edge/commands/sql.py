@@ -16,7 +16,7 @@ from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments, recorded, rule_arguments
 
 if TYPE_CHECKING:
-    from edge.prompt.session import Prompt
+    from edge.commands.prompt.session import Prompt
     from rules.drive import Arrival
     from sql import Catalog
     from sql.catalog.streams import Stream
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ask_gateway(arguments: argparse.Namespace) -> int:
-    from edge.prompt.gateway import GatewaySession
+    from edge.commands.prompt.gateway import GatewaySession
 
     client = gateway_arguments.find(arguments.config, arguments.gateway, arguments.token_dir)
     session = GatewaySession(client.get, arguments.parameters, arguments.only)
@@ -124,8 +124,8 @@ def _complete(names: Sequence[str]) -> None:
 
 
 def _ask_data(arguments: argparse.Namespace) -> int:
+    from edge.commands.prompt.session import Session
     from edge.commands.replay import printed
-    from edge.prompt.session import Session
 
     catalog = _catalog(arguments)
     files = dict(map(recorded.stream_and_file, arguments.data))
@@ -135,7 +135,7 @@ def _ask_data(arguments: argparse.Namespace) -> int:
         return _merged(files, arguments.time_column, catalog)
 
     def live(text: str, streams: Sequence[Stream]) -> Iterator[str]:
-        from edge.prompt.live import lines
+        from edge.commands.prompt.live import lines
 
         return lines(text, streams, arguments.broker, arguments.seconds)
 
@@ -193,7 +193,7 @@ def _converse(session: Prompt, is_terminal: bool) -> int:
 
 def _answered(session: Prompt, text: str) -> bool:
     """Answer the statements of a text; whether all of them were right."""
-    from edge.prompt.session import answer
+    from edge.commands.prompt.session import answer
 
     wrong = [statement for statement in split(text) if not answer(session, statement, print)]
     return not wrong

@@ -10,9 +10,9 @@ from edge.config import Config
 from edge.config.brokers import DEFAULT, brokers_of
 from edge.deploy.outgoing import place_of
 from edge.deploy.stream_types import MQTT, is_store, stream_type
+from edge.intake.lookups.kinds import kinds
 from edge.intake.sources.known import source_kind
 from edge.intake.sources.registry import BadSource, Configured, settings_of
-from edge.lookups.kinds import kinds
 from rules.compile import CompiledRule
 from rules.problems import FileProblem
 from rules.read.reading import LoadedStream

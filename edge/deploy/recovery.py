@@ -22,12 +22,12 @@ from edge.deploy.rule_files import RuleFiles
 from edge.deploy.upgrade import old_snapshot, remove_old
 from edge.gateway import Gateway
 from edge.intake.broker_state import MAIN
+from edge.intake.lookups.stores import change_policies, take_answers
 from edge.journal.commits import Commits, Effects
 from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick
 from edge.journal.snapshots import Snapshot, Snapshots
 from edge.journal.writer import Journal
-from edge.lookups.stores import change_policies, take_answers
 from rules.compile import CompiledRule
 
 log = logging.getLogger("penstock.journal")

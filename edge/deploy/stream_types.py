@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 
 from edge.intake.codecs import META, CodecError, CodecOptions, decoder_for
 from edge.intake.lessons import Lessons
+from edge.intake.lookups.kinds import kinds
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
 from edge.intake.sources.registry import BadSource, settings_of
-from edge.lookups.kinds import kinds
 from rules.compile import Compiled
 from rules.problems import FileProblem
 from sql.catalog.stores import STORES

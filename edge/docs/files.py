@@ -121,8 +121,8 @@ def sources() -> str:
 
 def lookups() -> str:
     """The page of the stores of lookup tables."""
-    from edge.lookups.base import LookupSettings
-    from edge.lookups.kinds import kinds
+    from edge.intake.lookups.base import LookupSettings
+    from edge.intake.lookups.kinds import kinds
 
     shared = {field.alias for field in LookupSettings.model_fields.values()}
     parts = [

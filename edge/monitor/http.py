@@ -6,8 +6,8 @@
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
     /relations, /relations/NAME, /query?sql=SELECT …   tables and named windows (`edge.monitor.relations`)
     /partitions/NAME    the live partitions of a context, all or some (`edge.monitor.relations`)
-    /why/RULE, /tap/NAME, /ui   the flight recorder (`edge.monitor.flight`) and the page (`edge.monitor.console`)
-    and, where it is switched on, management (`edge.manage.routes`), always with the token
+    /why/RULE, /tap/NAME, /ui   the flight recorder (`monitor.flight`) and the page (`monitor.console`)
+    and, where it is switched on, management (`edge.deploy.manage.routes`), always with the token
 
 All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only.
 The server threads never touch the engine: they call the gateway loop, and wait for its answer at most

@@ -1,4 +1,4 @@
-"""What every source promises (`edge.contracts.sources`), shown for those that come
+"""What every source promises (`edge.plugins.source_contract`), shown for those that come
 along, with real senders."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from edge.clock import SystemClock
-from edge.contracts.sources import Plant, SourceContract
 from edge.intake.sources.http_push import PushServers
 from edge.intake.sources.known import source_kind
 from edge.intake.sources.mqtt import MqttOptions, MqttSource
 from edge.intake.sources.registry import SourceEnvironment, settings_of
+from edge.plugins.source_contract import Plant, SourceContract
 from sql import Catalog
 from sql.catalog.streams import Stream
 from tests.broker.conftest import Publisher

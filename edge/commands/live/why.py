@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.as_test:
         print(told["test"], end="")
     else:
-        from edge.flight.report import lines
+        from edge.monitor.flight.report import lines
 
         print("\n".join(lines(told)))
     return 0

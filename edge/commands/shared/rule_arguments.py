@@ -40,7 +40,7 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     from edge.delivery.actions import register_sinks
     from edge.deploy.circles import circle_problems
     from edge.deploy.stream_types import stream_problems
-    from edge.plugins import load_plugins
+    from edge.plugins.entry_points import load_plugins
     from rules.compile import compile_rules
     from rules.functions.files import load_functions
     from rules.loader import load_paths, rule_files

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from edge.intake.lookups.base import Lookup, LookupEnvironment, Unanswered
+from edge.intake.lookups.kinds import kinds
 from edge.intake.sources.registry import BadSource, settings_of
-from edge.lookups.base import Lookup, LookupEnvironment, Unanswered
-from edge.lookups.kinds import kinds
 from sql.catalog.streams import Stream
 from tests.integration.sinks.support import HttpPeer
 from tests.support.servers import Postgres, Redis

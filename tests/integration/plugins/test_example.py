@@ -103,8 +103,8 @@ def test_without_the_package_they_are_unknown(tmp_path: Path) -> None:
 
 CONTRACTS = """
 import json
-from edge.contracts.sinks import Destination, SinkContract
-from edge.plugins import load_plugins
+from edge.plugins.sink_contract import Destination, SinkContract
+from edge.plugins.entry_points import load_plugins
 
 load_plugins()
 

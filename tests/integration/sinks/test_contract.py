@@ -1,4 +1,4 @@
-"""What every sink promises (`edge.contracts.sinks`), shown for each of ours with a real destination.
+"""What every sink promises (`edge.plugins.sink_contract`), shown for each of ours with a real destination.
 
 A new sink adds one entry to `DESTINATIONS`; without it the suite fails.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from edge.contracts.sinks import Bench, Destination, SinkContract
+from edge.plugins.sink_contract import Bench, Destination, SinkContract
 from rules.model import action_settings
 from rules.secrets import Secret
 from sinks import sink_kinds

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from edge.commands.prompt.gateway import GatewaySession
+from edge.commands.prompt.session import Refused, Session, answer
 from edge.commands.sql import split
-from edge.prompt.declarations import declaration
-from edge.prompt.gateway import GatewaySession
-from edge.prompt.session import Refused, Session, answer
 from sql import Catalog, parse
+from sql.catalog.stream_text import declaration
 from sql.syntax import CreateStream
 
 DDL = """CREATE STREAM m (dev STRING, v FLOAT DEFAULT 1.5, w STRUCT(a ARRAY(BIGINT), b BOOLEAN))

@@ -19,6 +19,7 @@ from tests.unit.tidy.sources import PACKAGES, functions, python_files, text, tre
 CHAIN_MAX = 4
 METHODS_MAX = 20
 FILES_MAX = 20
+ROOMS_MAX = 16
 LINES_MAX = 400
 MEDIAN_MAX = 7
 LONG_MEDIANS = {"rules": 8}
@@ -130,6 +131,11 @@ def test_classes_have_few_methods() -> None:
 def test_folders_have_few_files() -> None:
     figures = Counter(str(path.parent) for path in python_files(*PACKAGES))
     none(beyond(figures, FILES_MAX, MANY_FILES, "which of them belong together?"))
+
+
+def test_the_top_of_edge_has_few_entries() -> None:
+    entries = {path.parts[1] for path in python_files("edge")}
+    assert len(entries) <= ROOMS_MAX, f"{sorted(entries)}: in which folder does the new one belong?"
 
 
 def test_files_are_short() -> None:

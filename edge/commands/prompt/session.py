@@ -1,0 +1,164 @@
+"""The session of `penstock sql`: statements that declare, query and explain, over recorded data or
+live streams.
+
+CREATE STREAM …, CREATE TABLE …       declare
+CREATE EXPRESSION name { x => … }     declare what queries may call
+SHOW STREAMS | TABLES                 list
+DESCRIBE STREAM | TABLE name          show columns and options
+EXPLAIN SELECT … | STREAM name        show the plan of a query; who could read a stream
+DROP STREAM | TABLE name              forget
+SELECT …                              run over the data, print each output as a line of JSON
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rules.catalog import copy_of
+from rules.drive import Arrival, drive
+from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
+from sql.binder.relations.declarations import declare_expression
+from sql.catalog.stream_text import declaration, described
+from sql.catalog.streams import Stream
+from sql.engine.relations.question_parameters import Parameters, with_parameters
+from sql.errors import DataError, SqlError, did_you_mean
+from sql.explain import explain
+from sql.syntax import CreateExpression, CreateStream
+
+QUERY = "query"
+"""The id of the rule of a query."""
+
+TABLES = ("scan", "lookup", "table", "window")
+KINDS = {"stream": ("stream",), "table": TABLES, "streams": ("stream",), "tables": TABLES}
+
+
+class Refused(ValueError):
+    """A command that cannot be carried out; the message gives the reason."""
+
+
+@dataclass(slots=True)
+class Session:
+    """The declarations of a session, and its sources of events.
+
+    data    returns the recorded events anew for each query
+    live    runs a plan over live streams; for streams without recorded data
+    """
+
+    catalog: Catalog = field(default_factory=Catalog)
+    data: Callable[[], Iterable[Arrival]] | None = None
+    live: Callable[[str, Sequence[Stream]], Iterator[str]] | None = None
+    printed: Callable[[Emission], str] = str
+    zone: str = "UTC"
+    parameters: Parameters = ()
+    """The values of `?` and `:name` in queries over the data."""
+
+    def run(self, text: str) -> Iterator[str]:
+        """The lines that answer one statement. Raises `SqlError` and `Refused`."""
+        text = text.strip().rstrip(";").strip()
+        first, *rest = text.split(None, 1)
+        if first.lower() == ".tables":
+            yield from self._show("tables")
+            return
+        commands = {
+            "show": self._show,
+            "describe": self._describe,
+            "desc": self._describe,
+            "drop": self._drop,
+            "explain": self._explain,
+        }
+        command = commands.get(first.lower())
+        if command is not None:
+            yield from command(rest[0] if rest else "")
+            return
+        for statement in parse(text):
+            if isinstance(statement, CreateStream):
+                yield f"{statement.kind} {self.catalog.define(statement).name} is declared"
+            elif isinstance(statement, CreateExpression):
+                declare_expression(self.catalog, statement, text)
+                yield f"expression {statement.name} is declared"
+            else:
+                yield from self._ask(text)
+                return
+
+    # --- commands -------------------------------------------------------------------------------------------
+
+    def _show(self, rest: str) -> Iterator[str]:
+        kinds = KINDS.get(rest.lower())
+        if kinds is None or not rest.lower().endswith("s"):
+            raise Refused("SHOW STREAMS and SHOW TABLES are what can be shown")
+        names = sorted(name for name, stream in self.catalog.streams.items() if stream.kind in kinds)
+        yield from names or [f"no {rest.lower()} are declared"]
+
+    def _describe(self, rest: str) -> Iterator[str]:
+        yield from described(self._named(rest, "DESCRIBE"))
+
+    def _drop(self, rest: str) -> Iterator[str]:
+        stream = self._named(rest, "DROP")
+        del self.catalog.streams[stream.name]
+        yield f"{'stream' if stream.kind == 'stream' else 'table'} {stream.name} is dropped"
+
+    def _explain(self, rest: str) -> Iterator[str]:
+        words = rest.lower().split(maxsplit=1)
+        if words and words[0] in ("stream", "table"):
+            yield declaration(self._named(rest, "EXPLAIN"))
+            return
+        catalog = copy_of(self.catalog)
+        yield from explain(self._planned(rest, catalog)).rstrip().splitlines()
+
+    def _named(self, rest: str, command: str) -> Stream:
+        """The stream of `STREAM name` or `TABLE name`."""
+        words = rest.split()
+        if len(words) != 2 or words[0].lower() not in ("stream", "table"):
+            raise Refused(f"write {command} STREAM name or {command} TABLE name")
+        name = words[1].strip("`")
+        found = self.catalog.streams.get(name)
+        if found is None or found.kind not in KINDS[words[0].lower()]:
+            hint = did_you_mean(name, self.catalog.streams)
+            raise Refused(f"there is no {words[0].lower()} '{name}'{f': {hint}' if hint else ''}")
+        return found
+
+    # --- questions ------------------------------------------------------------------------------------------
+
+    def _planned(self, text: str, catalog: Catalog) -> Plan:
+        return plan_rule(text, catalog, RuleOptions(zone=self.zone, rule_id=QUERY))
+
+    def _ask(self, text: str) -> Iterator[str]:
+        catalog = with_parameters(text, copy_of(self.catalog), self.parameters)
+        plan = self._planned(text, catalog)
+        if self.parameters and self.data is None:
+            raise Refused("parameters are for recorded data, and for the tables of a gateway")
+        if self.data is not None:
+            yield from self._over(self.data(), plan, catalog)
+        elif self.live is not None:
+            yield from self.live(text, [self.catalog.streams[name] for name in plan.streams])
+        else:
+            raise Refused("there are no events: name a file with --data, or a broker with --broker")
+
+    def _over(self, arrivals: Iterable[Arrival], plan: Plan, catalog: Catalog) -> Iterator[str]:
+        wanted = set(plan.streams)
+        chosen = ((at_ms, stream, row) for at_ms, stream, row in arrivals if stream in wanted)
+        lines = 0
+        for emission in drive(Engine(catalog), {QUERY: plan}, chosen):
+            lines += 1
+            yield self.printed(emission)
+        if not lines:
+            yield "no output"
+
+
+class Prompt(Protocol):
+    """A session that answers statements."""
+
+    def run(self, text: str) -> Iterator[str]: ...
+
+
+def answer(session: Prompt, text: str, print_line: Callable[[str], Any]) -> bool:
+    """Print the answer to one statement, or its errors; True if there were none."""
+    try:
+        for line in session.run(text):
+            print_line(line)
+    except (SqlError, Refused, DataError) as error:
+        print_line(str(error))
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""Rows that an HTTP server gives as JSON."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import ssl
+from typing import Any, Literal
+from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
+from pydantic import Field
+
+from edge.intake.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows, Unanswered
+from edge.intake.sources.registry import BadSource
+from sinks.base import Fatal
+from sinks.settings import Text, reveal
+from sinks.tls import TlsSettings
+from sql.catalog.streams import Stream
+
+PLACE = re.compile(r"\{([^{}]+)\}")
+"""The placeholder of a key's value in the address."""
+
+
+class HttpLookupSettings(LookupSettings, TlsSettings):
+    """Get JSON from an HTTP server: an object is a row, an array of objects are rows, 404 and 204 are none.
+
+    The address is `url` with DATASOURCE behind it; DATASOURCE alone may be the whole address. `{column}` in it
+    stands for that column's value of the key. Rows with other values in the columns of the key are left out, so
+    an address without `{column}` may give a whole list.
+    """
+
+    url: Text = Field("", description="http or https")
+    method: Literal["get", "post", "GET", "POST"] = Field("get")
+    body: str = Field("", description="what is sent, in JSON, with '{column}' as in the address")
+    headers: dict[str, Text] = Field(default_factory=dict, description="further request headers")
+
+
+class HttpLookup:
+    """One connection, which is kept open between requests."""
+
+    def __init__(self, address: str, settings: HttpLookupSettings, bytes_max: int) -> None:
+        self._address = address
+        self._settings = settings
+        self._bytes_max = bytes_max
+        self._headers = {name: reveal(value) for name, value in settings.headers.items()}
+        self._tls: ssl.SSLContext | None = None
+        self._connection: http.client.HTTPConnection | None = None
+
+    def find(self, columns: tuple[str, ...], key: tuple[Any, ...], timeout_ms: int) -> Rows:
+        wanted = dict(zip(columns, key, strict=True))
+        places = set(PLACE.findall(self._address + self._settings.body))
+        if places - wanted.keys():
+            missing = ", ".join(sorted(places - wanted.keys()))
+            raise Unanswered(f"the address wants {{{missing}}}, which ON does not give")
+        try:
+            status, text = self._exchange(wanted, timeout_ms / 1000)
+        except (OSError, http.client.HTTPException, Fatal, ValueError) as error:
+            self.close()
+            raise Unanswered(str(error) or type(error).__name__) from None
+        if status in (204, 404):
+            return []
+        if not 200 <= status < 300:
+            raise Unanswered(f"HTTP {status}")
+        return self._rows(text, wanted, places)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _exchange(self, wanted: dict[str, Any], timeout_s: float) -> tuple[int, bytes]:
+        settings = self._settings
+        parts = urlsplit(PLACE.sub(lambda place: quote(_text(wanted[place[1]]), safe=""), self._address))
+        body = PLACE.sub(lambda place: msgspec.json.encode(wanted[place[1]]).decode(), settings.body).encode()
+        connection = self._connected(timeout_s)
+        headers = {"User-Agent": "penstock", "Accept": "application/json", **self._headers}
+        if body:
+            headers = {"Content-Type": "application/json", **headers}
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request(settings.method.upper(), path, body=body or None, headers=headers)
+        answer = connection.getresponse()
+        text = answer.read(self._bytes_max + 1)
+        if len(text) > self._bytes_max:
+            raise ValueError(f"the answer is longer than {self._bytes_max} bytes (limits.payloadBytesMax)")
+        return answer.status, text
+
+    def _connected(self, timeout_s: float) -> http.client.HTTPConnection:
+        if self._connection is None:
+            parts = urlsplit(self._address)
+            assert parts.hostname
+            if parts.scheme == "https":
+                self._tls = self._tls or self._settings.tls_context()
+                self._connection = http.client.HTTPSConnection(
+                    parts.hostname, parts.port, timeout=timeout_s, context=self._tls
+                )
+            else:
+                self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+        self._connection.timeout = timeout_s
+        if self._connection.sock is not None:
+            self._connection.sock.settimeout(timeout_s)
+        return self._connection
+
+    def _rows(self, text: bytes, wanted: dict[str, Any], places: set[str]) -> Rows:
+        try:
+            found = msgspec.json.decode(text) if text.strip() else []
+        except msgspec.DecodeError as error:
+            raise Unanswered(f"the answer is no JSON: {error}") from None
+        items = found if isinstance(found, list) else [] if found is None else [found]
+        if not all(isinstance(item, dict) for item in items):
+            raise Unanswered("the answer is neither an object nor an array of objects")
+        rows = [
+            {**{name: value for name, value in wanted.items() if name in places}, **item} for item in items
+        ]
+        rows = [row for row in rows if all(_is(row.get(name), value) for name, value in wanted.items())]
+        if len(rows) > self._settings.rows_max:
+            raise Unanswered(f"more than {self._settings.rows_max} rows for one key (rowsMax)")
+        return rows
+
+
+def _is(found: object, wanted: object) -> bool:
+    """True if a server's value equals the key's; servers write numbers as texts; keys come from addresses."""
+    return bool(found == wanted) or (found is not None and _text(found) == _text(wanted))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _make(stream: Stream, settings: HttpLookupSettings, environment: LookupEnvironment) -> HttpLookup:
+    datasource = str(stream.options.get("DATASOURCE", ""))
+    base = reveal(settings.url)
+    address = datasource
+    if not datasource.startswith(("http://", "https://")):
+        address = urljoin(base if base.endswith("/") else f"{base}/", datasource.lstrip("/")) if base else ""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or PLACE.search(parts.netloc):
+        raise BadSource(
+            "DATASOURCE", f"'{address}' is no address: write http://host/path, or set url in sources.http"
+        )
+    if parts.username or parts.password:
+        raise BadSource("DATASOURCE", "an address must not hold a password; use headers")
+    return HttpLookup(address, settings, environment.bytes_max)
+
+
+KIND = LookupKind("http", HttpLookupSettings, _make)

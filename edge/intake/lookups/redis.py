@@ -1,0 +1,96 @@
+"""Rows that stand as JSON under the keys of a Redis server."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from pydantic import Field
+
+from edge.intake.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows, Unanswered
+from edge.intake.sources.registry import BadSource
+from sinks.settings import Text, reveal
+from sql.catalog.streams import Stream
+
+
+class RedisLookupSettings(LookupSettings):
+    """Query a Redis server for the JSON under a key (extra penstock[redis]); DATASOURCE is the number of the
+    database. ON names one column, whose value is the key."""
+
+    addr: Text = Field("", description="host:port of the server")
+    username: Text = Field("", description="user name")
+    password: Text = Field("", description="password")
+    data_type: Literal["string", "list"] = Field(
+        "string", description="string: the key has one row; list: each element is one"
+    )
+
+
+class RedisLookup:
+    """One connection; each request reads one key."""
+
+    def __init__(self, settings: RedisLookupSettings, database: int) -> None:
+        self._settings = settings
+        self._database = database
+        self._client: Any = None
+
+    def find(self, columns: tuple[str, ...], key: tuple[Any, ...], timeout_ms: int) -> Rows:
+        if len(columns) != 1:
+            raise Unanswered("Redis has one key: ON may name one column of the table")
+        try:
+            import redis
+        except ImportError:
+            raise Unanswered("this needs a package: install penstock[redis]") from None
+        try:
+            texts = self._read(self._connected(redis, timeout_ms), str(key[0]))
+            found = [msgspec.json.decode(text) for text in texts]
+        except redis.RedisError as error:
+            self.close()
+            raise Unanswered(str(error)) from None
+        except msgspec.DecodeError as error:
+            raise Unanswered(f"key '{key[0]}' holds no JSON: {error}") from None
+        if not all(isinstance(row, dict) for row in found):
+            raise Unanswered(f"key '{key[0]}' holds no JSON object")
+        return [{columns[0]: key[0], **row} for row in found]
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _connected(self, redis: Any, timeout_ms: int) -> Any:
+        if self._client is None:
+            settings = self._settings
+            host, _, port = reveal(settings.addr).rpartition(":")
+            seconds = timeout_ms / 1000
+            self._client = redis.Redis(
+                host,
+                int(port),
+                self._database,
+                reveal(settings.password) or None,
+                username=reveal(settings.username) or None,
+                socket_timeout=seconds,
+                socket_connect_timeout=seconds,
+            )
+        return self._client
+
+    def _read(self, client: Any, key: str) -> list[bytes]:
+        if self._settings.data_type == "list":
+            rows: list[bytes] = client.lrange(key, 0, self._settings.rows_max)
+            if len(rows) > self._settings.rows_max:
+                raise Unanswered(f"more than {self._settings.rows_max} rows under one key (rowsMax)")
+            return rows
+        text: bytes | None = client.get(key)
+        return [] if text is None else [text]
+
+
+def _make(stream: Stream, settings: RedisLookupSettings, environment: LookupEnvironment) -> RedisLookup:
+    host, _, port = reveal(settings.addr).rpartition(":")
+    if not host or not port.isdecimal():
+        raise BadSource("EXTRA", "addr is host:port of the Redis server: write it there, or in sources.redis")
+    database = str(stream.options.get("DATASOURCE", "0"))
+    if not database.isdecimal():
+        raise BadSource("DATASOURCE", f"'{database}' is no number of a Redis database")
+    return RedisLookup(settings, int(database))
+
+
+KIND = LookupKind("redis", RedisLookupSettings, _make)

@@ -1,0 +1,87 @@
+"""Rows of a database's table."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from edge.intake.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows, Unanswered
+from edge.intake.lookups.plain import plain_row
+from edge.intake.sources.registry import BadSource
+from sinks.databases.alchemy import Alchemy
+from sinks.databases.base import Refused, Table, Unreachable
+from sinks.databases.sqlite import Sqlite, path_of
+from sinks.settings import Text, reveal
+from sql.catalog.streams import Stream
+
+
+class SqlLookupSettings(LookupSettings):
+    """Query a table of a database, whose name is DATASOURCE.
+
+    `sqlite:///name.db` is a file below the data folder; postgresql://, mysql:// and others need the extra
+    penstock[sql] and the database's driver.
+    """
+
+    url: Text | None = Field(
+        None, description="the database, such as 'postgresql://user@host/db' or 'sqlite:///devices.db'"
+    )
+    dburl: Text | None = Field(None, description="the same, as eKuiper 2 calls it")
+
+    @model_validator(mode="after")
+    def _url_is_one(self) -> Self:
+        if self.url is not None and self.dburl is not None:
+            raise ValueError("'url' and 'dburl' are the same: write one")
+        return self
+
+    @property
+    def address(self) -> str:
+        return reveal(self.url or self.dburl or "")
+
+
+class SqlLookup:
+    """One connection; each request is a SELECT by the columns of the key."""
+
+    def __init__(self, table: str, database: Table, rows_max: int) -> None:
+        self._table = table
+        self._database = database
+        self._rows_max = rows_max
+        self._is_open = False
+
+    def find(self, columns: tuple[str, ...], key: tuple[Any, ...], timeout_ms: int) -> Rows:
+        try:
+            if not self._is_open:
+                self._database.open()
+                self._is_open = True
+            wanted = dict(zip(columns, key, strict=True))
+            rows = self._database.find(self._table, wanted, self._rows_max + 1)
+        except (Unreachable, Refused) as failure:
+            self.close()
+            raise Unanswered(str(failure)) from None
+        if len(rows) > self._rows_max:
+            raise Unanswered(f"more than {self._rows_max} rows for one key (rowsMax)")
+        return [plain_row(row) for row in rows]
+
+    def close(self) -> None:
+        self._is_open = False
+        self._database.close()
+
+
+def _make(stream: Stream, settings: SqlLookupSettings, environment: LookupEnvironment) -> SqlLookup:
+    url = settings.address
+    if "://" not in url:
+        raise BadSource(
+            "EXTRA", "has no url of the database: write it there, or in sources.sql of the gateway"
+        )
+    database: Table
+    if url.startswith("sqlite:"):
+        try:
+            database = Sqlite(environment.data_dir / path_of(url), is_read_only=True)
+        except ValueError as error:
+            raise BadSource("EXTRA", f"url: {error}") from None
+    else:
+        database = Alchemy(url)
+    return SqlLookup(str(stream.options.get("DATASOURCE", "")), database, settings.rows_max)
+
+
+KIND = LookupKind("sql", SqlLookupSettings, _make)
