@@ -24,8 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edge.base.message import Message
 from edge.clock import SystemClock
-from edge.intake.sources.base import Message
 from edge.intake.sources.mqtt import MqttOptions, MqttSource
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
 

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import Result
-from edge.intake.sources.base import Message
-from edge.monitor.flight.taps import Tap
+from edge.base.message import Message
+from edge.delivery.taps import Tap
 from tests.unit.edge.world import STREAM, World, rule
 
 BATCHES = 40

@@ -23,6 +23,7 @@ from edge.base.logs import register_secret
 from edge.clock import Clock, SystemClock
 from edge.config import Config
 from edge.config.brokers import own_broker
+from edge.config.mqtt_options import revealed
 from edge.delivery.actions import ActionBuilder, register_sinks
 from edge.delivery.caches import action_file, sweep
 from edge.delivery.cloud_path import CloudPath
@@ -33,6 +34,7 @@ from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
 from edge.deploy.brokers import Broker, Brokers
 from edge.deploy.configured import configured_of
+from edge.deploy.lookup_stores import Stores
 from edge.deploy.manager import Manager
 from edge.deploy.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles, Wanted
@@ -41,10 +43,8 @@ from edge.deploy.watch import DirectoryWatch, fingerprint
 from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
 from edge.intake.lookups.base import LookupEnvironment
-from edge.intake.lookups.stores import Stores
 from edge.intake.queue import Intake
-from edge.intake.sources.http_push import PushServers
-from edge.intake.sources.mqtt_client import revealed
+from edge.intake.sources.http_push_server import PushServers
 from edge.intake.sources.registry import SourceEnvironment
 from edge.journal.commits import Commits
 from edge.monitor.access import Access, own_token
@@ -113,7 +113,6 @@ class Daemon:
         self.commits: Commits
         self.recovery: Recovery
         self.http: StatusServer | None = None
-        self.flight = Why(self)
         self.is_recovering = True
         """The journal is being replayed: there is no loop yet that could answer."""
         self._watch: DirectoryWatch | None = None
@@ -186,8 +185,9 @@ class Daemon:
         token = http.token.reveal() if http.token else own_token(self.config.data.dir)
         register_secret(token)
         access = Access(token, frozenset(http.open), http.address[0])
-        report = Report(self)
-        pages: list[Pages] = [FlightPages(self.flight, Listen(self)), *([Console(self)] if http.ui else [])]
+        why = Why(self)
+        report = Report(self, why)
+        pages: list[Pages] = [FlightPages(why, Listen(self)), *([Console(self)] if http.ui else [])]
         self.http = StatusServer(
             *http.address, report, access, self._management(report), Relations(self), pages
         )

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from edge.base.message import BadMessage, Message, payload_bytes
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
@@ -29,7 +30,7 @@ from edge.intake.broker_state import MAIN, BrokerStates
 from edge.intake.message_keys import MessageKeys
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
-from edge.intake.sources.base import BadMessage, Message, Source, payload_bytes
+from edge.intake.sources.base import Source
 from edge.intake.streams import StreamTable
 from edge.journal.commits import Commits
 from edge.journal.record import Tick

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from cloud_sync.errors import BadTarget, SpoolError
     from edge import config
     from edge.base import logs
-    from edge.intake.sources.mqtt_client import BadOptions
+    from edge.config.mqtt_options import BadOptions
 
     settings = config.load(arguments.config, flags=flags(arguments))
     if not arguments.rules.is_dir():

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from edge.config.mqtt_options import BadOptions, MqttOptions, address
 from edge.config.sections import Config, MqttConfig, safe_name
-from edge.intake.sources.mqtt_client import BadOptions, MqttOptions, address
 from sql.errors import did_you_mean
 from sql.record import Record, field
 

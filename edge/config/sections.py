@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from edge.base.errors import UsageError
-from edge.intake.sources.mqtt_client import address
+from edge.config.mqtt_options import address
 from rules.secrets import Secret
 
 ENVIRONMENT_PREFIX = "PENSTOCK__"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from edge.intake.sources.mqtt_client import MqttOptions, Version, make_client
+from edge.config.mqtt_options import MqttOptions, Version
+from edge.intake.sources.mqtt_client import make_client
 from sinks.builtin.mqtt import GATEWAY, MqttSettings
 from sinks.connections import connected
 from sinks.settings import reveal

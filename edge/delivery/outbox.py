@@ -24,9 +24,9 @@ from typing import Any, Protocol
 
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.expectations import Expectations
+from edge.delivery.taps import Taps
 from edge.intake.origins import Origins
 from edge.journal.record import Receipts
-from edge.monitor.flight.taps import Taps
 from sinks import Outcome, Stats
 from sql import Emission
 

@@ -134,7 +134,8 @@ def reading(machine: Machine, at_ms: int, start_ms: int, dice: random.Random) ->
 def publish(broker: str, seconds: int, seed: int, clock: Clock, stop: threading.Event) -> int:
     """Send a run's messages to a broker at their times; returns how many. Raises OSError if
     it cannot be reached."""
-    from edge.intake.sources.mqtt_client import MqttOptions, connect, make_client
+    from edge.config.mqtt_options import MqttOptions
+    from edge.intake.sources.mqtt_client import connect, make_client
 
     options = MqttOptions(broker, "penstock-plant", version="3.1.1", session_expiry_s=0, status_prefix=None)
     client = make_client(options, "3.1.1")

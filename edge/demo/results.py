@@ -132,9 +132,10 @@ class FileWatch:
 
 def subscribe(broker: str, seen: list[Channel], results: Results) -> Any:
     """Follow the topics that rules publish to; returns the paho client, to be stopped. Raises OSError."""
+    from edge.config.mqtt_options import MqttOptions
     from edge.intake.sources import mqtt_client
 
-    options = mqtt_client.MqttOptions(
+    options = MqttOptions(
         broker, "penstock-demo-watch", version="3.1.1", session_expiry_s=0, status_prefix=None
     )
     client = mqtt_client.make_client(options, "3.1.1")

@@ -17,12 +17,12 @@ from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.config import JournalConfig
 from edge.delivery.dead_letters import DeadLetters
+from edge.deploy.lookup_stores import change_policies, take_answers
 from edge.deploy.manager import Manager
 from edge.deploy.rule_files import RuleFiles
 from edge.deploy.upgrade import old_snapshot, remove_old
 from edge.gateway import Gateway
 from edge.intake.broker_state import MAIN
-from edge.intake.lookups.stores import change_policies, take_answers
 from edge.journal.commits import Commits, Effects
 from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick

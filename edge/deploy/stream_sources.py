@@ -6,9 +6,9 @@ import logging
 from collections.abc import Collection
 
 from edge.deploy.feeds import Feeds, SourceFeed
+from edge.deploy.lookup_stores import Stores
 from edge.deploy.stream_types import stream_type
 from edge.gateway import Gateway
-from edge.intake.lookups.stores import Stores
 from edge.intake.sources.file import forget_position
 from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
 

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from edge.intake.sources.base import BadMessage, Message, payload_bytes, qos_of
+from edge.base.message import BadMessage, Message, payload_bytes, qos_of
 from edge.journal.record import Session
 
 log = logging.getLogger("penstock.gateway")

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edge.intake.sources.base import Message
+from edge.base.message import Message
 
 KEYS_MAX = 100_000
 """Keys remembered per stream; of further ones the oldest are forgotten."""

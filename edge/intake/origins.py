@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from edge.base.message import Message
 from edge.intake.codecs import META
-from edge.intake.sources.base import Message
 from sql.rows import as_dict
 
 

@@ -28,7 +28,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from edge.intake.sources.base import ACKNOWLEDGED, DUPLICATE, RETAINED, Message, message_id
+from edge.base.message import ACKNOWLEDGED, DUPLICATE, RETAINED, Message, message_id
 from sinks.memory_bus import topic_matches
 
 RETAINED_MAX = 50_000

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from edge.base.message import RETAINED, BadMessage, Message, message_id, qos_of
 from edge.intake.broker_state import MAIN
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
 from edge.intake.lessons import Lessons
 from edge.intake.origins import Origins
 from edge.intake.router import TopicRouter
-from edge.intake.sources.base import RETAINED, BadMessage, Message, message_id, qos_of
 from edge.intake.topic_columns import TopicColumns
 from sql.record import Record
 

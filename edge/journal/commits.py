@@ -26,9 +26,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from edge.base.message import Message
 from edge.clock import Clock
 from edge.config import JournalConfig
-from edge.intake.sources.base import Message
 from edge.journal.acknowledgements import Acknowledgements
 from edge.journal.background import Background
 from edge.journal.record import Record

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from edge.intake.sources.base import Message
+from edge.base.message import Message
 from edge.journal.frame import MAGIC, decode
 from edge.journal.record import Batch, Record, unpack
 

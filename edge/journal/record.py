@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from edge.intake.sources.base import Message, message_id, qos_of
+from edge.base.message import Message, message_id, qos_of
 
 
 class Batch(msgspec.Struct, array_like=True, tag="batch", frozen=True):

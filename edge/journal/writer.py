@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from edge.intake.sources.base import Message, payload_bytes
+from edge.base.message import Message, payload_bytes
 from edge.journal.disk import Disk
 from edge.journal.frame import compressor, encode
 from edge.journal.reader import SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SUFFIX, segments

@@ -26,7 +26,7 @@ from sql.errors import DataError, did_you_mean
 from sql.plan.relation_plan import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
-    from edge.daemon import Daemon
+    from edge.monitor.observed import Observed
     from sql.plan.logical import Plan
 
 ROWS_MAX = 10_000
@@ -36,7 +36,7 @@ ROWS_MAX = 10_000
 class Relations:
     """Answers from the gateway's engine. May be called from any thread; each call may raise TimeoutError."""
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
 
     def listed(self) -> dict[str, Any]:

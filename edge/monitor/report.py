@@ -23,7 +23,8 @@ from sql.rows import as_dict
 
 if TYPE_CHECKING:
     from cloud_sync.spool import Spool
-    from edge.daemon import Daemon
+    from edge.monitor.flight.ask import Why
+    from edge.monitor.observed import Observed
 
 COUNTERS = {
     "events_in": "penstock_rule_events_total",
@@ -43,8 +44,9 @@ PARTITIONS_SHOWN = 1_000
 class Report:
     """Implements `edge.monitor.http.Reporter`."""
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: Observed, why: Why) -> None:
         self._daemon = daemon
+        self._why = why
         self._rule_memory = RuleMemory()
 
     def recovering(self) -> str | None:
@@ -192,7 +194,7 @@ class Report:
             "counters": daemon.engine.counters(rule_id),
             "last_fired_ms": daemon.outbox.fired.get(rule_id),
             "expect": self._expectations(rule_id),
-            "why": daemon.flight.last.get(rule_id),
+            "why": self._why.last.get(rule_id),
             "memory_bytes": memory.get(rule_id, 0),
             "state_bytes": self._state_bytes(rule_id),
             "actions": [
@@ -325,7 +327,7 @@ class Report:
                     yield sample(metric, counters[counter], rule=rule_id)
             if (fired_ms := daemon.outbox.fired.get(rule_id)) is not None:
                 yield sample("penstock_rule_last_fired_timestamp_seconds", fired_ms / 1000, rule=rule_id)
-            for condition, short in daemon.flight.shortfalls(rule_id).items():
+            for condition, short in self._why.shortfalls(rule_id).items():
                 yield sample("penstock_rule_nearest_miss", short, rule=rule_id, condition=condition)
             for check in self._expectations(rule_id):
                 labels = {"rule": rule_id, "check": check["check"], "then": check["then"]}

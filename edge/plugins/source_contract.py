@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edge.intake.sources.base import DUPLICATE, BadMessage, Message, Source
+from edge.base.message import DUPLICATE, BadMessage, Message
+from edge.intake.sources.base import Source
 from edge.plugins.sink_contract import PATIENCE_S, eventually
 
 STOP_MS = int(PATIENCE_S * 1000)

@@ -12,8 +12,8 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from edge.base.message import BadMessage, Message
 from edge.clock import SystemClock
-from edge.intake.sources.base import BadMessage, Message
 from edge.intake.sources.mqtt import MqttOptions, MqttSource
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
 

@@ -11,7 +11,7 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from edge.intake.sources.base import Message
+from edge.base.message import Message
 from rules.secrets import Secret
 from tests.broker.conftest import Consumer, Publisher, StartSource
 from tests.support.brokers import (

@@ -6,7 +6,7 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from edge.intake.sources.base import DUPLICATE, RETAINED, qos_of
+from edge.base.message import DUPLICATE, RETAINED, qos_of
 from tests.broker.conftest import Consumer, Publisher, StartSource
 from tests.support.brokers import Mosquitto, wait_for
 

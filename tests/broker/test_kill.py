@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from edge.intake.sources.base import DUPLICATE
+from edge.base.message import DUPLICATE
 from tests.broker.conftest import Publisher, StartSource
 from tests.support.brokers import Mosquitto
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.intake.sources.base import Message
+from edge.base.message import Message
 from sinks.tcp import send_at_once
 from tests.broker.conftest import Consumer, Publisher, StartSource
 from tests.integration.sinks.support import Gateway

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from edge.clock import SystemClock
-from edge.intake.sources.http_push import PushServers
+from edge.intake.sources.http_push_server import PushServers
 from edge.intake.sources.known import source_kind
 from edge.intake.sources.mqtt import MqttOptions, MqttSource
 from edge.intake.sources.registry import SourceEnvironment, settings_of

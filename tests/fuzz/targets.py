@@ -16,8 +16,9 @@ from typing import Any
 from cloud_sync.errors import SpoolError
 from cloud_sync.records import Record
 from cloud_sync.spool import Spool
+from edge.base.message import BadMessage, Message
 from edge.intake.codecs import CodecOptions, decoder_for
-from edge.intake.sources.base import BadMessage, ConnectionLost, Message
+from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.publish_parser import PublishParser
 from edge.intake.sources.publishing import encoded_length
 from edge.journal import pages

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edge.intake.sources.base import Message
+from edge.base.message import Message
 from tests.unit.edge.world import STREAM, World
 
 BOUNDS = "window_start() AS window_start, window_end() AS window_end"

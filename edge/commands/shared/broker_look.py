@@ -10,7 +10,7 @@ from edge.config import Config
 
 if TYPE_CHECKING:
     from edge.config.brokers import BrokerNames
-    from edge.intake.sources.mqtt_client import MqttOptions
+    from edge.config.mqtt_options import MqttOptions
     from rules.compile import Compiled
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ PAYLOAD_SHOWN = 120
 def look(config: Config, rules: Path | None, seconds: float) -> Iterator[Finding]:
     """Findings about the brokers of a configuration, and the streams of a rule directory where one is given."""
     from edge.config.brokers import brokers_of, own_broker
-    from edge.intake.sources.mqtt_client import BadOptions
+    from edge.config.mqtt_options import BadOptions
 
     names = brokers_of(config)
     streams = None if rules is None else _streams(_compiled(rules, config.gateway.zone), names)

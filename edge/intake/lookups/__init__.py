@@ -5,7 +5,8 @@
     sql, http, redis   one kind each
     plain    values of a store as JSON values
     worker   threads that query one store, and try again while an event waits
-    stores   all of them: requests go out, answers come in
+
+`edge.deploy.lookup_stores` runs them: requests go out, answers come in.
 
 The engine makes the requests and waits itself (`sql.engine.asking`); nothing here delays the loop. Answers
 are recorded in the journal before they take effect, as messages are, so a replay sends no request.

@@ -20,7 +20,7 @@ from typing import Any, Literal, Self
 import msgspec
 from pydantic import Field, model_validator
 
-from edge.intake.sources.base import Message
+from edge.base.message import Message
 from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
 from edge.intake.sources.worker import WorkerSource
 from rules.base import Model

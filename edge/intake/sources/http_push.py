@@ -6,28 +6,21 @@ send it again; 503 means that this took too long, or that the gateway takes in n
 
 from __future__ import annotations
 
-import hmac
 import itertools
-import logging
 import threading
 from collections.abc import Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from edge.intake.sources.base import OnBad, OnBatch
+from edge.intake.sources.http_push_server import PushServers
 from edge.intake.sources.registry import BadSource, SourceEnvironment, SourceKind, register_source, topic_of
 from rules.base import Model
 from sql.catalog.streams import Stream
 
-log = logging.getLogger("penstock.sources")
-
 ACKNOWLEDGED_WITHIN_S = 10.0
 """The longest time that a sender waits for its answer."""
-
-READ_WITHIN_S = 10.0
-"""The time limit for a sender's request."""
 
 
 class HttpPushSettings(Model):
@@ -87,104 +80,6 @@ class PushSource:
             return True
         self._waiting.pop(token, None)
         return False
-
-
-class PushServers:
-    """The one server of all paths; it runs while some stream has one."""
-
-    def __init__(self, bind: tuple[str, int] | None, token: str | None, bytes_max: int) -> None:
-        """`bind` None: the gateway takes nothing by HTTP."""
-        self._bind = bind
-        self._token = token
-        self._bytes_max = bytes_max
-        self._sources: dict[str, PushSource] = {}
-        self._server: ThreadingHTTPServer | None = None
-
-    @property
-    def is_on(self) -> bool:
-        """True if the gateway takes messages by HTTP at all."""
-        return self._bind is not None
-
-    @property
-    def address(self) -> tuple[str, int] | None:
-        """The address that the server listens on; None while it does not."""
-        if self._server is None:
-            return None
-        host, port = self._server.server_address[:2]
-        return str(host), port
-
-    def add(self, source: PushSource) -> None:
-        """Serve a path; the first one starts the server. Raises OSError when the port is taken."""
-        self._sources[source.path] = source
-        if self._server is None and self._bind is not None:
-            self._server = ThreadingHTTPServer(self._bind, _handler(self))
-            self._server.daemon_threads = True
-            threading.Thread(target=self._server.serve_forever, name="http push", daemon=True).start()
-            log.info(
-                "http_push.listening", extra={"address": f"{self._bind[0]}:{self._server.server_address[1]}"}
-            )
-
-    def remove(self, source: PushSource) -> None:
-        """Serve a path no longer; the last one ends the server."""
-        if self._sources.get(source.path) is source:
-            del self._sources[source.path]
-        if not self._sources and self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
-
-    def answer(
-        self, method: str, path: str, authorization: str, length: int | None, body: Any
-    ) -> tuple[int, str]:
-        """Status and text for a request; `body` reads so many bytes."""
-        source = self._sources.get(path.partition("?")[0])
-        if self._token is not None and not hmac.compare_digest(authorization, f"Bearer {self._token}"):
-            return 401, "the token is missing or wrong"
-        if source is None:
-            return 404, "no stream reads this path"
-        if method != source.method:
-            return 405, f"this path takes {source.method}"
-        if length is None:
-            return 411, "Content-Length is missing"
-        if length > self._bytes_max:
-            return 413, f"at most {self._bytes_max} bytes"
-        return (200, "ok") if source.take(body(length)) else (503, "not stored yet; send it again later")
-
-
-def _handler(servers: PushServers) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = READ_WITHIN_S
-
-        def do_POST(self) -> None:
-            self._serve()
-
-        def do_PUT(self) -> None:
-            self._serve()
-
-        def do_GET(self) -> None:
-            self._serve()
-
-        def _serve(self) -> None:
-            header = self.headers.get("Content-Length", "")
-            length = int(header) if header.isascii() and header.isdecimal() else None
-            status, text = servers.answer(
-                self.command, self.path, self.headers.get("Authorization", ""), length, self.rfile.read
-            )
-            answer = f"{text}\n".encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "text/plain; charset=utf-8")
-            self.send_header("Content-Length", str(len(answer)))
-            if status in (401, 404, 405, 411, 413):  # the body was not read
-                self.send_header("Connection", "close")
-                self.close_connection = True
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's signature
-            log.debug("http_push.request", extra={"request": format % args})
-
-    return Handler
 
 
 def _make(stream: Stream, settings: HttpPushSettings, environment: SourceEnvironment) -> PushSource:

@@ -22,7 +22,8 @@ from paho.mqtt import MQTTException
 from paho.mqtt import __version__ as paho_version
 from paho.mqtt import client as paho
 
-from edge.intake.sources.base import DUPLICATE, RETAINED, BadMessage, ConnectionLost, Message
+from edge.base.message import DUPLICATE, RETAINED, BadMessage, Message
+from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.publish_parser import PublishParser, escaped, too_large, why_bad
 
 RECEIVE_BYTES = 65_536

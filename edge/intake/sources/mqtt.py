@@ -24,10 +24,10 @@ from typing import Literal
 
 from edge.base.poller import Poller
 from edge.clock import Clock
+from edge.config.mqtt_options import BadOptions, MqttOptions, Version
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.base import ConnectionLost, OnBad, OnBatch
 from edge.intake.sources.mqtt_attempts import Opening, Pause, VersionChoice, backoff_ms
-from edge.intake.sources.mqtt_client import BadOptions, MqttOptions, Version
 from edge.intake.sources.mqtt_connection import (
     Connection,
     Counters,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from edge.intake.sources.mqtt_client import MqttOptions, Version
+from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.mqtt_connection import Connection
 
 VERSION_ANSWER_MS = 3_000

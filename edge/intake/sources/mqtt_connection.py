@@ -15,8 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from edge.intake.sources.base import BadMessage, ConnectionLost, Message, OnBad, OnBatch, payload_bytes
-from edge.intake.sources.mqtt_client import MqttOptions, Version, connect, make_client
+from edge.base.message import BadMessage, Message, payload_bytes
+from edge.config.mqtt_options import MqttOptions, Version
+from edge.intake.sources.base import ConnectionLost, OnBad, OnBatch
+from edge.intake.sources.mqtt_client import connect, make_client
 from edge.intake.sources.mqtt_presence import Presence
 from edge.intake.sources.mqtt_subscriptions import Subscriptions
 from edge.intake.sources.publishing import PACKET_BYTES_MAX, Publishing

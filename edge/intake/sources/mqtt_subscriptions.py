@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from edge.intake.sources.mqtt_client import Version, subscribe
+from edge.config.mqtt_options import Version
+from edge.intake.sources.mqtt_client import subscribe
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client

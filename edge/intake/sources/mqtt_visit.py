@@ -9,7 +9,8 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from edge.intake.sources.mqtt_client import MqttOptions, Version, connect, make_client, subscribe
+from edge.config.mqtt_options import MqttOptions, Version
+from edge.intake.sources.mqtt_client import connect, make_client, subscribe
 from sql.record import replace
 
 if TYPE_CHECKING:

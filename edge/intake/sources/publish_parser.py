@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edge.intake.sources.base import DUPLICATE, BadMessage, ConnectionLost, Message
+from edge.base.message import DUPLICATE, BadMessage, Message
+from edge.intake.sources.base import ConnectionLost
 
 TOPICS_MAX = 10_000
 """The number of decoded topics in the cache; one more and the cache is emptied."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from edge.intake.sources.base import DUPLICATE, RETAINED
+from edge.base.message import DUPLICATE, RETAINED
 
 FIRST_ID, LAST_ID = 0x8000, 0xFFFF
 """Packet ids used here; paho counts those of its own packets from 1."""

@@ -24,7 +24,7 @@ from sql.errors import did_you_mean
 from sql.record import Record, field
 
 if TYPE_CHECKING:
-    from edge.intake.sources.http_push import PushServers
+    from edge.intake.sources.http_push_server import PushServers
 
 DEFAULT = "default"
 """The section of a stream without CONF_KEY."""

@@ -8,8 +8,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
+from edge.base.message import Message
 from edge.clock import Clock
-from edge.intake.sources.base import Message, OnBad, OnBatch
+from edge.intake.sources.base import OnBad, OnBatch
 
 log = logging.getLogger("penstock.sources")
 

@@ -25,7 +25,7 @@ from edge.monitor.pages import Page
 from rules.catalog import copy_of
 
 if TYPE_CHECKING:
-    from edge.daemon import Daemon
+    from edge.monitor.observed import Observed
 
 FILES = {
     "/ui": ("index.html", "text/html; charset=utf-8"),
@@ -44,7 +44,7 @@ TAIL_BYTES = 200_000
 class Console:
     """Implements `edge.monitor.pages.Pages`."""
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
 
     def knows(self, path: str) -> bool:

@@ -14,7 +14,6 @@ them; the engine is deterministic, so a private one with the same input does the
     lanes         the last events and condition results of each key, for the page
     child         a process of its own for all this, so that the gateway's loop is not held
     ask           starting that process, in the threads of the HTTP server
-    taps          events, rows and dead letters handed to listeners as they pass
     listen        what passes a tap as lines of JSON
     flight_pages  all this over HTTP
 """

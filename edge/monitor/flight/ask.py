@@ -16,7 +16,7 @@ from edge.monitor.flight.rerun import Settings
 from edge.monitor.http import ANSWER_TIMEOUT_S
 
 if TYPE_CHECKING:
-    from edge.daemon import Daemon
+    from edge.monitor.observed import Observed
 
 SINCE_MS = 600_000
 """The default of the time span that a question covers."""
@@ -35,7 +35,7 @@ class Unanswered(RuntimeError):
 class Why:
     """Answers questions, one at a time. Called from the threads of the HTTP server."""
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
         self._busy = threading.Lock()
         self.last: dict[str, dict[str, Any]] = {}
@@ -114,7 +114,7 @@ def _run(question: Question) -> bytes:
     return done.stdout
 
 
-def settings_of(daemon: Daemon) -> Settings:
+def settings_of(daemon: Observed) -> Settings:
     """The part of the configuration that a rerun needs."""
     config = daemon.config
     secrets = config.secrets

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from edge.daemon import Daemon
+    from edge.monitor.observed import Observed
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Facts(msgspec.Struct, frozen=True):
     waits: tuple[Waiting, ...] = ()
 
 
-def collect(daemon: Daemon, rule: str) -> Facts:
+def collect(daemon: Observed, rule: str) -> Facts:
     """Collect the facts from the parts of the gateway; called in its loop."""
     manager = daemon.manager
     running = manager.running.get(rule)
@@ -100,7 +100,7 @@ def collect(daemon: Daemon, rule: str) -> Facts:
     )
 
 
-def _waits(daemon: Daemon, rule: str) -> tuple[Waiting, ...]:
+def _waits(daemon: Observed, rule: str) -> tuple[Waiting, ...]:
     from sql.explain.waits import waits  # not at start: it reads all that explain needs
 
     return tuple(
@@ -109,7 +109,7 @@ def _waits(daemon: Daemon, rule: str) -> tuple[Waiting, ...]:
     )
 
 
-def _why_not(daemon: Daemon, rule: str) -> str:
+def _why_not(daemon: Observed, rule: str) -> str:
     """Why a rule does not run."""
     manager = daemon.manager
     if rule in manager.leaving:

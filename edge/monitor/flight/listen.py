@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from edge.delivery.taps import Passed, Tap
 from edge.deploy.stream_types import codec_options
 from edge.intake.codecs import Decoder, decoder_for
-from edge.monitor.flight.taps import Passed, Tap
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql import Catalog, Emission, Engine, plan_rule
 from sql.catalog.streams import Stream
@@ -25,7 +25,7 @@ from sql.record import replace
 from sql.rows import as_dict
 
 if TYPE_CHECKING:
-    from edge.daemon import Daemon
+    from edge.monitor.observed import Observed
 
 WAIT_MS = 1_000
 """At least so often an empty line is written: so a listener that has hung up is noticed."""
@@ -85,7 +85,7 @@ def _shown(row: object) -> dict[str, Any]:
 class Listen:
     """Opens taps on the running gateway. Called from the threads of the HTTP server."""
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
 
     def lines(self, names: Sequence[str], where: str | None) -> Generator[bytes]:

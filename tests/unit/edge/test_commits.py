@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from edge.base.message import Message
 from edge.clock import SimulatedClock
 from edge.config import JournalConfig
-from edge.intake.sources.base import Message
 from edge.journal.commits import Commits
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from edge.clock import SimulatedClock
+from edge.delivery.taps import ITEMS_MAX, LISTENERS_MAX, Passed, Tap, Taps
 from edge.monitor.flight.causes import findings
 from edge.monitor.flight.facts import Facts
 from edge.monitor.flight.observe import Observer, Seen
 from edge.monitor.flight.rerun import Rerun, Settings
 from edge.monitor.flight.stages import stages_of
-from edge.monitor.flight.taps import ITEMS_MAX, LISTENERS_MAX, Passed, Tap, Taps
 from sql import Emission
 from tests.unit.edge.world import STREAM, World, rule
 

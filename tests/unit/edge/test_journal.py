@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.intake.sources.base import Message
+from edge.base.message import Message
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read, segments
 from edge.journal.record import Batch, Record, Tick

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from edge.base.message import DUPLICATE, Message
 from edge.intake.redelivery import REMEMBERED_MIN, Redeliveries
-from edge.intake.sources.base import DUPLICATE, Message
 
 QOS_1 = 0x02
 

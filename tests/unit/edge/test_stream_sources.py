@@ -272,7 +272,7 @@ def test_a_sender_is_answered_when_its_message_is_safe(world: World) -> None:
 
 
 def test_a_token_is_demanded_where_there_is_one(world: World) -> None:
-    from edge.intake.sources.http_push import PushServers
+    from edge.intake.sources.http_push_server import PushServers
 
     servers = PushServers(("127.0.0.1", 0), "secret", 100)
     assert servers.answer("POST", "/x", "", 2, None)[0] == 401

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from edge.base.message import DUPLICATE
 from edge.intake.backlog import Arrival
-from edge.intake.sources.base import DUPLICATE
 from edge.journal.record import Session
 from tests.unit.edge.test_recovery import rows
 from tests.unit.edge.world import Source, World

@@ -28,7 +28,7 @@ from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.base import OnBad, OnBatch
-from edge.intake.sources.http_push import PushServers
+from edge.intake.sources.http_push_server import PushServers
 from edge.intake.sources.registry import Configured, SourceEnvironment
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus

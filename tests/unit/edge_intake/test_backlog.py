@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from edge.base.message import Message
 from edge.intake.backlog import SLICE_BYTES, SLICE_MESSAGES, Arrival, Backlog
-from edge.intake.sources.base import Message
 from edge.journal.record import Session
 
 

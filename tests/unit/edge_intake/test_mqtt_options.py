@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from edge.clock import SystemClock
+from edge.config.mqtt_options import BadOptions, MqttOptions
 from edge.intake.router import BadTopicFilter
 from edge.intake.sources.mqtt import MqttSource, backoff_ms
-from edge.intake.sources.mqtt_client import BadOptions, MqttOptions, make_client
+from edge.intake.sources.mqtt_client import make_client
 
 
 @pytest.mark.parametrize(

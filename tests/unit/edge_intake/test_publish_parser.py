@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.intake.sources.base import BadMessage, ConnectionLost, Message
+from edge.base.message import BadMessage, Message
+from edge.intake.sources.base import ConnectionLost
 from edge.intake.sources.publish_parser import PublishParser, variable_integer
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from edge.base.message import Message
 from edge.intake.codecs import CodecError, CodecOptions, decoder_for
-from edge.intake.sources.base import Message
 from edge.intake.streams import StreamSpec, StreamTable
 from sql.rows import as_dict
 

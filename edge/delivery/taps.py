@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from edge.base.message import Message
 from edge.clock import Clock
-from edge.intake.sources.base import Message
 from sql import Emission
 
 ITEMS_MAX = 10_000

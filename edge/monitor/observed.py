@@ -1,0 +1,45 @@
+"""The running gateway as the monitor sees it: the parts whose state it reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from cloud_sync.spool import Spool
+    from edge.clock import Clock
+    from edge.config import Config
+    from edge.delivery.cloud_path import CloudPath
+    from edge.delivery.dead_letters import DeadLetters
+    from edge.delivery.outbox import Outbox
+    from edge.deploy.brokers import Brokers
+    from edge.deploy.manager import Manager
+    from edge.deploy.recovery import Recovery
+    from edge.deploy.rule_files import RuleFiles
+    from edge.gateway import Gateway
+    from edge.intake.backlog import Arrival
+    from edge.intake.queue import Intake
+    from edge.intake.sources.registry import Configured
+    from edge.journal.commits import Commits
+    from sql import Engine
+
+
+class Observed(Protocol):
+    """A gateway. Its parts belong to the loop, except where they say that they may be read on any thread."""
+
+    config: Config
+    configured: Configured
+    clock: Clock
+    started_ms: int
+    is_recovering: bool
+    engine: Engine
+    gateway: Gateway
+    manager: Manager
+    rule_files: RuleFiles
+    intake: Intake[Arrival]
+    outbox: Outbox
+    commits: Commits
+    recovery: Recovery
+    brokers: Brokers
+    dead_letters: DeadLetters
+    cloud: CloudPath
+    spool: Spool
