@@ -82,15 +82,15 @@ class MqttOptions(Record):
             raise BadOptions("a password needs a user name")
         if self.status_prefix is not None and any(char in self.status_prefix for char in "+#\0"):
             raise BadOptions(f"status prefix {self.status_prefix!r} must not contain '+', '#' or NUL")
-        bounds = {
-            "keepalive_s": (1, 65_535),
-            "session_expiry_s": (0, 0xFFFF_FFFF),
-            "receive_max": (1, 65_535),
-        }
-        bounds |= {"packet_bytes_max": (128, 268_435_455), "reconnect_ms_min": (1, self.reconnect_ms_max)}
-        for name, (low, high) in bounds.items():
-            if not low <= getattr(self, name) <= high:
-                raise BadOptions(f"{name} is {getattr(self, name)}; it must be between {low} and {high}")
+        for name, value, low, high in (
+            ("keepalive_s", self.keepalive_s, 1, 65_535),
+            ("session_expiry_s", self.session_expiry_s, 0, 0xFFFF_FFFF),
+            ("receive_max", self.receive_max, 1, 65_535),
+            ("packet_bytes_max", self.packet_bytes_max, 128, 268_435_455),
+            ("reconnect_ms_min", self.reconnect_ms_min, 1, self.reconnect_ms_max),
+        ):
+            if not low <= value <= high:
+                raise BadOptions(f"{name} is {value}; it must be between {low} and {high}")
 
     @property
     def status_topic(self) -> str | None:
