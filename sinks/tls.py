@@ -19,7 +19,7 @@ TLS_WITHOUT_EFFECT = {**WITHOUT_EFFECT, "renegotiationSupport": "no server may r
 _VERSIONS = {"tls1.2": ssl.TLSVersion.TLSv1_2, "tls1.3": ssl.TLSVersion.TLSv1_3}
 
 
-class _ClosedOnFailure(ssl.SSLSocket):
+class ClosedOnFailure(ssl.SSLSocket):
     """A socket that is closed when the handshake fails, without waiting for the garbage collector."""
 
     def do_handshake(self, block: bool = False) -> None:
@@ -78,7 +78,7 @@ class TlsSettings(Model):
                 self._load_raw(context)
         except (OSError, ValueError) as failure:
             raise Fatal(f"TLS files cannot be used: {failure}") from failure
-        context.sslsocket_class = _ClosedOnFailure
+        context.sslsocket_class = ClosedOnFailure
         context.minimum_version = _VERSIONS[self.tls_min_version]
         if self.insecure_skip_verify:
             context.check_hostname = False

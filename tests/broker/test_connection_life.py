@@ -110,8 +110,6 @@ def test_tls_with_a_client_certificate(tmp_path: Path, start_source: StartSource
         wait_for(lambda: source.stats["acknowledged"] == len(sent), what="acknowledgements")
 
 
-# paho leaves a socket whose handshake failed to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_tls_refuses_a_broker_it_does_not_know(tmp_path: Path, start_source: StartSource) -> None:
     made, other = make_certificates(tmp_path / "a"), make_certificates(tmp_path / "b")
     with mosquitto(tmp_path / "m", lines=made.lines()) as broker:

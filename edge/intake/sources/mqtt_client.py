@@ -46,10 +46,13 @@ def tls_context(options: MqttOptions) -> ssl.SSLContext:
     """TLS 1.2 or newer; checks the broker's certificate against `ca_file`, or the system's authorities."""
     import ssl
 
+    from sinks.tls import ClosedOnFailure
+
     for path in (options.ca_file, options.cert_file, options.key_file):
         if path is not None and not path.is_file():
             raise FileNotFoundError(f"cannot read TLS file '{path}'")
     context = ssl.create_default_context(cafile=str(options.ca_file) if options.ca_file else None)
+    context.sslsocket_class = ClosedOnFailure
     if options.cert_file is not None:
         context.load_cert_chain(options.cert_file, options.key_file)
     if options.alpn:
