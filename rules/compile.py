@@ -3,12 +3,11 @@ in the file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rules.catalog import CompiledTable, Contexts, Tables, build_catalog
 from rules.effects import idle_options
-from rules.expect.rows import problems_of
 from rules.loader import Loaded
 from rules.model import Action, action_kind
 from rules.options import Options
@@ -17,9 +16,10 @@ from rules.read.reading import LoadedRule
 from rules.source.document import Path
 from sql import Plan, plan_rule
 from sql.catalog.streams import Catalog
-from sql.errors import Problem, SqlError
+from sql.errors import Problem, SqlError, did_you_mean
 from sql.plan.options import RuleOptions
 from sql.record import Record, field, replace
+from sql.types import Type
 
 _ALIGN: dict[str, Any] = {
     "creation": "creation",
@@ -120,7 +120,7 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
                 catalog.derive(plan.insert_into, plan.output_columns)
             problems += _after_planning(rule, plan)
             actions, unfit = _bound_actions(rule, plan)
-            unfit += problems_of(rule, plan)
+            unfit += _unfit_checks(rule, plan)
             problems += unfit
             fits = not any(problem.is_error for problem in unfit)
             if rule.usable and fits and (rule.actions or _has_effect(plan)):
@@ -225,3 +225,22 @@ def _in_vain(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
 
 def _once(problems: Iterable[FileProblem]) -> list[FileProblem]:
     return in_order(dict.fromkeys(problems))
+
+
+def _unfit_checks(rule: LoadedRule, plan: Plan) -> Iterator[FileProblem]:
+    """Checks of columns that the SELECT lacks, and ranges of columns that hold no numbers."""
+    columns = plan.output_columns
+    if columns is None:
+        return
+    for number, check in enumerate(rule.rule.expect):
+        if check.column is None:
+            continue
+        path = (*rule.path, "expect", number, "column")
+        span = rule.reading.document.value_span(path)
+        if check.column not in columns:
+            hint = did_you_mean(check.column, columns) or f"it has {', '.join(columns) or 'none'}"
+            message = f"the SELECT has no column '{check.column}'"
+            yield rule.reading.text.problem("R112", message, span, hint)
+        elif check.range is not None and not Type.NUMBER.accepts(columns[check.column]):
+            message = f"column '{check.column}' holds {columns[check.column].value}, which has no range"
+            yield rule.reading.text.problem("R112", message, span, "check numbers, or use notNull")

@@ -19,8 +19,7 @@ from rules.catalog import copy_of
 from rules.compile import Compiled, CompiledRule
 from rules.drive import deploy_with
 from rules.durations import format_duration
-from rules.expect.model import Expect
-from rules.expect.rows import broken
+from rules.expect.model import Expect, broken
 from rules.problems import FileProblem
 from rules.read.reading import LoadedTest
 from rules.scenario import Expectation, Step

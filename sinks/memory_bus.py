@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from sinks.base import Row
-
-Subscriber = Callable[[str, Sequence[Row], int], bool]
+Subscriber = Callable[[str, Sequence[Mapping[str, object]], int], bool]
 """A function of (topic, rows, at_ms) that returns True if it took the rows; after False they are offered
 again."""
 

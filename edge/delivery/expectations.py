@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rules.expect.model import Expect
-from rules.expect.rows import broken
+from rules.expect.model import Expect, broken
 from sql import Emission
 
 log = logging.getLogger("penstock.expect")

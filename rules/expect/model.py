@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -79,3 +80,12 @@ class Expect(Model):
             return True
         least, most = self.range
         return not ((least is None or value >= least) and (most is None or value <= most))
+
+
+def broken(checks: Sequence[Expect], row: Mapping[str, Any]) -> list[int]:
+    """The positions of the checks that a row breaks."""
+    return [
+        number
+        for number, check in enumerate(checks)
+        if check.column is not None and check.is_broken_by(row.get(check.column))
+    ]
