@@ -19,19 +19,21 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from edge.base.message import BadMessage, Message, payload_bytes
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.outbox import Outbox
+from edge.delivery.outbox import Outbox, have_receipts
 from edge.intake.backlog import Arrival, Backlog
 from edge.intake.broker_state import MAIN, BrokerStates
 from edge.intake.message_keys import MessageKeys
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.intake.sources.base import Source
-from edge.intake.streams import StreamTable
+from edge.intake.streams import ChainedRows, StreamTable
+from edge.journal.acknowledgements import Entry
 from edge.journal.commits import Commits
 from edge.journal.record import Tick
 from sql import Engine
@@ -59,13 +61,6 @@ NEVER = -1_000_000
 
 SLOW_SINK_RETRY_MS = 50
 """The interval at which results that a full delivery refused are offered again."""
-
-
-class ChainedRows(NamedTuple):
-    """Rows of a memory topic: one rule's result is another's stream."""
-
-    stream: str
-    rows: list[dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -199,9 +194,11 @@ class Gateway:
             self.commits.latency_ms = self.latency_ms
 
     def commit(self, *, force: bool = False) -> bool:
-        """Make everything recorded so far durable, with the receipts of sinks, and acknowledge it."""
+        """Acknowledge what was taken in, and make it durable with the receipts of sinks where it must be."""
         assert self.commits is not None
         self.outbox.reconcile()
+        if not force and self.commits.settle():
+            return True
         self.commits.share(len(self.streams.received))
         receipts = self.outbox.receipts()
         if receipts is not None:
@@ -255,20 +252,26 @@ class Gateway:
             self._reject(bad, now_ms, connection)
         if self.taps.listeners:
             self.taps.messages(fresh, now_ms, streams_of)
-        self.take(fresh, now_ms, connection)
+        opened = self.outbox.opened = []
+        is_lasting = self.take(fresh, now_ms, connection) or len(fresh) < len(arrival.messages)
         source = self.sources.get(arrival.source)
         tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
         if self.commits is not None and source is not None and tokens:
-            self.commits.received(source.acknowledge, tokens, len(tokens))
+            is_done = None if is_lasting else partial(have_receipts, opened)
+            entry = Entry(source.acknowledge, tokens, len(tokens), is_done)
+            self.commits.acknowledgements.add(entry, self.clock.monotonic_ms())
 
-    def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> None:
-        """Let recorded messages of a connection take effect."""
+    def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
+        """Let recorded messages of a connection take effect; whether it must outlast a crash."""
+        is_lasting = False
         for run in self.streams.runs(messages, connection):
             decoded = self.streams.decode(run, connection)
+            is_lasting = is_lasting or not self.streams.lasting.isdisjoint(decoded.rows)
             for refused in decoded.bad:
                 self._reject(refused.message, now_ms, connection, refused.streams)
             for stream, rows in decoded.rows.items():
                 self.push(stream, rows, now_ms, decoded.origins.get(stream))
+        return is_lasting
 
     def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
         """Give rows of a stream to its rules, and their chained results to those that read them."""
@@ -351,27 +354,24 @@ class Gateway:
         if self._is_stopping:
             return
         unacknowledged = self.commits.unacknowledged if self.commits else 0
-        is_stuck = self.commits is not None and self.commits.problem is not None
         self.backlog.relieve(self._limits.intake_bytes_max)
         waiting_bytes = self.intake.bytes + self.backlog.bytes
+        must_pause = self.outbox.is_full() or (self.commits is not None and self.commits.problem is not None)
         if not self.paused:
-            at_bound = (
-                waiting_bytes >= self._limits.intake_bytes_max
+            if (
+                must_pause
+                or waiting_bytes >= self._limits.intake_bytes_max
                 or unacknowledged >= self._limits.unacknowledged_max
-                or self.outbox.is_full()
-                or is_stuck
-            )
-            if at_bound:
+            ):
                 self.paused = True
                 self.pauses += 1
                 log.warning("intake.paused", extra={"bytes": waiting_bytes, "unacknowledged": unacknowledged})
                 for source in self.sources.values():
                     source.pause()
         elif (
-            waiting_bytes <= self._limits.intake_bytes_max // 2
+            not must_pause
+            and waiting_bytes <= self._limits.intake_bytes_max // 2
             and unacknowledged <= self._limits.unacknowledged_max // 2
-            and not self.outbox.is_full()
-            and not is_stuck
         ):
             self.paused = False
             log.info("intake.resumed")

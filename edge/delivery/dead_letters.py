@@ -106,6 +106,11 @@ class DeadLetters:
         with self._lock:
             self.waiting_bytes -= waited_bytes
 
+    @property
+    def is_synced(self) -> bool:
+        """True if all letters are durable."""
+        return not self._dirty and not self._waiting
+
     def sync(self) -> None:
         """Write waiting letters, make everything so far durable; called before the messages are acknowledged.
 

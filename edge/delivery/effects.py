@@ -25,6 +25,11 @@ class Effects:
         self._dead_letters = dead_letters
         self.state = state
 
+    @property
+    def is_synced(self) -> bool:
+        """True if all dead letters are durable."""
+        return self._dead_letters.is_synced
+
     def before(self) -> None:
         """Make the dead letters durable; on any thread. Raises OSError."""
         self._dead_letters.sync()

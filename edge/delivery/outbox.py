@@ -73,6 +73,15 @@ class Action:
         return next(iter(self.open.values()))[0] - 1 if self.open else self.last
 
 
+Opened = list[tuple[Action, int]]
+"""Results by action and number of the last row."""
+
+
+def have_receipts(opened: Opened) -> bool:
+    """True if the sinks have taken all of these results."""
+    return all(last not in action.open for action, last in opened)
+
+
 class Token:
     """The token that a delivery returns as its receipt: the action, and the numbers of the rows."""
 
@@ -102,6 +111,8 @@ class Outbox:
         """The listeners to the emissions that pass."""
         self.is_replaying = False
         """True while results are only noted; `resume` hands over the rest."""
+        self.opened: Opened = []
+        """The results of this step of the loop that had no receipt when they were handed over."""
         self._dead_letters = dead_letters
         self._actions: dict[str, list[Action]] = {}
         self._behind: list[tuple[str, Action]] = []
@@ -166,11 +177,14 @@ class Outbox:
                     self._hold(emission.rule, action, first, last, emission)
                 else:
                     self._submit(emission.rule, action, first, last, emission)
+                if last in action.open and not self.is_replaying:
+                    self.opened.append((action, last))
             if not wanted and emission.kind == "error":
                 self._dead_letter(emission, origins=origins)
 
     def reconcile(self) -> None:
         """Note receipts, and offer refused results again."""
+        self.opened = []
         while self._receipts:
             token = self._receipts.popleft()
             token.action.open.pop(token.last, None)

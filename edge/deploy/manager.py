@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edge.delivery.actions import Builder
+from edge.delivery.lasting import lasting_streams
 from edge.delivery.outbox import Action
 from edge.deploy.brokers import Brokers
 from edge.deploy.circles import moves
@@ -378,7 +379,11 @@ class Manager:
         catalog = self._gateway.engine.catalog
         found = feeds(catalog, plans, self._payload_bytes_max, meta, self._structs, self._configured)
         rules = [item.rule for item in self.running.values()]
-        streams = StreamTable(found.decoded, groups(plans, moves(rules, catalog)))
+        moved = moves(rules, catalog)
+        known = [*found.keys, *(name for plan in self.tables.plans for name in plan.streams)]
+        acting = ((rule, self._gateway.outbox.actions(rule.id)) for rule in rules)
+        lasting = lasting_streams(acting, moved, known, catalog)
+        streams = StreamTable(found.decoded, groups(plans, moved), lasting)
         streams.go_on_from(self._gateway.streams)
         self._gateway.streams = streams
         self._gateway.engine.dispatch.validators.trusted = found.checked

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from edge.gateway import ChainedRows, Gateway
+from edge.gateway import Gateway
+from edge.intake.streams import ChainedRows
 from sinks import MemoryBus
 
 

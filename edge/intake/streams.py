@@ -51,6 +51,13 @@ class StreamSpec(Record):
     connection: str = MAIN
 
 
+class ChainedRows(NamedTuple):
+    """Rows of a memory topic: one rule's result is another's stream."""
+
+    stream: str
+    rows: list[dict[str, Any]]
+
+
 class Refused(NamedTuple):
     """A message that some streams cannot read, however many one dead letter, with the reason of the first."""
 
@@ -74,8 +81,17 @@ class StreamTable:
     """Routes and decodes. Raises `BadTopicFilter` and `CodecError` when made from
     specs that make no sense."""
 
-    def __init__(self, specs: Sequence[StreamSpec], groups: Mapping[str, str] | None = None) -> None:
-        """`groups`: a name that those streams have in common whose events must keep their order."""
+    def __init__(
+        self,
+        specs: Sequence[StreamSpec],
+        groups: Mapping[str, str] | None = None,
+        lasting: frozenset[str] = frozenset(),
+    ) -> None:
+        """`groups`: a name that those streams have in common whose events must keep their order.
+
+        `lasting`: streams whose messages have effects that must outlast a crash.
+        """
+        self.lasting = lasting | {spec.name for spec in specs if spec.reader is not None}
         named = Counter((groups or {}).get(spec.name) for spec in specs)
         self._groups = {name: group for name, group in (groups or {}).items() if named[group] > 1}
         self._routers = {MAIN: TopicRouter()}

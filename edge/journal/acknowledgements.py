@@ -4,12 +4,22 @@ acknowledgement is due."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from edge.journal.window import Window
 
-Entry = tuple[Callable[[Any], None], Any, int]
-"""The function that acknowledges, its receipt, and the number of messages it covers."""
+
+class Entry(NamedTuple):
+    """The function that acknowledges, its receipt, and the number of messages it covers.
+
+    is_done   True once nothing is left of the messages that a crash could lose; None: only a commit makes it so
+    """
+
+    acknowledge: Callable[[Any], None]
+    receipt: Any
+    messages: int
+    is_done: Callable[[], bool] | None = None
+
 
 MESSAGES_MAX = 500
 """From so many on a commit is due at once: half of those that a broker may send by default before it waits for
@@ -32,7 +42,7 @@ class Acknowledgements:
     def add(self, entry: Entry, now_ms: int) -> None:
         """Messages were taken in."""
         self._waiting.append(entry)
-        self.messages += entry[2]
+        self.messages += entry.messages
         self._last_ms = now_ms
         if self._first_ms is None:
             self._first_ms = now_ms
@@ -61,9 +71,17 @@ class Acknowledgements:
     def succeed(self) -> None:
         """Acknowledge the messages of the commit, which is durable now."""
         storing, self._storing = self._storing, []
-        for acknowledge, receipt, messages in storing:
-            self.messages -= messages
-            acknowledge(receipt)
+        for entry in storing:
+            self.messages -= entry.messages
+            entry.acknowledge(entry.receipt)
+
+    def settle(self, now_ms: int, quiet_ms: int) -> bool:
+        """Acknowledge all that wait if none of them needs a commit; whether that was so."""
+        if not all(entry.is_done is not None and entry.is_done() for entry in self._waiting):
+            return False
+        self.begin(now_ms, quiet_ms)
+        self.succeed()
+        return True
 
     def fail(self, now_ms: int) -> None:
         """It is not: they wait for the next one."""

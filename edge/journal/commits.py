@@ -15,6 +15,9 @@ the broker sends again what the journal has, its packet id and content show it. 
 spool after the journal that holds their inputs, with the number of the last one, so that those a replay
 makes again are known.
 
+Messages that leave nothing which a crash could lose need no commit before they are acknowledged (`settle`): no
+rule that they reached keeps state, and sinks have all of their results. Their records are written with the next one.
+
 On a slow disk a thread writes and syncs, and the loop goes on: what is appended
 meanwhile is for the next commit.
 """
@@ -51,6 +54,10 @@ CHILD_POLL_MS = 50
 
 class Effects(Protocol):
     """Data that a commit makes durable beside the journal. `before` and `after` may be called on a thread."""
+
+    @property
+    def is_synced(self) -> bool:
+        """True if `before` has nothing to do."""
 
     def before(self) -> None:
         """Make durable the data that must be so before the messages are acknowledged. Raises OSError."""
@@ -122,9 +129,12 @@ class Commits:
         self.journal.append_batch(at_ms, messages, connection)
         self._changed()
 
-    def received(self, acknowledge: Callable[[Any], None], receipt: object, messages: int) -> None:
-        """Remember to call `acknowledge(receipt)` when all records until now are durable."""
-        self.acknowledgements.add((acknowledge, receipt, messages), self._clock.monotonic_ms())
+    def settle(self) -> bool:
+        """Acknowledge what waits where no commit is needed for it; whether no commit is due any more."""
+        if self._background.is_busy or not self._effects.is_synced:
+            return False
+        is_settled = self.acknowledgements.settle(self._clock.monotonic_ms(), self._quiet_ms)
+        return is_settled and self.due_in_ms() != 0
 
     def _changed(self) -> None:
         if self._changed_ms is None:

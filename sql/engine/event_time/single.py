@@ -10,6 +10,7 @@ from sql.emission import Emission
 from sql.engine.event_time.stage import EventTimeStage
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
+from sql.plan.traces import is_stateless
 from sql.rows import as_dict
 
 
@@ -90,12 +91,3 @@ class Single:
 
     def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
         return stage
-
-
-def is_stateless(plan: Plan) -> bool:
-    """True if order and time cannot matter: such rules do not wait for the watermark."""
-    return plan.mode == "delta" and plan.context is None and not (
-        plan.hits or any(spread.kind in ("changes", "requests") for spread in plan.spreads)
-        or plan.aggregates or plan.analytics or plan.prevs or plan.joins or plan.subqueries or plan.output
-        or any(source.windows for source in plan.sources)
-    )  # fmt: skip

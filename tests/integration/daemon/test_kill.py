@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections import Counter
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.conftest import StartSource, start_source
 from tests.integration.daemon.support import STREAM, Process, bucket_rows, publisher
 from tests.support.brokers import Mosquitto, wait_for
 
 pytestmark = pytest.mark.broker
+
+__all__ = ["start_source"]
 
 EACH = (
     STREAM
@@ -121,6 +125,38 @@ def test_under_load_at_random_moments(broker: Mosquitto, tmp_path: Path, text: s
         values = [{value["as"]: value["int"] for value in row["values"]} for row in rows]
         assert sum(value["total"] for value in values) == sum(range(total)), seed
         assert [value["c"] for value in values] == [10] * (total // 10), seed
+
+
+@pytest.mark.slow
+def test_results_of_messages_that_no_commit_held(
+    broker: Mosquitto, tmp_path: Path, start_source: StartSource
+) -> None:
+    """A rule without state: its messages are acknowledged when the broker has the results, and each result comes."""
+    total, seed = 3_000, random.randrange(1_000_000)
+    dice = random.Random(seed)
+    rule = "rules:\n  - {id: pass, sql: SELECT n FROM m, actions: [{mqtt: {topic: results, sendSingle: true}}]}\n"
+    gateway = gateway_for(tmp_path, broker, STREAM + rule)
+    _, seen = start_source(broker.url, {"results": 1}, client_id="watcher", status_prefix=None)
+    found: set[int] = set()
+
+    def is_complete() -> bool:
+        found.update(json.loads(payload)["n"] for _, payload, *_ in seen.messages)
+        return len(found) == total
+
+    try:
+        gateway.start()
+        gateway.wait_ready()
+        with publisher(broker.port) as plant:
+            for number in range(total):
+                plant.send("plant/x", {"n": number}, wait=number % 100 == 99)
+                if dice.random() < 4 / total:
+                    gateway.kill()
+                    gateway.start()
+        wait_for(is_complete, 30, f"all results, seed {seed}")
+        journal = gateway.status()["journal"]
+        assert journal["commits"] < 20, "one for the deployment, few where results came late"
+    finally:
+        gateway.kill()
 
 
 def received(folder: Path, text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edge.journal.acknowledgements import MESSAGES_MAX, Acknowledgements
+from edge.journal.acknowledgements import MESSAGES_MAX, Acknowledgements, Entry
 
 SYNC_MS, QUIET_MS = 50, 2
 
@@ -11,7 +11,7 @@ def taken(*batches: tuple[int, int]) -> Acknowledgements:
     """Batches of so many messages, each with its time."""
     found = Acknowledgements()
     for messages, now_ms in batches:
-        found.add((lambda receipt: None, None, messages), now_ms)
+        found.add(Entry(lambda receipt: None, None, messages), now_ms)
     return found
 
 

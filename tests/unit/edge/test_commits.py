@@ -14,6 +14,7 @@ import pytest
 from edge.base.message import Message
 from edge.clock import SimulatedClock
 from edge.config import JournalConfig
+from edge.journal.acknowledgements import Entry
 from edge.journal.commits import Commits
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read
@@ -48,6 +49,8 @@ class Spooled:
 
     waiting: int = 0
     committed: list[int] = field(default_factory=list)
+
+    is_synced = True
 
     def before(self) -> None:
         """There are no dead letters."""
@@ -90,7 +93,8 @@ class Loop:
         numbers = range(self.sent, self.sent + count)
         batch: list[Message] = [("t", b"%d" % number, number + 1, 2) for number in numbers]
         self.commits.append_batch(0, batch)
-        self.commits.received(self._acknowledged, list(numbers), count)
+        entry = Entry(self._acknowledged, list(numbers), count)
+        self.commits.acknowledgements.add(entry, self.clock.monotonic_ms())
         self.sent += count
 
     def _acknowledged(self, receipt: Iterable[int]) -> None:
