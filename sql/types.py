@@ -14,6 +14,13 @@ from typing import Any
 from sql.errors import DataError
 from sql.syntax import ColumnType
 
+Value = Any
+"""A value of a column or an expression: None, bool, int, float, str, bytes, datetime, list or dict of values.
+Operations check at run time, where a failure belongs to one event."""
+
+Saved = Any
+"""Plain data of a snapshot: numbers, texts, bytes, lists and dictionaries. What has packed it knows its form."""
+
 
 class Type(enum.Enum):
     """The type of an expression as far as it is known before an event arrives. `ANY` is not known."""

@@ -41,6 +41,7 @@ from sql.errors import CorruptState
 from sql.plan.signature import differences
 from sql.record import replace
 from sql.rows import Shape
+from sql.types import Saved
 
 log = logging.getLogger("penstock.rules")
 
@@ -304,7 +305,7 @@ class Manager:
         self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
 
     def _deploy(
-        self, rule: CompiledRule, known: Running | None, state: Any = None, *, anew: bool = False
+        self, rule: CompiledRule, known: Running | None, state: Saved = None, *, anew: bool = False
     ) -> None:
         """Start a rule, or put it in the place of its earlier version, whose state it keeps
         unless it begins `anew`.

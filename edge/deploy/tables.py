@@ -17,6 +17,7 @@ from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState
 from sql.plan.relation_plan import AskedDeclaration, Bounds
 from sql.record import replace
+from sql.types import Saved
 
 log = logging.getLogger("penstock.tables")
 
@@ -61,7 +62,7 @@ class Tables:
                 self._make(name, wanted[name], now_ms, None)
             self.running[name] = wanted[name]
 
-    def _make(self, name: str, table: CompiledTable, now_ms: int, state: Any) -> None:
+    def _make(self, name: str, table: CompiledTable, now_ms: int, state: Saved) -> None:
         make_table(self._engine, name, table, now_ms, state)
 
     def drop(self, wanted: Collection[str], kept: Collection[str], used: Collection[str]) -> None:

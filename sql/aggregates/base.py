@@ -25,7 +25,7 @@ from sql.aggregates.inline import Inline
 from sql.costs import CONSTANT, Cost
 from sql.functions.registry import Parameter
 from sql.record import Record
-from sql.types import Type
+from sql.types import Saved, Type
 
 
 class Removal(enum.Enum):
@@ -90,11 +90,11 @@ class Accumulator(ABC):
         return ()
 
     @abstractmethod
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         """The state as plain JSON-able data (events as their `seq`)."""
 
     @abstractmethod
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         """Put a snapshot back; `events` finds a retained event by its `seq`."""
 
 

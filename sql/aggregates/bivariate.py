@@ -16,7 +16,7 @@ from sql.aggregates.moments import Moments
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Remaining
 from sql.functions.registry import Parameter
-from sql.types import Type
+from sql.types import Saved, Type
 
 _NOWHERE = Remaining(0, 0)
 
@@ -110,10 +110,10 @@ class Regression:
             return NAN
         return to_float(self.products.numerator, 1 << self.products.shift)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.x.state(), self.y.state(), encode(self.products.numerator), self.products.shift]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.x.restore(state[0])
         self.y.restore(state[1])
         self.products = Power(decode(state[2]), state[3])
@@ -200,11 +200,11 @@ class WeightedAverage(Accumulator):
         self.products.merge(other.products)
         self.weights.merge(other.weights)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         sums = (self.products, self.weights)
         return [self.count, self.nonfinite, [[encode(item.numerator), item.shift] for item in sums]]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.count, self.nonfinite, sums = state
         self.products, self.weights = (Power(decode(numerator), shift) for numerator, shift in sums)
 
@@ -229,10 +229,10 @@ class WeightedMean:
         """The current statistic by property name."""
         return {"average": self.sums.average()}
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.sums.snapshot()
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.sums.restore(state, lambda seq: _NOWHERE)
 
 

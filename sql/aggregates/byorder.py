@@ -17,7 +17,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.sequences import arrivals
 from sql.costs import Cost, Growth
 from sql.functions.registry import Parameter
-from sql.types import Descending, Type, key_of, order_key
+from sql.types import Descending, Saved, Type, key_of, order_key
 
 Criteria = tuple[Any, ...]
 
@@ -40,7 +40,7 @@ def _is_null(value: object) -> bool:
     return not more and (first is None or (first.__class__ is Descending and first.key is None))
 
 
-def _pack(value: object) -> Any:
+def _pack(value: object) -> Saved:
     """The arguments as plain data: a list of [value, descending]."""
     return [
         [encode(part.key), True] if part.__class__ is Descending else [encode(part), False]
@@ -84,10 +84,10 @@ class KeptEvent(Accumulator):
         if other.best is not None:
             self.add(other.best[2], other.best[1])
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None if self.best is None else [_pack(self.best[2]), self.best[1].seq]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.best = None
         if state is not None:
             self.add(_unpack(state[0]), events(state[1]))
@@ -125,10 +125,10 @@ class QueuedEvents(Accumulator):
         for _, event, value in other.queue:
             self.add(value, event)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[_pack(value), event.seq] for _, event, value in self.queue]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.queue.clear()
         for data, seq in state:
             self.add(_unpack(data), events(seq))
@@ -160,10 +160,10 @@ class Sorted(Accumulator):
         for entry in other.entries:
             self.entries.add(entry)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[_pack(value), seq] for _, seq, _, value in self.entries]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         entries = [(_unpack(data), seq) for data, seq in state]
         self.entries = OrderedMultiset((criteria(value), seq, events(seq), value) for value, seq in entries)
 
@@ -193,7 +193,7 @@ class SortedBest(Sorted):
     def result(self) -> EventView | None:
         return self.entries.lowest()[2] if len(self.entries) else None
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.entries = OrderedMultiset(self._entry(_unpack(data), events(seq)) for data, seq in state)
 
 
@@ -234,10 +234,10 @@ class Deduplicate(Accumulator):
         assert isinstance(other, Deduplicate)
         self.values.extend(other.values)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[encode(value), event.seq] for value, event in self.values]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.values = type(self.values)()
         for data, seq in state:
             self.add(decode(data), events(seq))

@@ -6,13 +6,12 @@ minever and maxever are defined with min and max, minbyever and maxbyever with m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.order import make_first, make_last
 from sql.aggregates.sums import Count
 from sql.functions.registry import Parameter
-from sql.types import Type
+from sql.types import Saved, Type
 
 
 class Leaving(Accumulator):
@@ -32,10 +31,10 @@ class Leaving(Accumulator):
     def result(self) -> bool:
         return self.left
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.left
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.left = state
 
 

@@ -15,7 +15,7 @@ from sql.aggregates.wrap import Filtered
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
-from sql.types import Type, describe, ordered
+from sql.types import Saved, Type, describe, ordered
 
 
 class Extreme(Accumulator):
@@ -119,10 +119,10 @@ class BestSoFar(Extreme):
         if other.count and (alone or (other.best > self.best if self.largest else other.best < self.best)):
             self.best = other.best
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.count, self.nan, encode(self.best)]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.best = decode(state[2])
         self._restore_counts(state[0], state[1], self.best)
 
@@ -168,10 +168,10 @@ class Queued(Extreme):
         for value in other.queue:
             self._push(value)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.count, self.nan, [encode(value) for value in self.queue]]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.queue = deque(decode(value) for value in state[2])
         self._restore_counts(state[0], state[1], self.queue[0] if self.queue else None)
 
@@ -207,10 +207,10 @@ class SortedExtreme(Extreme):
         for value in other.values:
             self.values.add(value)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.count, self.nan, [encode(value) for value in self.values]]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.values = OrderedMultiset(decode(value) for value in state[2])
         self._restore_counts(state[0], state[1], self.values.lowest() if state[0] else None)
 

@@ -15,7 +15,7 @@ from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, regi
 from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, check_number, number, root, to_float
 from sql.aggregates.plain_values import decode, encode
 from sql.functions.registry import Parameter
-from sql.types import Type
+from sql.types import Saved, Type
 
 
 class Moments:
@@ -96,7 +96,7 @@ class Moments:
         sums = [[encode(item.numerator), item.shift] for item in (self.sum, self.squares)]
         return [self.count, self.nonfinite.state(), sums]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         """Put `state()` back."""
         self.count, nonfinite, sums = state
         self.nonfinite = Nonfinite(*nonfinite)
@@ -128,10 +128,10 @@ class OfMoments(Accumulator):
         assert isinstance(other, OfMoments)
         self.moments.merge(other.moments)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.moments.state()
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.moments.restore(state)
 
 

@@ -15,7 +15,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
-from sql.types import Type
+from sql.types import Saved, Type
 
 
 class Ordered(Accumulator):
@@ -31,10 +31,10 @@ class Ordered(Accumulator):
         for value in other.values:
             self.values.add(value)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [encode(value) for value in self.values]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.values = OrderedMultiset(decode(value) for value in state)
 
 
@@ -208,10 +208,10 @@ class MeanDeviation(Accumulator):
         for value in other.values:
             self.values.add(value)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.nonfinite, [encode(value) for value in self.values]]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.nonfinite = state[0]
         self.values = Summed(decode(value) for value in state[1])
 

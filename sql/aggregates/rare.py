@@ -17,7 +17,7 @@ from sql.aggregates.extremes import make_max, make_min
 from sql.aggregates.moments import Moments
 from sql.aggregates.sums import Sum
 from sql.errors import DataError
-from sql.types import describe
+from sql.types import Saved, describe
 
 Rare = tuple[Any]
 """A rare value."""
@@ -53,10 +53,10 @@ class RareMoments(Sum):
         super().remove(value, event)
         self.moments.take(value, -1, self.name)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [super().snapshot(), self.moments.state()]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         super().restore(state[0], events)
         self.moments.restore(state[1])
 
@@ -126,11 +126,11 @@ class _Rest:
         self.low.remove(value, NO_EVENT)
         self.high.remove(value, NO_EVENT)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.low.snapshot(), self.high.snapshot()]
 
 
-def restored_sum(state: Any) -> Sum | None:
+def restored_sum(state: Saved) -> Sum | None:
     """The rare values of a sum from a snapshot."""
     if state is None:
         return None
@@ -139,7 +139,7 @@ def restored_sum(state: Any) -> Sum | None:
     return rest
 
 
-def restored_moments(state: Any) -> RareMoments | None:
+def restored_moments(state: Saved) -> RareMoments | None:
     """The rare values of moments from a snapshot."""
     if state is None:
         return None
@@ -148,7 +148,7 @@ def restored_moments(state: Any) -> RareMoments | None:
     return rest
 
 
-def restored_extreme(state: Any) -> Any:
+def restored_extreme(state: Saved) -> Any:
     """The rare values of min and max from a snapshot."""
     if state is None:
         return None

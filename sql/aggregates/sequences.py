@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from sql.aggregates.base import EventView, Removal
 from sql.aggregates.plain_values import decode, encode
+from sql.types import Saved
 
 
 class Arrivals(Protocol):
@@ -17,8 +18,8 @@ class Arrivals(Protocol):
     def remove(self, value: object, event: EventView) -> None: ...
     def at(self, index: int) -> Any: ...
     def extend(self, other: Any) -> None: ...
-    def snapshot(self) -> Any: ...
-    def restore(self, state: Any) -> None: ...
+    def snapshot(self) -> Saved: ...
+    def restore(self, state: Saved) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
 
@@ -53,10 +54,10 @@ class ValueQueue:
         """Append the values of another."""
         self.values.extend(other.values)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [encode(value) for value in self.values]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.values = deque(decode(value) for value in state)
 
 
@@ -112,10 +113,10 @@ class Scattered:
         self.entries.extend(other.entries)
         self.places.update(other.places)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[seq, encode(entry[0])] for seq, entry in self.places.items()]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.places = {seq: [decode(value), True] for seq, value in state}
         self.entries = deque(self.places.values())
 

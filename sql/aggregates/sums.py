@@ -11,7 +11,7 @@ from sql.aggregates.exact import NAN, Nonfinite, check_number, to_float
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Distinct
 from sql.functions.registry import Parameter
-from sql.types import Type
+from sql.types import Saved, Type
 
 
 class Count(Accumulator):
@@ -44,10 +44,10 @@ class Count(Accumulator):
         assert isinstance(other, Count)
         self.count -= other.count
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.count
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.count = state
 
 
@@ -194,11 +194,11 @@ class Sum(Accumulator):
             self.nonfinite = self.nonfinite or Nonfinite()
             self.nonfinite.merge(other.nonfinite, by)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         nonfinite = self.nonfinite.state() if self.nonfinite else None
         return [self.count, self.floats, encode(self.numerator), self.bits if self.count else 1, nonfinite]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.count, self.floats, numerator, bits, nonfinite = state
         self.hold(decode(numerator), bits)
         self.nonfinite = Nonfinite(*nonfinite) if nonfinite else None

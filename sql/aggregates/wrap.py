@@ -8,7 +8,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal
 from sql.aggregates.plain_values import decode, encode
 from sql.record import Record
-from sql.types import key_of
+from sql.types import Saved, key_of
 
 
 class Remaining(Record):
@@ -65,13 +65,13 @@ class Distinct(Accumulator):
     def held(self) -> Iterable[EventView]:
         return self.inner.held()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         counts = [
             [count, encode(value), event.seq, event.time_ms] for count, value, event in self.counts.values()
         ]
         return [self.inner.snapshot(), counts]
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.inner.restore(state[0], events)
         self.counts = {}
         for count, data, seq, time_ms in state[1]:
@@ -121,10 +121,10 @@ class Filtered(Accumulator):
     def held(self) -> Iterable[EventView]:
         return self.inner.held()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.inner.snapshot()
 
-    def restore(self, state: Any, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         self.inner.restore(state, events)
 
 

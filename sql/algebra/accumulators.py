@@ -11,6 +11,7 @@ from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
 from sql.rows import columns_of
+from sql.types import Saved
 
 SKIP = object()
 """The argument of an aggregate whose FILTER keeps the event out."""
@@ -96,10 +97,10 @@ class Around(Accumulator):
     def held(self) -> Iterable[Any]:
         return self.inner.held()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.inner.snapshot()
 
-    def restore(self, state: Any, events: Callable[[int], Any]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], Any]) -> None:
         self.inner.restore(state, events)
 
 
@@ -163,10 +164,10 @@ class LocalGroups(Accumulator):
         entry = None if self.current is None else self.by_key.get(self.key(self.current))
         return (self.make() if entry is None else entry[1]).result()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[entry[0], entry[1].snapshot(), entry[2]] for entry in self.by_key.values()]
 
-    def restore(self, state: Any, events: Callable[[int], Any]) -> None:
+    def restore(self, state: Saved, events: Callable[[int], Any]) -> None:
         self.by_key = {}
         for count, part, seq in state:
             accumulator = self.make()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from sql.errors import DataError
+from sql.types import Saved
 
 
 class Retaining(Protocol):
@@ -52,10 +53,10 @@ class Budget:
             self.refusing -= 1
         raise DataError(f"the rule retains {self.limit} events; raise maxWindowEvents or shorten its window")
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.limit, self.room, self.refusing]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         """Go on as before the snapshot; with another bound, or none stored, the next
         event makes it count anew."""
         if state is not None and state[0] == self.limit:

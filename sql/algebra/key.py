@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import Nothing, Sight
 from sql.errors import DataError
+from sql.types import Saved
 
 
 class Key(Operator):
@@ -146,7 +146,7 @@ class Key(Operator):
         instance = self.instances.get(self.key(event))
         return Nothing() if instance is None else instance.sight(event)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         keys = list(self.instances)
         return {
             "count": self.count,
@@ -154,7 +154,7 @@ class Key(Operator):
             "reclaim": self.reclaim.snapshot(keys) if self.reclaim else None,
         }
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         keys = []
         for seq, order, part in state["instances"]:
             first = find(seq)
@@ -203,13 +203,13 @@ class Reclaim:
             del self.touched[key]
         return out
 
-    def snapshot(self, keys: Sequence[Hashable]) -> Any:
+    def snapshot(self, keys: Sequence[Hashable]) -> Saved:
         places = {key: index for index, key in enumerate(keys)}
         return [
             self.next_sweep_ms,
             [[places[key], last] for key, last in self.touched.items() if key in places],
         ]
 
-    def restore(self, state: Any, keys: Sequence[Hashable]) -> None:
+    def restore(self, state: Saved, keys: Sequence[Hashable]) -> None:
         self.next_sweep_ms, touched = state
         self.touched = {keys[place]: last for place, last in touched}

@@ -11,7 +11,6 @@ queue. Union keeps an event while any member does, by reference count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
@@ -25,6 +24,7 @@ from sql.algebra.retain.together import Together
 from sql.algebra.sight import ByArrival, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.types import Saved
 
 
 def meet(members: Sequence[Policy]) -> Policy:
@@ -88,10 +88,10 @@ class Meet(Policy):
     def is_blank(self) -> bool:
         return all(policy.is_blank() for policy in self.policies)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [policy.snapshot() for policy in self.policies]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         for policy, part in zip(self.policies, state, strict=True):
             policy.restore(part, find)
 
@@ -156,10 +156,10 @@ class MeetBatch(BatchWindow):
         self._take_back(self.policies.expel())
         return self._posted(self.batch.changed(now))
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [*self.policies.snapshot(), self.batch.snapshot()]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         *policies, batch = state
         self.policies.restore(policies, find)
         self.batch.restore(batch, find)
@@ -302,11 +302,11 @@ class Union(Policy):
     def is_blank(self) -> bool:
         return not self.holders and all(isinstance(m, Policy) and m.is_blank() for m in self.members)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         held = [[event.seq, count] for event, count in self.holders.items()]
         return {"holders": held, "members": [member.snapshot() for member in self.members]}
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.holders = {find(seq): count for seq, count in state["holders"]}
         for member, part in zip(self.members, state["members"], strict=True):
             member.restore(part, find)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.sight import Nothing, Sight
+from sql.types import Saved
 
 FindEvent = Callable[[int], Event]
 """Finds a retained event by its `seq`, while a snapshot is restored."""
@@ -63,11 +63,11 @@ class Operator(ABC):
         return False
 
     @abstractmethod
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         """The state as plain data, events as their `seq`."""
 
     @abstractmethod
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         """Put a snapshot back into a fresh operator."""
 
     def held(self) -> Iterable[Event]:
@@ -84,10 +84,10 @@ class Pass(Operator):
     def push(self, delta: Delta, now: int) -> list[Delta]:
         return [delta]
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         return None
 
     def is_blank(self) -> bool:
@@ -108,10 +108,10 @@ class LastRow(Pass):
     def content(self) -> Iterable[Event]:
         return () if self.last is None else (self.last,)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None if self.last is None else self.last.seq
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.last = None if state is None else find(state)
 
     def is_blank(self) -> bool:
@@ -164,10 +164,10 @@ class Chain(Operator):
     def is_blank(self) -> bool:
         return all(stage.is_blank() for stage in self.stages)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [stage.snapshot() for stage in self.stages]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         for stage, part in zip(self.stages, state, strict=True):
             stage.restore(part, find)
 

@@ -8,9 +8,9 @@ evaluation of the clause records the hit afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from sql.plan.bound import HitCall
+from sql.types import Saved
 
 
 class Hits:
@@ -41,11 +41,11 @@ class HitCounters:
         call = self.calls[index]
         return self.by_clause[call.clause], "count" if call.name.endswith("count") else "time_ms"
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         """The state by clause."""
         return {clause: [hits.count, hits.time_ms] for clause, hits in self.by_clause.items()}
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         """Put a snapshot back."""
         for clause, (count, time_ms) in state.items():
             self.by_clause[clause].count, self.by_clause[clause].time_ms = count, time_ms

@@ -23,6 +23,7 @@ from sql.codegen.expressions import Code
 from sql.codegen.functions import argument_text
 from sql.codegen.loop import LoopWriter
 from sql.plan.bound import AggregateCall, Bound
+from sql.types import Saved
 
 
 class GroupSlot(NamedTuple):
@@ -208,7 +209,7 @@ class Accumulated:
         if self.is_shared:
             return []
 
-        def unpack(state: Any, find: Any) -> Accumulator:
+        def unpack(state: Saved, find: Any) -> Accumulator:
             accumulator = self.make()
             accumulator.restore(state, find)
             return accumulator

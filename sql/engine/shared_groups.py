@@ -15,6 +15,7 @@ from sql.engine.running.sampled_query import SampledQuery
 from sql.engine.running.sharing_member import TOLD, Closing, Failure, News
 from sql.plan.bound import AggregateCall
 from sql.record import Record, replace
+from sql.types import Saved
 
 SHARING_MIN = 2
 """The least number of rules that share groups."""
@@ -48,7 +49,7 @@ class Unsupported(Exception):
 class SharedGroups:
     """Rules, and the query that holds their groups."""
 
-    def __init__(self, members: list[SampledQuery], calls: Calls, state: Any) -> None:
+    def __init__(self, members: list[SampledQuery], calls: Calls, state: Saved) -> None:
         self.members = members
         self.calls = calls
         self.now_ms = members[0].now_ms
@@ -183,7 +184,7 @@ class SharedGroups:
 class Unit:
     """The state of some rules: the groups, and beside them the values of each aggregate."""
 
-    def __init__(self, members: list[SampledQuery], calls: Calls, state: Any) -> None:
+    def __init__(self, members: list[SampledQuery], calls: Calls, state: Saved) -> None:
         self.members = members
         frame, columns = columns_of(state, len(calls))
         self.frame = frame
@@ -215,7 +216,7 @@ Columns = list[list[Any]]
 """By aggregate: its values in all groups of a state, in order."""
 
 
-def columns_of(state: Any, width: int) -> tuple[Any, Columns]:
+def columns_of(state: Saved, width: int) -> tuple[Any, Columns]:
     """A state of so many aggregates taken apart: the groups without values, and the values by aggregate."""
     taken: list[list[Any]] = []
 
@@ -233,7 +234,7 @@ def filled(frame: Any, columns: Columns) -> Any:
     return _changed(frame, lambda group: [*group, list(next(values))])
 
 
-def _changed(state: Any, change: Callable[[list[Any]], list[Any]]) -> Any:
+def _changed(state: Saved, change: Callable[[list[Any]], list[Any]]) -> Any:
     """A state with each of its groups changed, pane by pane."""
     ((key, order, marks, content),) = state["parts"]
     panes = [[*pane[:-1], list(map(change, pane[-1]))] for pane in content.get("panes", ())]

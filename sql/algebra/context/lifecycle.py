@@ -29,6 +29,7 @@ from sql.algebra.context.partition import Partition
 from sql.algebra.context.span import SpanLevel
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.errors import DataError
+from sql.types import Saved
 
 END: Final = 0
 START: Final = 1
@@ -279,7 +280,7 @@ class Lifecycle:
         self.live = Living(self.live)
         self.next_id, self.next_outer = state["next_id"], state["serial"]
 
-    def pack(self, partition: Partition) -> Any:
+    def pack(self, partition: Partition) -> Saved:
         """A partition as data."""
         below = None if partition.below is None else partition.below.snapshot()
         key, values = pack_key(partition.key), encode(partition.values)
@@ -288,7 +289,7 @@ class Lifecycle:
         pattern = None if ends is None else ends.snapshot(partition)
         return [key, values, partition.id, partition.due_ms, below, pattern]
 
-    def unpack(self, level: Level, packed: Any, now_ms: int) -> None:
+    def unpack(self, level: Level, packed: Saved, now_ms: int) -> None:
         """A partition from data, its timers running again."""
         key, values, *numbers, due_ms, below, pattern = packed
         number = numbers[-1 if below is None else 0]  # of version 1: over all, and over the innermost

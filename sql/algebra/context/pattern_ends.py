@@ -10,6 +10,7 @@ from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.functions.registry import Context
 from sql.rows import as_dict, as_dicts
+from sql.types import Saved
 
 Row = Sequence[Any]
 Match = tuple[Any, ...]
@@ -90,7 +91,7 @@ class PatternWatch:
         self._begin(now_ms)
         return self._told(self.pattern.advance(now_ms), now_ms)
 
-    def restore(self, state: Any, now_ms: int) -> None:
+    def restore(self, state: Saved, now_ms: int) -> None:
         """Put a snapshot back into a pattern just made."""
         self._begin(now_ms)
         self.pattern.restore(state, lambda row: row)
@@ -139,11 +140,11 @@ class PatternEnds:
         watch = self.watches.get(partition)
         return None if watch is None else watch.pattern.deadline()
 
-    def snapshot(self, partition: Any) -> Any:
+    def snapshot(self, partition: Any) -> Saved:
         watch = self.watches.get(partition)
         return None if watch is None else watch.pattern.snapshot()
 
-    def restore(self, partition: Any, state: Any, tell: Tell, now_ms: int) -> None:
+    def restore(self, partition: Any, state: Saved, tell: Tell, now_ms: int) -> None:
         """Put a pattern back."""
         watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
         watch.restore(state, now_ms)

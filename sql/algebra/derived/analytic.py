@@ -18,7 +18,7 @@ from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan.bound import AnalyticCall
 from sql.rows import WholeRow
-from sql.types import describe, key_of, less
+from sql.types import Saved, describe, key_of, less
 
 
 class AnalyticState(ABC):
@@ -36,7 +36,7 @@ class AnalyticState(ABC):
     def state(self) -> Any: ...
 
     @abstractmethod
-    def put_back(self, state: Any) -> None: ...
+    def put_back(self, state: Saved) -> None: ...
 
 
 def filled(args: Sequence[Any], defaults: Sequence[Any]) -> list[Any]:
@@ -73,7 +73,7 @@ class Lag(AnalyticState):
     def state(self) -> Any:
         return list(self.values)
 
-    def put_back(self, state: Any) -> None:
+    def put_back(self, state: Saved) -> None:
         self.values = deque(state)
 
 
@@ -94,7 +94,7 @@ class LatestValue(AnalyticState):
     def state(self) -> Any:
         return self.value
 
-    def put_back(self, state: Any) -> None:
+    def put_back(self, state: Saved) -> None:
         self.value = state
 
 
@@ -150,7 +150,7 @@ class ChangedColumn(AnalyticState):
     def state(self) -> Any:
         return [[] if value is _UNSEEN else [value] for value in self.known]
 
-    def put_back(self, state: Any) -> None:
+    def put_back(self, state: Saved) -> None:
         self.known = [item[0] if item else _UNSEEN for item in state]
 
 
@@ -218,7 +218,7 @@ class RunningValue(AnalyticState):
     def state(self) -> Any:
         return list(self.now)
 
-    def put_back(self, state: Any) -> None:
+    def put_back(self, state: Saved) -> None:
         count, total, extreme, is_open, value = state
         self.now = (count, total, extreme, is_open, value)
 
@@ -297,7 +297,7 @@ class AnalyticStage:
         """A new state of the function called `name`."""
         return _KINDS[name]() if name in _KINDS else RunningValue(name)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         from sql.aggregates.plain_values import encode
         from sql.algebra.event_store import pack_key
 
@@ -306,7 +306,7 @@ class AnalyticStage:
             [[pack_key(key), encode(item.state())] for key, item in part.items()] for part in self.partitions
         ]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         from sql.aggregates.plain_values import decode
         from sql.algebra.event_store import unpack_key
 

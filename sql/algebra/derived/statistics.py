@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.operator import FindEvent, Operator
+from sql.types import Saved
 
 Row = dict[str, Any]
 
@@ -23,8 +24,8 @@ class Statistic(Protocol):
     def add(self, value: object) -> None: ...
     def remove(self, value: object) -> None: ...
     def properties(self) -> Row: ...
-    def snapshot(self) -> Any: ...
-    def restore(self, state: Any) -> None: ...
+    def snapshot(self) -> Saved: ...
+    def restore(self, state: Saved) -> None: ...
 
 
 class Size:
@@ -44,10 +45,10 @@ class Size:
     def properties(self) -> Row:
         return {"size": self.count}
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.count
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.count = state
 
 
@@ -104,11 +105,11 @@ class Derived(Operator):
     def content(self) -> Iterable[Event]:
         return () if self.current is None else (self.current,)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         current = None if self.current is None else self.current.seq
         return {"statistic": self.statistic.snapshot(), "last": encode(self.last), "current": current}
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.statistic.restore(state["statistic"])
         self.last = decode(state["last"])
         self.current = None if state["current"] is None else find(state["current"])

@@ -17,7 +17,7 @@ from sql.aggregates.moments import Moments, OfMoments
 from sql.aggregates.rare import RareMoments
 from sql.aggregates.sums import Sum, count_with, together
 from sql.functions.registry import Parameter
-from sql.types import Type
+from sql.types import Saved, Type
 
 COLUMNS: dict[str, Callable[[Moments], Any]] = {
     "datapoints": lambda moments: moments.count,
@@ -60,10 +60,10 @@ class Univariate:
             "stddevpa": population,
         }
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.moments.state()
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.moments.restore(state)
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
+from sql.types import Saved
 
 Decision = Literal["hold", "before", "after"]
 """On an arriving event: hold it, release without it (it starts the next batch), or release with it."""
@@ -61,10 +62,10 @@ class Trigger(ABC):
     def resumed(self, held: OrderedDict[Event, None]) -> None:
         """Called after a restore with the forming batch, for triggers that derive state from it."""
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         return None
 
 
@@ -142,14 +143,14 @@ class BatchGate:
         yield from self.held
         yield from self.generation
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return {
             "held": [event.seq for event in self.held],
             "generation": [event.seq for event in self.generation],
             "trigger": self.trigger.snapshot(),
         }
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.held = OrderedDict((find(seq), None) for seq in state["held"])
         self.generation = [find(seq) for seq in state["generation"]]
         self.trigger.restore(state["trigger"])

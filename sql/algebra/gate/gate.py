@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
@@ -12,6 +11,7 @@ from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import ByList, Sight
 from sql.codegen.source import SourceWriter
+from sql.types import Saved
 
 
 class BatchWindow(Operator):
@@ -65,10 +65,10 @@ class Gate(BatchWindow, Gated):
         post = self.batch.changed(now)
         return [] if post is None else [post]
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.batch.snapshot()]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.batch.restore(state[0], find)
 
     # --- in the loop ----------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from sql.algebra.retain.values import ValueQueue
 from sql.algebra.sight import Sight
 from sql.codegen.source import SourceWriter
 from sql.errors import CorruptState
+from sql.types import Saved
 
 
 class GatedQueue(Gated):
@@ -87,7 +88,7 @@ class GatedQueue(Gated):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         held, pack = islice(self.line.events, self.shown - len(self.leaving), None), self.line.pack
         gate = {
             "inserted": [pack(event) for event in held],
@@ -99,7 +100,7 @@ class GatedQueue(Gated):
         """The state that decides on the next release, as plain data."""
         raise NotImplementedError
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         line, gate = state
         if self.keeps_values and isinstance(line, list):
             raise CorruptState("it holds events that an older version had not evaluated yet")
@@ -169,7 +170,7 @@ class PeriodicQueue(GatedQueue):
     def marks(self) -> dict[str, Any]:
         return self.points.snapshot()
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         super().restore(state, find)
         self.points.restore(state[1])
 
@@ -204,6 +205,6 @@ class CountedQueue(GatedQueue):
     def marks(self) -> dict[str, Any]:
         return {"arrived": self.arrived}
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         super().restore(state, find)
         self.arrived = state[1]["arrived"]

@@ -19,6 +19,7 @@ from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.types import Saved
 
 
 def net(deltas: Iterable[Delta]) -> Delta:
@@ -89,13 +90,13 @@ class Hold(Operator):
         yield from self.entering
         yield from self.leaving
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return {
             "inserted": [event.seq for event in self.entering],
             "removed": [event.seq for event in self.leaving],
         }
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.entering = dict.fromkeys(map(find, state["inserted"]))
         self.leaving = dict.fromkeys(map(find, state["removed"]))
 
@@ -124,10 +125,10 @@ class HoldUntil(Hold):
     def is_blank(self) -> bool:
         return self.points.next_ms is None
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return super().snapshot() | self.points.snapshot()
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         super().restore(state, find)
         self.points.restore(state)
 
@@ -168,10 +169,10 @@ class HoldCount(Hold):
     def is_blank(self) -> bool:
         return not self.arrived
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return super().snapshot() | {"arrived": self.arrived}
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         super().restore(state, find)
         self.arrived = state["arrived"]
 
@@ -217,10 +218,10 @@ class UniqueLots(Operator):
     def is_blank(self) -> bool:
         return not self.visible
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [event.seq for event in self.visible.values()]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.visible = {self.key(event): event for event in map(find, state)}
 
 
@@ -284,9 +285,9 @@ class LatestOf(Policy):
     def is_blank(self) -> bool:
         return self.line.is_blank()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.line.snapshot(), self.latest.snapshot()]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.line.restore(state[0], find)
         self.latest.restore(state[1], find)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import Decision, Trigger
 from sql.calendar.period import Period
+from sql.types import Saved
 
 
 class AfterCount(Trigger):
@@ -69,10 +69,10 @@ class EveryTrigger(Trigger):
         if not self.force:
             self.due_ms = None
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.reference_ms, self.due_ms]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.reference_ms, self.due_ms = state
 
 
@@ -106,10 +106,10 @@ class CountOrSince(Trigger):
         if not self.force:
             self.due_ms = None
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.due_ms
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.due_ms = state
 
 
@@ -151,8 +151,8 @@ class DataBoundary(Trigger):
         boundary = self._boundary_after(self.timestamp(first) or 0, self.reference_ms)
         return "before" if clock >= boundary else "hold"
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.reference_ms
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.reference_ms = state

@@ -18,6 +18,7 @@ from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.rows import Shape
+from sql.types import Saved
 
 NewEvent = Callable[[Any, int], Event]
 
@@ -169,7 +170,7 @@ class Joined:
             if isinstance(store, Rows):
                 yield from store.events
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         """The joined rows and those of each source, by number."""
         rows = [
             [[None if e is None else e.seq for e in sides], event.seq] for sides, event in self.rows.items()
@@ -177,7 +178,7 @@ class Joined:
         kept = [[e.seq for e in store.events] if isinstance(store, Rows) else None for store in self.stores]
         return {"rows": rows, "relations": kept}
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         """Put a snapshot back."""
         contents = [
             None if events is None else [find(seq) for seq in events] for events in state["relations"]

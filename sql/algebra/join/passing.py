@@ -15,6 +15,7 @@ from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.rows import Shape
+from sql.types import Saved
 
 
 class Passing:
@@ -77,12 +78,12 @@ class Passing:
             if isinstance(store, Rows):
                 yield from store.events
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         """The rows of each source, by number."""
         kept = [[e.seq for e in store.events] if isinstance(store, Rows) else None for store in self.stores]
         return {"rows": [], "relations": kept}
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         """Put a snapshot back, also that of a join whose rows were kept."""
         for store, numbers in zip(self.stores, state["relations"], strict=True):
             if isinstance(store, Rows):

@@ -9,6 +9,7 @@ from typing import Any
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.emission import Out, Update
+from sql.types import Saved
 
 
 class Given(ABC):
@@ -27,10 +28,10 @@ class Given(ABC):
     def give(self) -> tuple[list[Out], list[Out]] | None:
         """The rows of this output; None for no output at all."""
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         return None
 
 
@@ -46,10 +47,10 @@ class Buffered(Given):
         self.new, self.old = [], []
         return out
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [pack_outs(self.new), pack_outs(self.old)]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.new, self.old = unpack_outs(state[0]), unpack_outs(state[1])
 
 
@@ -78,10 +79,10 @@ class Everything(Buffered):
             return row, list(row)
         return super().give()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [*super().snapshot(), pack_outs(self.shown)]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         super().restore(state)
         self.shown = unpack_outs(state[2])
 
@@ -113,10 +114,10 @@ class LastValue(Given):
         self.changed, self.old = False, []
         return out
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.changed, pack_outs(self.old)]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.changed, self.old = state[0], unpack_outs(state[1])
 
 
@@ -140,10 +141,10 @@ class LastPerGroup(Given):
         self.new, self.old = {}, {}
         return out
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [pack_outs(self.new.values()), pack_outs(self.old.values())]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.new, self.old = ({row.key: row for row in unpack_outs(part)} for part in state)
 
 
@@ -163,11 +164,11 @@ class LastOfTouched(Given):
         rows, self.rows = self.rows, {}
         return list(rows.values()), []
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         self._collect()
         return pack_outs(self.rows.values())
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.rows = {row.key: row for row in unpack_outs(state)}
 
 
@@ -193,11 +194,11 @@ class AllGroups(Given):
         self.given = {row.key: row for row in new}
         return new, [row for row in old if row is not None]
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         seen = [pack_key(key) for key in self.seen]
         return [seen, pack_outs(self.old.values()), pack_outs(self.given.values())]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.seen = {unpack_key(key): None for key in state[0]}
         self.old, self.given = ({row.key: row for row in unpack_outs(part)} for part in state[1:])
 
@@ -220,10 +221,10 @@ class AllGroupEvents(Buffered):
         self.new += [row for key in self.seen if key not in shown for row in self.current(key)]
         return super().give()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[pack_key(key) for key in self.seen], super().snapshot()]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.seen = {unpack_key(key): None for key in state[0]}
         super().restore(state[1])
 
@@ -248,10 +249,10 @@ class FirstUpdate(Given):
     def give(self) -> None:
         self.open = True
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.open
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.open = state
 
 
@@ -302,10 +303,10 @@ class FirstPerGroup(Given):
     def give(self) -> None:
         return None
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[pack_key(key), mark] for key, mark in self.marks.items()]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.marks = {unpack_key(key): mark for key, mark in state}
 
 
@@ -326,6 +327,6 @@ def pack_outs(rows: Iterable[Out]) -> Any:
     return [[encode(row.row), pack_key(row.key), pack_key(row.order)] for row in rows]
 
 
-def unpack_outs(packed: Any) -> list[Out]:
+def unpack_outs(packed: Saved) -> list[Out]:
     """The rows `pack_outs` packed."""
     return [Out(decode(row), unpack_key(key), unpack_key(order)) for row, key, order in packed]

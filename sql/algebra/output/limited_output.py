@@ -7,11 +7,11 @@ Without a limit every step is emitted at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from sql.algebra.output.given import Given, Snapshot
 from sql.algebra.output.output_triggers import After, Always, AtEnd, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
+from sql.types import Saved
 
 
 class LimitedOutput:
@@ -69,12 +69,12 @@ class LimitedOutput:
         self.at_end.then_set(self.at_end.counters)
         return self.fire(now)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         after = None if self.after is None else [self.after.left, self.after.opens_ms]
         at_end = None if self.at_end is None else vars(self.at_end.counters)
         return [self.condition.snapshot(), self.given.snapshot(), after, at_end]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.condition.restore(state[0])
         self.given.restore(state[1])
         if self.after is not None:

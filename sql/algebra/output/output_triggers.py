@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sql.calendar.period import Period
 from sql.emission import Update
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -37,10 +38,10 @@ class OutputTrigger(ABC):
         """Called after each output."""
 
     @abstractmethod
-    def snapshot(self) -> Any: ...
+    def snapshot(self) -> Saved: ...
 
     @abstractmethod
-    def restore(self, state: Any) -> None: ...
+    def restore(self, state: Saved) -> None: ...
 
 
 class EveryPeriod(OutputTrigger):
@@ -68,10 +69,10 @@ class EveryPeriod(OutputTrigger):
         self.due_ms = self.period().next_after(now, self.origin_ms, self.zone)
         return True
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.origin_ms, self.due_ms]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.origin_ms, self.due_ms = state
 
 
@@ -90,10 +91,10 @@ class EveryEvents(OutputTrigger):
     def done(self, now: int) -> None:
         self.inserted = self.removed = 0
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [self.inserted, self.removed]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.inserted, self.removed = state
 
 
@@ -113,10 +114,10 @@ class AtCrontab(OutputTrigger):
         self.due_ms = self.crontab.next_after(now)
         return True
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.due_ms
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.due_ms = state
 
 
@@ -164,10 +165,10 @@ class WhenExpression(OutputTrigger):
         self.counters.count_insert = self.counters.count_remove = 0
         self.counters.last_output_timestamp = now
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [vars(self.counters), self.pending]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         vars(self.counters).update(state[0])
         self.pending = state[1]
 
@@ -178,20 +179,20 @@ class Always(OutputTrigger):
     def on_update(self, update: Update, now: int) -> bool:
         return True
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         return None
 
 
 class Never(OutputTrigger):
     """Nothing is emitted before the end of the partition."""
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         return None
 
 

@@ -16,7 +16,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.emission import Row
 from sql.plan.logical import SpreadPlan
 from sql.rows import as_dict
-from sql.types import key_of
+from sql.types import Saved, key_of
 
 
 class Spreads:
@@ -53,11 +53,11 @@ class Spreads:
                 out[plan.prefix + name] = value
         return out
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         """The values emitted last, by function and column."""
         return [{name: encode(value) for name, value in known.items()} for known in self.known]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         """Put a snapshot back."""
         self.known = [{name: decode(value) for name, value in known.items()} for known in state]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.listening import Listening
 from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -40,7 +41,7 @@ class FilterNode(PatternPart):
     def make(self, parent: Parent, binding: Binding) -> Filter:
         return Filter(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Filter:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> Filter:
         number, binding, begun = state
         made = Filter(self, parent, unpacker.binding(binding))
         made.number, made.begun = number, begun
@@ -94,5 +95,5 @@ class Filter(Instance):
             self.node.listening.remove(self)
         self.parent = None
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         return [self.number, packer.binding(self.binding), self.begun]

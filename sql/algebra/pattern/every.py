@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
 from sql.algebra.pattern.pattern_timers import Length
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -26,7 +27,7 @@ class EveryNode(PatternPart):
     def make(self, parent: Parent, binding: Binding) -> EverySearch:
         return EverySearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> EverySearch:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> EverySearch:
         binding, children = state
         made = self.make(parent, unpacker.binding(binding))
         for child, memory in children:
@@ -60,11 +61,11 @@ class EverySearch(Instance):
         """The memory of an instance that inherits none."""
         return None
 
-    def unpack_memory(self, state: Any) -> Any:
+    def unpack_memory(self, state: Saved) -> Any:
         """The memory whose `pack_memory` gave this state."""
         return None
 
-    def pack_memory(self, memory: Any, packer: Packer) -> Any:
+    def pack_memory(self, memory: Any, packer: Packer) -> Saved:
         return None
 
     def _spawn(self, memory: Any) -> None:
@@ -117,7 +118,7 @@ class EverySearch(Instance):
         for child in children:
             child.quit()
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         children = [
             [child.pack(packer), self.pack_memory(memory, packer)] for child, memory in self.children.items()
         ]
@@ -184,10 +185,10 @@ class DistinctSearch(EverySearch):
                 return
             del memory[oldest]
 
-    def pack_memory(self, memory: Keys, packer: Packer) -> Any:
+    def pack_memory(self, memory: Keys, packer: Packer) -> Saved:
         return [[packer.key(key), stored] for key, stored in memory.items()]
 
-    def unpack_memory(self, state: Any) -> Keys:
+    def unpack_memory(self, state: Saved) -> Keys:
         from sql.algebra.pattern.snapshot import unpack_key
 
         return {unpack_key(key): stored for key, stored in state}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sql.algebra.pattern.nodes import Binding, Instance, OneOperand, OneOperandNode, Parent, PatternPart
 from sql.algebra.pattern.pattern_timers import Length
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -34,7 +35,7 @@ class WithinNode(OneOperandNode):
     def make(self, parent: Parent, binding: Binding) -> WithinSearch:
         return WithinSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> WithinSearch:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> WithinSearch:
         number, due, left, binding, child = state
         made = WithinSearch(self, parent, unpacker.binding(binding))
         made.number, made.due, made.left = number, due, left
@@ -98,7 +99,7 @@ class WithinSearch(OneOperand):
         self._cancel()
         super().quit()
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         return [self.number, self.due, self.left, packer.binding(self.binding), self.pack_child(packer)]
 
 

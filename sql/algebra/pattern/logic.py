@@ -16,6 +16,7 @@ from sql.algebra.pattern.nodes import (
     PatternPart,
     holds,
 )
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -89,7 +90,7 @@ class AllOfNode(_SeveralNode):
     def make(self, parent: Parent, binding: Binding) -> AllOfSearch:
         return AllOfSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AllOfSearch:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> AllOfSearch:
         binding, children, remembered = state
         made = AllOfSearch(self, parent, unpacker.binding(binding))
         made.remembered = [list(map(unpacker.binding, items)) for items in remembered]
@@ -149,7 +150,7 @@ class AllOfSearch(_Several):
             holds(binding, events) for items in self.remembered for binding in items
         )
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         remembered = [list(map(packer.binding, items)) for items in self.remembered]
         return [packer.binding(self.binding), self._pack_children(packer), remembered]
 
@@ -171,7 +172,7 @@ class AnyOfNode(_SeveralNode):
     def make(self, parent: Parent, binding: Binding) -> AnyOfSearch:
         return AnyOfSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> AnyOfSearch:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> AnyOfSearch:
         binding, children = state
         made = AnyOfSearch(self, parent, unpacker.binding(binding))
         made._unpack_children(children, unpacker)
@@ -201,7 +202,7 @@ class AnyOfSearch(_Several):
         if all(other is None for other in self.children):
             self.fail()
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         return [packer.binding(self.binding), self._pack_children(packer)]
 
 

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sql.types import Saved
+
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
     from sql.algebra.pattern.snapshot import Packer, Unpacker
@@ -63,7 +65,7 @@ class Instance(ABC):
                 child.discard(events)
 
     @abstractmethod
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         """The state as plain data, with that of the instances below."""
 
     def below(self) -> Iterable[Instance]:
@@ -88,7 +90,7 @@ class PatternPart(ABC):
         """An instance, not yet started."""
 
     @abstractmethod
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Instance:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> Instance:
         """The instance whose `pack` gave this state, with its listeners and timers."""
 
 
@@ -102,7 +104,7 @@ class OneOperandNode(PatternPart):
     @abstractmethod
     def make(self, parent: Parent, binding: Binding) -> OneOperand: ...
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> OneOperand:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> OneOperand:
         binding, child = state
         made = self.make(parent, unpacker.binding(binding))
         made.unpack_child(child, unpacker)
@@ -143,14 +145,14 @@ class OneOperand(Instance):
     def below(self) -> Iterable[Instance]:
         return () if self.child is None else (self.child,)
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         return [packer.binding(self.binding), self.pack_child(packer)]
 
-    def pack_child(self, packer: Packer) -> Any:
+    def pack_child(self, packer: Packer) -> Saved:
         """The state of the operand."""
         return None if self.child is None else self.child.pack(packer)
 
-    def unpack_child(self, state: Any, unpacker: Unpacker) -> None:
+    def unpack_child(self, state: Saved, unpacker: Unpacker) -> None:
         """Restore what `pack_child` gave."""
         self.child = None if state is None else self.node.operand.unpack(self, state, unpacker)
 

@@ -6,12 +6,13 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.calendar.schedule import Schedule
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -108,7 +109,7 @@ class ObserverNode(PatternPart):
     def make(self, parent: Parent, binding: Binding) -> Observer:
         return Observer(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> Observer:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> Observer:
         number, due, binding, begun = state
         made = Observer(self, parent, unpacker.binding(binding))
         made.number, made.due, made.begun = number, due, begun
@@ -225,5 +226,5 @@ class Observer(Instance):
             self.due = None
             self.node.machine.timers.cancel()
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         return [self.number, self.due, packer.binding(self.binding), self.begun]

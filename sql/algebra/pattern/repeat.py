@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -37,7 +38,7 @@ class RepeatNode(PatternPart):
     def make(self, parent: Parent, binding: Binding) -> RepeatSearch:
         return RepeatSearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> RepeatSearch:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> RepeatSearch:
         binding, bounds, matches, lists, matcher, stop = state
         made = RepeatSearch(self, parent, unpacker.binding(binding))
         made.low, made.high = bounds
@@ -161,7 +162,7 @@ class RepeatSearch(Instance):
     def holds(self, events: Set[int]) -> bool:
         return super().holds(events) or any(id(row) in events for rows in self.lists.values() for row in rows)
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         lists = [[tag, packer.rows(rows)] for tag, rows in self.lists.items()]
         matcher = None if self.matcher is None else self.matcher.pack(packer)
         stop = None if self.stop is None else self.stop.pack(packer)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.machine import Machine
@@ -30,7 +31,7 @@ class FollowedByNode(PatternPart):
     def make(self, parent: Parent, binding: Binding) -> FollowedBySearch:
         return FollowedBySearch(self, parent, binding)
 
-    def unpack(self, parent: Parent, state: Any, unpacker: Unpacker) -> FollowedBySearch:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> FollowedBySearch:
         binding, maxima, children = state
         made = FollowedBySearch(self, parent, unpacker.binding(binding))
         made.maxima = maxima
@@ -112,7 +113,7 @@ class FollowedBySearch(Instance):
                 self.node.machine.partials.leave(child)
             child.quit()
 
-    def pack(self, packer: Packer) -> Any:
+    def pack(self, packer: Packer) -> Saved:
         children = [[step, child.pack(packer)] for child, step in self.live.items()]
         return [packer.binding(self.binding), self.maxima, children]
 

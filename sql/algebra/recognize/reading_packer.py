@@ -8,6 +8,7 @@ from typing import Any
 
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, Recent
+from sql.types import Saved
 
 Cell = tuple[Any, Any]
 """The newest of several rows of a variable, behind the cell of those before it."""
@@ -92,7 +93,7 @@ class ReadingUnpacker:
     def recent(self, packed: list[int | None]) -> Recent:
         return tuple(None if place is None else self.row(place) for place in packed)
 
-    def attempts(self, partition: Attempts, state: Any) -> None:
+    def attempts(self, partition: Attempts, state: Saved) -> None:
         """Put the attempts, the newest and the retained rows back into a partition just made."""
         attempts, recent, rows = state
         for first, begun, due, readings, complete in attempts:

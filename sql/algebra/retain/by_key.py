@@ -13,6 +13,7 @@ from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.sight import ByArrival, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.types import Saved
 
 
 class OnePerKey(Policy):
@@ -47,7 +48,7 @@ class OnePerKey(Policy):
     def is_blank(self) -> bool:
         return not self.by_key
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.by_key = OrderedDict((self.key(event), event) for event in map(find, state))
 
     def write_load(self, source: SourceWriter, place: str) -> None:

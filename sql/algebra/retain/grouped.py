@@ -16,6 +16,7 @@ from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import Nothing, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.types import Saved
 
 
 class QueuePerKey(Policy):
@@ -132,10 +133,10 @@ class QueuePerKey(Policy):
     def is_blank(self) -> bool:
         return not any(window.events for window in self.instances.values())
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [[pack_key(key), window.snapshot()] for key, window in self.instances.items()]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         for packed, part in state:
             key = unpack_key(packed)
             window = self.instances[key] = self.make()

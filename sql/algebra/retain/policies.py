@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Operator
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.types import Saved
 
 WriteLeaving = Callable[[], None]
 """Writes the statements for the event `y`, which leaves."""
@@ -103,7 +103,7 @@ class Policy(Operator):
     def is_blank(self) -> bool:
         return not any(True for _ in self.content())
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [event.seq for event in self.content()]
 
     # --- in the loop ----------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from sql.codegen.expressions import NUMBER, Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Const, Op, Slot
+from sql.types import Saved
 
 NONE: list[Any] = []
 
@@ -187,7 +188,7 @@ class WhileTrue(Queue):
             self._forget(event)
         return held
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         super().restore(state, find)
         for event in self.events:
             self.predicate.add(event)

@@ -23,6 +23,7 @@ from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.errors import DataError
+from sql.types import Saved
 
 
 class Held(Collection[Event]):
@@ -109,15 +110,15 @@ class Queue(Policy):
     def is_blank(self) -> bool:
         return not self.events
 
-    def pack(self, event: Event) -> Any:
+    def pack(self, event: Event) -> Saved:
         """An event of the queue as plain data."""
         return event.seq
 
-    def unpack(self, packed: Any, find: FindEvent) -> Event:
+    def unpack(self, packed: Saved, find: FindEvent) -> Event:
         """The event that was packed."""
         return find(packed)
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.events = self.queue(find(seq) for seq in state)
 
     @property
@@ -193,7 +194,7 @@ class Lifetime(Queue):
         self.zone = zone
         self.departure = departure
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         is_by_key = bool(state) and isinstance(state[0], list)  # stored by a version with a queue per key
         super().restore(sorted(seq for _, part in state for seq in part) if is_by_key else state, find)
 
@@ -304,7 +305,7 @@ class Stamped(Queue):
                 source.line(f"y = {self.window}.popleft()")
                 leave()
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         super().restore(state, find)
         self.stamps = deque(self.stamp(event) or 0 for event in self.events)
 
@@ -361,10 +362,10 @@ class FirstUntil(Queue):
     def is_blank(self) -> bool:
         return False
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return {"end_ms": self.end_ms, "events": super().snapshot()}
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         self.end_ms = state["end_ms"]
         super().restore(state["events"], find)
 

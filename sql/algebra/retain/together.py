@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
@@ -12,6 +11,7 @@ from sql.algebra.retain.policies import WriteLeaving
 from sql.algebra.retain.queues import Queue
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.types import Saved
 
 
 class Together(Queue):
@@ -58,10 +58,10 @@ class Together(Queue):
     def is_blank(self) -> bool:
         return all(member.is_blank() for member in self.members)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [member.snapshot() for member in self.members]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         for member, part in zip(self.members, state, strict=True):
             member.restore(part, find)
         self.events = self.members[0].events

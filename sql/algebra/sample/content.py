@@ -14,6 +14,7 @@ from typing import Any
 from sql.aggregates.plain_values import decode
 from sql.algebra.event_store import EventStore, pack_row
 from sql.algebra.sample.text import Loop
+from sql.types import Saved
 
 Sample = Iterable[tuple[Any, Sequence[Any]]]
 """Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""
@@ -42,17 +43,17 @@ class Entries:
         """The entry of a row beside which there is nothing."""
         return (row, *[None] * self.analytics) if self.analytics else row
 
-    def pack(self, entry: Any) -> Any:
+    def pack(self, entry: Any) -> Saved:
         """An entry as plain data."""
         from sql.aggregates.plain_values import encode
 
         return [pack_row(entry[0]), *map(encode, entry[1:])] if self.analytics else pack_row(entry)
 
-    def unpack(self, packed: Any) -> Any:
+    def unpack(self, packed: Saved) -> Any:
         """The entry that was packed."""
         return (self.made(packed[0]), *map(decode, packed[1:])) if self.analytics else self.made(packed)
 
-    def made(self, packed: Any) -> Any:
+    def made(self, packed: Saved) -> Any:
         """A row of the rule's shape; of a join a tuple of them."""
         if isinstance(packed, list):
             return tuple(None if side is None else self.made(side) for side in packed)
@@ -135,9 +136,9 @@ class Content(ABC):
         return ()
 
     @abstractmethod
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         """The content as plain data."""
 
     @abstractmethod
-    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
         """Put a snapshot back into a fresh instance."""

@@ -25,6 +25,7 @@ from sql.algebra.sample.folding_text import FoldingText
 from sql.algebra.sample.text import Loop
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
+from sql.types import Saved
 
 
 class Group(list[Any]):
@@ -302,10 +303,10 @@ class Folded(Content):
                 for accumulator in group.accumulators:
                     yield from accumulator.held()
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         return {"groups": self.pack_groups(p), **({"size": p.size} if self.counts else {})}
 
-    def pack_groups(self, p: Any) -> Any:
+    def pack_groups(self, p: Any) -> Saved:
         """The groups as plain data; what waits is folded first."""
         return [
             [
@@ -317,12 +318,12 @@ class Folded(Content):
             for key, group in self.flushed(p)
         ]
 
-    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
         self.unpack_groups(p, state["groups"], store)
         if self.counts:
             p.size = state["size"]
 
-    def unpack_groups(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack_groups(self, p: Any, state: Saved, store: EventStore) -> None:
         """Put groups back."""
         for packed, entry, mixed, parts in state:
             key = unpack_key(packed)

@@ -19,6 +19,7 @@ from sql.algebra.sample.folded import Folded, Group
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.totals import Total, queue_of
 from sql.errors import DataError
+from sql.types import Saved
 
 
 class Pane:
@@ -151,11 +152,11 @@ class Panes(Folded):
     def held(self, p: Any) -> Iterable[Any]:
         return ()
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         panes = [[pane.end_ms, pane.size, self.pack_groups(pane)] for pane in p.panes]
         return {**super().pack(p), "panes": panes}
 
-    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
         for end_ms, size, groups in state["panes"]:
             self.unpack_groups(p, groups, store)
             self._join(p, Pane(end_ms, dict(self.flushed(p)), size))

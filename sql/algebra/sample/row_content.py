@@ -9,6 +9,7 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.text import Loop
+from sql.types import Saved
 
 
 class SampleRows(Content):
@@ -66,11 +67,11 @@ class SampleRows(Content):
     def retained(self, p: Any) -> int:
         return len(p.members)
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         entries = [None if entry is None else [self.entries.pack(entry)] for entry in p.members]
         return {"entries": entries, "times": list(p.times) if self.leaves else []}
 
-    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
         p.members.extend(
             None if entry is None else self.entries.unpack(entry[0]) for entry in state["entries"]
         )
@@ -117,10 +118,10 @@ class Judged(Content):
     def held(self, p: Any) -> Iterable[Any]:
         return self.whole.held(p)
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         return {"rows": self.rows.pack(p), "whole": self.whole.pack(p)}
 
-    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
         self.rows.unpack(p, state["rows"], store)
         self.whole.unpack(p, state["whole"], store)
 
@@ -151,10 +152,10 @@ class JoinedSample(SampleRows):
     def held(self, p: Any) -> Iterable[Any]:
         return self.events(p)
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         return {"events": [event.seq for event in p.members], "times": list(p.times) if self.leaves else []}
 
-    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
         p.members.extend(map(store.find, state["events"]))
         if self.leaves:
             p.times.extend(state["times"])

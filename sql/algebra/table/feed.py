@@ -14,6 +14,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.join.store import Pulled
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import ByArrival, Sight
+from sql.types import Saved
 
 
 class Feed(Operator):
@@ -51,11 +52,11 @@ class Feed(Operator):
     def sight(self, event: Event) -> Sight:
         return ByArrival(dict.fromkeys(self.events.values()))
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         numbers = self.window.numbers()
         return [[numbers[row], event.seq] for row, event in self.events.items() if row in numbers]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         rows = {number: row for row, number in self.window.numbers().items()}
         self.events = {rows[number]: find(seq) for number, seq in state if number in rows}
 
@@ -77,8 +78,8 @@ class Looked(Operator):
     def held(self) -> Iterable[Event]:
         return ()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return None
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         return None

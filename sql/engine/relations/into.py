@@ -14,6 +14,7 @@ from sql.algebra.table.table import Table, TableRow
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
 from sql.engine.running.packing import pack_values, unpack_values
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.engine.running.running_statement import RunningStatement
@@ -161,14 +162,14 @@ class TableFold:
         """The events that are counted."""
         return self.counted
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         """Which rows each event is counted in, and what it contributed."""
         return [
             [event.seq, [row.seq for row in rows], [pack_values(value) for value in values]]
             for event, (rows, values, _) in self.counted.items()
         ]
 
-    def restore(self, state: Any, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         """Put a snapshot back; the table has its rows already."""
         rows = {row.seq: row for row in self.table.rows.values()}
         for seq, numbers, values in state:

@@ -25,6 +25,7 @@ from sql.compiler.subquery_code import AloneCode, CorrelatedCode, SubqueryCode, 
 from sql.emission import Emission
 from sql.engine.relations.choice import Choice
 from sql.engine.running.evaluation import Evaluation
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.engine.running.running_statement import RunningStatement
@@ -123,14 +124,14 @@ class Correlated:
         found = self.find((None, *outer), event.time_ms)
         return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         store = EventStore()
         store.add(self.window.held())
         kept = [event.seq for event in self.rows.events] if isinstance(self.rows, Rows) else []
         store.add(self.rows.events if isinstance(self.rows, Rows) else ())
         return [self.seq, store.pack(), self.window.snapshot(), kept, self.inner.snapshot()]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.seq, events, window, kept, inner = state
         store = EventStore()
         store.unpack(events, self.make_row)
@@ -232,10 +233,10 @@ class Alone:
         """True if the rows may be others although no relation has changed."""
         return bool(self.plan.subqueries or self.query.catalog.variables) or not self._is_current()
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return self.query.snapshot()
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         self.query.restore(state)
         self.shown = None
 
@@ -319,9 +320,9 @@ class Subqueries:
     def next_deadline(self) -> int | None:
         return earliest(query.next_deadline() for query in self.queries)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Saved:
         return [query.snapshot() for query in self.queries]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Saved) -> None:
         for query, part in zip(self.queries, state, strict=True):
             query.restore(part)

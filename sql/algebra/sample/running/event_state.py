@@ -13,6 +13,7 @@ from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.sample.content import Entries
 from sql.algebra.sample.running.fallback import Fallback
 from sql.algebra.sample.running.fold_arguments import Arguments
+from sql.types import Saved
 
 
 class EventState:
@@ -45,7 +46,7 @@ class EventState:
         self.new_group: Any = None
         """The generated class of groups."""
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         """Each event in order: its instant, and where WHERE let it through, key, entry, number and values."""
         held = {id(g): zip(*self._queues(p, g), strict=True) for g in p.groups.values()}
         out = []
@@ -68,7 +69,7 @@ class EventState:
         )
         return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.values)]
 
-    def unpack(self, p: Any, state: Any) -> None:
+    def unpack(self, p: Any, state: Saved) -> None:
         """Put the events of `pack` back into an empty window."""
         for time_ms, *rest in state:
             p.times.append(time_ms)

@@ -25,6 +25,7 @@ from sql.algebra.sample.running.fold_arguments import Arguments
 from sql.algebra.sample.text import Loop
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
+from sql.types import Saved
 
 
 class RunningGroups(Content):
@@ -292,10 +293,10 @@ class RunningGroups(Content):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         return self.state.pack(p)
 
-    def unpack(self, p: Any, state: Any, store: EventStore) -> None:
+    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
         self.state.unpack(p, state)
 
 

@@ -26,6 +26,7 @@ from sql.algebra.windows.facts import Stage
 from sql.codegen.hits import Hits
 from sql.costs import Extra, WindowCost
 from sql.plan.logical import GroupWindowPlan
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
@@ -133,10 +134,10 @@ class Sliding(Window):
     def is_blank(self, p: Any) -> bool:
         return not p.times and not p.pending
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         return {"pending": list(p.pending)}
 
-    def unpack(self, p: Any, state: Any) -> None:
+    def unpack(self, p: Any, state: Saved) -> None:
         p.pending.extend(state["pending"])
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.text import Loop
 from sql.plan.logical import GroupWindowPlan
+from sql.types import Saved
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
@@ -81,11 +82,11 @@ class Window(ABC):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, p: Any) -> Any:
+    def pack(self, p: Any) -> Saved:
         """The state of the instance, as plain data."""
         return {name: getattr(p, name) for name in self.marks}
 
-    def unpack(self, p: Any, state: Any) -> None:
+    def unpack(self, p: Any, state: Saved) -> None:
         """Put a snapshot back."""
         for name in self.marks:
             setattr(p, name, state[name])
