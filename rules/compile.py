@@ -17,6 +17,7 @@ from rules.source.document import Path
 from sql import Plan, plan_rule
 from sql.catalog.streams import Catalog
 from sql.errors import Problem, SqlError, did_you_mean
+from sql.plan.event_keys import NotKeyed, keys_of
 from sql.plan.options import RuleOptions
 from sql.record import Record, field, replace
 from sql.types import Type
@@ -121,9 +122,11 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
             problems += _after_planning(rule, plan)
             actions, unfit = _bound_actions(rule, plan)
             unfit += _unfit_checks(rule, plan)
+            if rule.is_of_fleet:
+                unfit += _unfit_for_fleet(rule, plan)
             problems += unfit
             fits = not any(problem.is_error for problem in unfit)
-            if rule.usable and fits and (rule.actions or _has_effect(plan)):
+            if rule.usable and fits and (rule.actions or _has_effect(rule, plan)):
                 planned[rule.id] = CompiledRule(rule, plan, actions)
         if len(catalog.streams) == known:
             break
@@ -131,9 +134,15 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
     return Compiled(loaded, catalog, planned, _once([*loaded.problems, *problems, *errors]), tables.planned)
 
 
-def _has_effect(plan: Plan) -> bool:
-    """True if a rule has an effect without actions: it feeds a stream or a table, or acts on one."""
-    return plan.insert_into is not None or plan.into_table is not None or plan.acts is not None
+def _has_effect(rule: LoadedRule, plan: Plan) -> bool:
+    """True if a rule has an effect without actions: it feeds a stream or a table, or acts on one; one over the fleet
+    fills a table in the cloud."""
+    return (
+        rule.is_of_fleet
+        or plan.insert_into is not None
+        or plan.into_table is not None
+        or plan.acts is not None
+    )
 
 
 def _planned(rule: LoadedRule, catalog: Catalog, options: RuleOptions) -> Plan:
@@ -171,7 +180,7 @@ def _after_planning(rule: LoadedRule, plan: Plan) -> list[FileProblem]:
     """The planner's warnings, options without effect, and a missing action."""
     found = [rule.reading.sql_problem(problem, sql_path(rule)) for problem in plan.warnings]
     found += _in_vain(rule, plan)
-    if rule.usable and not rule.actions and not _has_effect(plan):
+    if rule.usable and not rule.actions and not _has_effect(rule, plan):
         span = rule.reading.document.key_span(rule.path)
         found.append(
             rule.reading.text.problem(
@@ -244,3 +253,21 @@ def _unfit_checks(rule: LoadedRule, plan: Plan) -> Iterator[FileProblem]:
         elif check.range is not None and not Type.NUMBER.accepts(columns[check.column]):
             message = f"column '{check.column}' holds {columns[check.column].value}, which has no range"
             yield rule.reading.text.problem("R112", message, span, "check numbers, or use notNull")
+
+
+OF_GATEWAYS = ("actions", "late", "error", "expect")
+"""The parts of a rule that only gateways carry out."""
+
+
+def _unfit_for_fleet(rule: LoadedRule, plan: Plan) -> Iterator[FileProblem]:
+    """Parts of a gateway's rule beside one over the fleet, and a query whose events have no key."""
+    for key in OF_GATEWAYS:
+        if rule.rule.model_dump(include={key})[key]:
+            message = f"'{key}' belongs to rules of gateways: all rows of a rule over the fleet go to a table"
+            span = rule.reading.document.key_span((*rule.path, key))
+            yield rule.reading.text.problem("R113", message, span, f"delete '{key}'")
+    try:
+        keys_of(plan)
+    except NotKeyed as refused:
+        message = f"{refused}; over the fleet a rule runs once for each key"
+        yield rule.reading.sql_problem(Problem("R113", message, refused.span, refused.hint), sql_path(rule))

@@ -10,7 +10,7 @@ the settings of their action with `register_action`; an action that is not regis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -69,6 +69,11 @@ class Rule(Model):
         description="checks of the rule's rows: ranges, columns that are never NULL, how old the newest row may be",
     )
     tests: list[Test] = Field(default_factory=list, description="tests of this rule, run by 'penstock test'")
+    scope: Literal["gateway", "fleet"] = Field(
+        "gateway",
+        description="fleet: the rule runs in the cloud, over the events of all gateways ('penstock cloud stream'); "
+        "here it is checked and tested, but not started",
+    )
     triggered: bool = Field(True, description="false: the rule is checked and tested, but not started")
     tags: list[str] = Field(default_factory=list, description="words to find the rule by")
     version: str | int | None = Field(None, description="no effect: a file is compared by its content")

@@ -40,6 +40,7 @@ CODES = {
     "R110": "a test that cannot be run",
     "R111": "an action that does not fit the query of its rule",
     "R112": "a check of a column that the query lacks, or of one that has no range",
+    "R113": "a rule over the fleet whose events have no key, or with parts of a gateway's rule",
     "R201": "an eKuiper setting without effect here",
     "R202": "a number that YAML 1.1 read otherwise",
     "R203": "a column that no sample event has",

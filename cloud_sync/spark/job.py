@@ -142,6 +142,13 @@ def opened(master: str | None, *, delta: bool = False) -> Iterator[SparkSession]
         raise JobError(str(error)) from error
 
 
+@contextmanager
+def leased(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> Iterator[None]:
+    """The lease of OUT for the length of the block: a second run is refused. Raises Held."""
+    with held(open_storage(spark, out), uuid.uuid4().hex[:12], now_ms):
+        yield
+
+
 def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> Metrics:
     """Take in every file that the tables do not know."""
     source, storage = open_storage(spark, bucket), open_storage(spark, out)

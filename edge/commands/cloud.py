@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_backfill(
         verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
     )
+    add_stream(
+        verbs.add_parser(
+            "stream", help="run rules with scope: fleet over the archived events of all gateways"
+        )
+    )
     reconciling.add_arguments(
         verbs.add_parser("reconcile", help="compare rows of the gateways with those of a backfill")
     )
@@ -106,6 +111,31 @@ def add_backfill(parser: argparse.ArgumentParser) -> None:
     rule_arguments.add_zone(parser)
 
 
+def add_stream(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
+    parser.add_argument(
+        "raw", metavar="RAW", help="path with gw=<gateway>/…, what the action archive has uploaded"
+    )
+    parser.add_argument("out", metavar="OUT", help="path of the tables, one for each rule, and of the states")
+    parser.add_argument("--rule", metavar="ID", help="only this rule")
+    parser.add_argument(
+        "--files",
+        type=_number,
+        default=1_000,
+        metavar="N",
+        help="files of one batch (1000): memory follows it",
+    )
+    parser.add_argument(
+        "--delay",
+        type=_duration,
+        default="1h",
+        metavar="TIME",
+        help="how far the time of keys without events stays behind the newest event of the fleet (1h)",
+    )
+    add_master(parser)
+    rule_arguments.add_zone(parser)
+
+
 def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "upload-once":
         return upload_once(arguments)
@@ -113,7 +143,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     if find_spec("pyspark") is None:
         raise MissingError("PySpark is not installed; install it with: pip install 'penstock[cloud]'")
-    verbs = {"aggregate": aggregate, "backfill": backfill, "report": report, "reconcile": reconciling.run}
+    verbs = {
+        "aggregate": aggregate,
+        "backfill": backfill,
+        "stream": stream,
+        "report": report,
+        "reconcile": reconciling.run,
+    }
     return verbs.get(arguments.verb, maintain)(arguments)
 
 
@@ -123,6 +159,23 @@ def _days(text: str) -> int:
     if not number.isdecimal() or not 0 < int(number) < 100_000:
         raise argparse.ArgumentTypeError(f"expected a number of days such as 90d, not '{text}'")
     return int(number)
+
+
+def _number(text: str) -> int:
+    """A number above 0."""
+    if not text.isdecimal() or not 0 < int(text) < 1_000_000:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, not '{text}'")
+    return int(text)
+
+
+def _duration(text: str) -> int:
+    """A length of time in milliseconds."""
+    from rules.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _keys(path: str) -> dict[str, str]:
@@ -157,13 +210,8 @@ def backfill(arguments: argparse.Namespace) -> int:
     from cloud_sync.spark import job
     from cloud_sync.spark.backfill import BackfillError, Cut
     from cloud_sync.spark.backfill import backfill as run_rules
-    from rules.loader import rule_files
 
-    path: Path = arguments.rules
-    rules = list(chosen_rules(arguments))
-    # The neighbours of a rule's file may define its streams.
-    files = rule_files(path if path.is_dir() else path.parent)
-    sources = [(file.read_text("utf-8"), str(file)) for file in files]
+    rules, sources = list(chosen_rules(arguments)), _sources(arguments.rules)
     try:
         with job.opened(arguments.master) as spark:
             cut = Cut(arguments.after, arguments.open)
@@ -173,6 +221,34 @@ def backfill(arguments: argparse.Namespace) -> int:
         return job.FAILED
     print(json.dumps(counts))
     return job.OK
+
+
+def stream(arguments: argparse.Namespace) -> int:
+    """The rules over the fleet on the events that are new; prints the new rows of each rule as JSON."""
+    from cloud_sync.spark import job
+    from cloud_sync.spark.backfill import BackfillError
+    from cloud_sync.spark.streaming import Pace
+    from cloud_sync.spark.streaming import stream as run_rules
+    from edge.clock import SystemClock
+
+    rules, sources = list(chosen_rules(arguments, of_fleet=True)), _sources(arguments.rules)
+    pace, out = Pace(arguments.files, arguments.delay), arguments.out
+    try:
+        with job.opened(arguments.master) as spark, job.leased(spark, out, SystemClock().now_ms):
+            counts = run_rules(spark, sources, rules, arguments.raw, out, arguments.zone, pace)
+    except (job.JobError, BackfillError) as error:
+        print(f"penstock cloud stream: {error}", file=sys.stderr)
+        return job.FAILED
+    print(json.dumps(counts))
+    return job.OK
+
+
+def _sources(path: Path) -> list[tuple[str, str]]:
+    """The texts of a rule file and its neighbours, which may define its streams, or of a directory."""
+    from rules.loader import rule_files
+
+    files = rule_files(path if path.is_dir() else path.parent)
+    return [(file.read_text("utf-8"), str(file)) for file in files]
 
 
 def report(arguments: argparse.Namespace) -> int:

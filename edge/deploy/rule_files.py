@@ -188,6 +188,6 @@ def _wanted(
     problems: list[FileProblem],
     files: tuple[str, ...],
 ) -> Wanted:
-    triggered = {id_: rule for id_, rule in compiled.rules.items() if rule.rule.rule.triggered}
+    triggered = {id_: rule for id_, rule in compiled.rules.items() if rule.rule.starts_here}
     stopped = tuple(compiled.rules.keys() - triggered.keys())
     return Wanted(compiled, triggered, stopped, kept, texts, problems, files)

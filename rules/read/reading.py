@@ -88,6 +88,16 @@ class LoadedRule:
         return self.rule.options
 
     @property
+    def is_of_fleet(self) -> bool:
+        """True if the rule runs in the cloud, over the events of all gateways, and not here."""
+        return self.rule.scope == "fleet"
+
+    @property
+    def starts_here(self) -> bool:
+        """True if a gateway starts the rule."""
+        return self.rule.triggered and not self.is_of_fleet
+
+    @property
     def name_span(self) -> Span:
         """The span of the rule's id."""
         if (*self.path, "id") in self.reading.document.places:

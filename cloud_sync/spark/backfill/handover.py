@@ -36,14 +36,24 @@ class Handed(NamedTuple):
     last: str = ""
 
 
+def packed(handed: Handed) -> bytes:
+    """A state as bytes."""
+    return zlib.compress(lossless_json.encode(handed._asdict()))
+
+
+def unpacked(content: bytes) -> Handed:
+    """A state from its bytes."""
+    return Handed(**lossless_json.decode(zlib.decompress(content)))
+
+
 def told(handed: Handed) -> str:
     """A state as text."""
-    return base64.b64encode(zlib.compress(lossless_json.encode(handed._asdict()))).decode()
+    return base64.b64encode(packed(handed)).decode()
 
 
 def read(content: bytes) -> Handed:
     """A state from its text."""
-    return Handed(**lossless_json.decode(zlib.decompress(base64.b64decode(content))))
+    return unpacked(base64.b64decode(content))
 
 
 def row_of(folder: str, handed: Handed, plans: Mapping[str, Plan]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -52,7 +52,7 @@ def backfill(
         raise BackfillError(f"{out} exists; a backfill writes into a new folder")
     known = compiled(sources, zone)
     for rule in rules:
-        _check_columns(known.rules[rule])
+        check_columns(known.rules[rule], FIXED)
     found = rows(spark, sources, rules, raw, zone, cut).persist()
     counts = {row["rule"]: row["count"] for row in found.groupBy("rule").count().collect()}
     for rule in rules:
@@ -64,11 +64,11 @@ def backfill(
     return {rule: counts.get(rule, 0) for rule in rules}
 
 
-def _check_columns(rule: CompiledRule) -> None:
+def check_columns(rule: CompiledRule, fixed: Iterable[str]) -> None:
     """Raises BackfillError if the SELECT has a column that the table has beside it."""
-    if taken := {*(rule.plan.output_columns or ())} & {*FIXED}:
+    if taken := {*(rule.plan.output_columns or ())} & {*fixed}:
         raise BackfillError(
-            f"{rule.path}: rule {rule.id} has a column '{min(taken)}', which each row of a backfill has anyway; "
+            f"{rule.path}: rule {rule.id} has a column '{min(taken)}', which each row of its table has anyway; "
             "rename it with AS"
         )
 
@@ -82,32 +82,32 @@ def rows(
         raise BackfillError(f"there is no folder {raw}")
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a batch is one file
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(literal(storage.root))
-    named = _by_gateway(files).select("gateway", "path", "content")
+    named = by_gateway(files).select("gateway", "path", "content")
     if cut.after is not None:
         known = compiled(sources, zone).rules
         states = handover.states_of(spark, cut.after, {rule: known[rule].plan for rule in rules})
-        paths, named = handover.after(spark, _by_gateway(files), states)
+        paths, named = handover.after(spark, by_gateway(files), states)
         if paths:
             new = spark.read.format("binaryFile").load([literal(path) for path in paths])
-            named = named.unionByName(_by_gateway(new).select("gateway", "path", "content"))
-    by_gateway = named.repartition("gateway").sortWithinPartitions("gateway", "path")
+            named = named.unionByName(by_gateway(new).select("gateway", "path", "content"))
+    sorted_files = named.repartition("gateway").sortWithinPartitions("gateway", "path")
     schema = to_arrow_schema(nothing(spark, FOUND).schema)
     run = partial(worker.run, tuple(sources), tuple(rules), zone, schema, cut.is_open)
-    return by_gateway.mapInArrow(run, FOUND)
+    return sorted_files.mapInArrow(run, FOUND)
 
 
-def _by_gateway(files: DataFrame) -> DataFrame:
+def by_gateway(files: DataFrame) -> DataFrame:
     """Files with the folder of their gateway, and their name below it."""
     below = "/gw=([^/]*)/(.*)$"
     parts = {"gateway": F.regexp_extract("path", below, 1), "name": F.regexp_extract("path", below, 2)}
     return files.withColumns(parts)
 
 
-def typed(found: DataFrame, plan: Plan) -> DataFrame:
-    """The rows of one rule with the columns of its SELECT; one column `row` of JSON if the messages decide
-    the columns."""
+def typed(found: DataFrame, plan: Plan, fixed: Sequence[str] = FIXED) -> DataFrame:
+    """The rows of one rule with the columns of its SELECT behind the `fixed` ones; one column `row` of JSON if the
+    messages decide the columns."""
     if plan.columns_with_states is None:
         return found.drop("rule")
     columns = plan.columns_with_states.items()
     schema = ", ".join(f"`{name.replace('`', '``')}` {TYPES.get(kind, 'STRING')}" for name, kind in columns)
-    return found.select(*FIXED, F.from_json("row", schema).alias("row")).select(*FIXED, "row.*")
+    return found.select(*fixed, F.from_json("row", schema).alias("row")).select(*fixed, "row.*")

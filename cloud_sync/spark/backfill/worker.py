@@ -84,19 +84,15 @@ def _rows_of_gateway(
 
     from rules.catalog import copy_of
 
-    hashes = {rule: rule_hash(plan.text) for rule, plan in plans.items()}
     engine, reading, gateway = Engine(copy_of(known.catalog)), Reading(), original(folder)
     first = next(files)
     is_handed = handover.is_state(first)
     handed = handover.read(first["content"]) if is_handed else Handed()
-    arrivals = _arrivals(files if is_handed else chain([first], files), reading)
+    arrivals = arrivals_of(files if is_handed else chain([first], files), reading)
     number = handed.number
-    for emission in drive(engine, plans, arrivals, known.tables, handed.state, is_open=is_open):
-        plan = plans.get(emission.rule)
-        for kind, row in _kinds(emission) if plan else ():
-            place = {"gateway": gateway, "number": number, "rule_hash": hashes[emission.rule]}
-            yield place | {"is_open": reading.is_over} | _row(emission, kind, row, plan)
-            number += 1
+    for row in emitted(drive(engine, plans, arrivals, known.tables, handed.state, is_open=is_open), plans):
+        yield {"gateway": gateway, "number": number, "is_open": reading.is_over} | row
+        number += 1
     for reason in reading.bad:
         for rule in plans:
             yield {"rule": rule, "gateway": gateway, "number": number, "kind": "error", "reason": reason}
@@ -105,6 +101,15 @@ def _rows_of_gateway(
         last = handover.name_of(reading.last) or handed.last
         state = Handed(state_of(engine, plans, known.tables), number, last)
         yield handover.row_of(folder, state, plans)
+
+
+def emitted(emissions: Iterable[Emission], plans: Mapping[str, Plan]) -> Iterator[dict[str, Any]]:
+    """The rows of what these rules emit: the fields that the engine decides, and the hash of the rule."""
+    hashes = {rule: rule_hash(plan.text) for rule, plan in plans.items()}
+    for emission in emissions:
+        plan = plans.get(emission.rule)
+        for kind, row in _kinds(emission) if plan else ():
+            yield {"rule_hash": hashes[emission.rule]} | _row(emission, kind, row, plan)
 
 
 @dataclass(slots=True)
@@ -117,7 +122,7 @@ class Reading:
     is_over: bool = False
 
 
-def _arrivals(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Arrival]:
+def arrivals_of(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Arrival]:
     """The events of files, in their order."""
     bad = reading.bad
     for file in files:

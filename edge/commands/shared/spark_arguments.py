@@ -19,19 +19,24 @@ def add_master(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen_rules(arguments: argparse.Namespace) -> dict[str, CompiledRule]:
-    """The rules of `arguments.rules`, or the one that `--rule` names. Raises UsageError."""
+def chosen_rules(arguments: argparse.Namespace, *, of_fleet: bool = False) -> dict[str, CompiledRule]:
+    """The rules of `arguments.rules`, those of gateways or those over the fleet, or the one that `--rule` names. Raises
+    UsageError."""
     from rules.problems import render_all
     from sql.errors import did_you_mean
 
     compiled, problems = rule_arguments.compile_files([arguments.rules], arguments.zone)
     if errors := [problem for problem in problems if problem.is_error]:
         raise UsageError(f"the rules have problems\n{render_all(errors)}")
+    rules = {name: rule for name, rule in compiled.rules.items() if rule.rule.is_of_fleet is of_fleet}
     if arguments.rule is None:
-        return dict(compiled.rules)
-    if arguments.rule not in compiled.rules:
-        hint = (
-            did_you_mean(arguments.rule, compiled.rules) or f"there are {', '.join(compiled.rules) or 'none'}"
-        )
+        if of_fleet and not rules:
+            raise UsageError("no rule has 'scope: fleet'; penstock cloud backfill runs the others")
+        return rules
+    if arguments.rule in compiled.rules.keys() - rules.keys():
+        scope, verb = ("gateway", "backfill") if of_fleet else ("fleet", "stream")
+        raise UsageError(f"rule '{arguments.rule}' has scope {scope}: penstock cloud {verb} runs it")
+    if arguments.rule not in rules:
+        hint = did_you_mean(arguments.rule, rules) or f"there are {', '.join(rules) or 'none'}"
         raise UsageError(f"there is no rule '{arguments.rule}'; {hint}")
-    return {arguments.rule: compiled.rules[arguments.rule]}
+    return {arguments.rule: rules[arguments.rule]}

@@ -1,0 +1,101 @@
+"""The engine of one key, in Spark's state store: its state, and a timer for what it has to do at a time of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from cloud_sync.spark.backfill import handover
+from cloud_sync.spark.backfill.handover import Handed
+from cloud_sync.spark.backfill.rules import Sources, compiled
+from cloud_sync.spark.backfill.worker import emitted
+from rules.catalog import copy_of
+from rules.drive import Arrival, advance, drive, state_of
+from sinks import lossless_json
+from sql import Emission, Engine, Plan
+
+FOUND = "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, rule_hash STRING, row STRING"
+"""The rows of all rules; `number` counts the rows of a key in their order, the others are those of a backfill."""
+
+
+class EngineOfKey(StatefulProcessor):
+    """Runs a rule over the events of one key, a batch at a time. The grouping key is (rule, key)."""
+
+    def __init__(self, sources: Sources, zone: str) -> None:
+        self._sources = sources
+        self._zone = zone
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called by Spark in each worker."""
+        self._handle = handle
+        self._state = handle.getValueState("engine", "state BINARY")
+        self._known = compiled(self._sources, self._zone)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timer_values: Any) -> Iterator[Row]:  # noqa: N802  Spark's name
+        """The rows of a key's new events, those of all gateways in the order of their arrival."""
+        found = list(rows)
+        if not key[0]:  # the clock
+            return
+        found.sort(key=lambda row: (row["at_ms"], row["gateway"], row["path"], row["line"]))
+        arrivals = (
+            (
+                int(row["at_ms"]),
+                str(row["stream"]),
+                lossless_json.decode(row["event"].encode("utf-8", "surrogatepass")),
+            )
+            for row in found
+            if row["reason"] is None
+        )
+        bad = [str(row["reason"]) for row in found if row["reason"] is not None]
+        yield from self._run(key, arrivals, None, bad)
+
+    def handleExpiredTimer(self, key: Any, timer_values: Any, expired: Any) -> Iterator[Row]:  # noqa: N802  Spark's name
+        """The rows that come from the passing of time."""
+        yield from self._run(key, iter(()), timer_values.getCurrentWatermarkInMs(), ())
+
+    def close(self) -> None:
+        """There is nothing to release."""
+
+    def _run(
+        self, key: Any, arrivals: Iterator[Arrival], to_ms: int | None, bad: list[str] | tuple[()]
+    ) -> Iterator[Row]:
+        """Go on from the state of the key, over new events or to a time, and keep the state that this leaves."""
+        rule, text = str(key[0]), str(key[1])
+        plans = {rule: self._known.rules[rule].plan}
+        stored = self._state.get() if self._state.exists() else None
+        handed = Handed() if stored is None else handover.unpacked(bytes(stored[0]))
+        engine = Engine(copy_of(self._known.catalog))
+        number = handed.number
+        for fields in emitted(_emissions(engine, plans, arrivals, handed, to_ms), plans):
+            yield _row(fields | {"rule": rule, "key": text, "number": number})
+            number += 1
+        for reason in bad:
+            yield _row({"rule": rule, "key": text, "number": number, "kind": "error", "reason": reason})
+            number += 1
+        self._state.update((handover.packed(Handed(state_of(engine, plans, {}), number)),))
+        self._wake(engine.next_deadline_ms())
+
+    def _wake(self, deadline_ms: int | None) -> None:
+        """Have one timer, at this time."""
+        for timer_ms in list(self._handle.listTimers()):
+            self._handle.deleteTimer(timer_ms)
+        if deadline_ms is not None:
+            self._handle.registerTimer(deadline_ms)
+
+
+def _emissions(
+    engine: Engine, plans: dict[str, Plan], arrivals: Iterator[Arrival], handed: Handed, to_ms: int | None
+) -> Iterator[Emission]:
+    yield from drive(engine, plans, arrivals, {}, handed.state, is_open=True)
+    if to_ms is not None and engine.now_ms is not None and to_ms > engine.now_ms:
+        yield from advance(engine, to_ms)
+
+
+NAMES = tuple(column.split()[0] for column in FOUND.split(", "))
+
+
+def _row(fields: dict[str, Any]) -> Row:
+    return Row(*NAMES)(*(fields.get(name) for name in NAMES))
