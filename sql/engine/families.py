@@ -19,6 +19,7 @@ from math import inf
 from typing import Any
 
 from sql.algebra.sample.core import Core
+from sql.algebra.sample.instance import Instance
 from sql.codegen.source import Generated
 
 UNTOLD_MAX = 10_000
@@ -168,7 +169,7 @@ class WindowFamily(Family):
         self.due_ms = self._earliest()
         return self.due_ms
 
-    def open(self, core: Core, p: Any, at_ms: int) -> float:
+    def open(self, core: Core, p: Instance, at_ms: int) -> float:
         """The first event of a window has come; when something is due next."""
         self.woken.add(core)
         self.due_ms = min(self.due_ms, core.open(p, at_ms))

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.explain.timeline import Row, Sample, label_of
 from sql.plan.bound import Read
@@ -42,7 +43,7 @@ class SampledTap:
         self.newest = (index, row, at_ms)
         self.recorder.came(index, row)
 
-    def entered(self, p: Any) -> None:
+    def entered(self, p: Instance) -> None:
         """Record that the event that passed last has entered the window."""
         index, row, at_ms = self.newest
         if self.key_columns and p not in self.keys:
@@ -50,17 +51,17 @@ class SampledTap:
         self.members.setdefault(p, deque()).append(self.newest)
         self.recorder.entered_row(index, row, at_ms)
 
-    def left(self, p: Any) -> None:
+    def left(self, p: Instance) -> None:
         """Record that the oldest event has left."""
         index, row, entry_ms = self.members[p].popleft()
         at_ms = self.newest[2] if self.life_ms is None else entry_ms + self.life_ms
         self.recorder.left_row(index, row, at_ms)
 
-    def cleared(self, p: Any, at_ms: int) -> None:
+    def cleared(self, p: Instance, at_ms: int) -> None:
         """Record that all events have left."""
         for index, row, _ in self.members.pop(p, ()):
             self.recorder.left_row(index, row, at_ms)
 
-    def shown(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int, rows: Sequence[Any]) -> None:
+    def shown(self, p: Instance, start_ms: int, end_ms: int, trigger_ms: int, rows: Sequence[Any]) -> None:
         """Record a sample of the window."""
         self.recorder.sampled(Sample(start_ms, end_ms, trigger_ms, self.keys.get(p, ""), list(rows)))

@@ -13,6 +13,7 @@ from typing import Any
 
 from sql.aggregates.plain_values import decode
 from sql.algebra.event_store import EventStore, pack_row
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.types import Saved
 
@@ -90,30 +91,30 @@ class Content(ABC):
         """The event at hand is in the window, but WHERE dropped it."""
 
     @abstractmethod
-    def sample(self, p: Any) -> Sample:
+    def sample(self, p: Instance) -> Sample:
         """The rows an instance shows."""
 
     @abstractmethod
-    def clear(self, p: Any) -> None:
+    def clear(self, p: Instance) -> None:
         """Remove everything."""
 
     @abstractmethod
-    def is_empty(self, p: Any) -> bool:
+    def is_empty(self, p: Instance) -> bool:
         """True if nothing is kept."""
 
     def write_leave(self, loop: Loop) -> None:
         """The oldest event of the window leaves."""
         raise AssertionError(f"nothing leaves a {type(self).__name__} singly")
 
-    def cut(self, p: Any, end_ms: int) -> None:
+    def cut(self, p: Instance, end_ms: int) -> None:
         """Events from `end_ms` on may be in other windows than those before it."""
 
-    def expire(self, p: Any, edge_ms: int) -> None:
+    def expire(self, p: Instance, edge_ms: int) -> None:
         """Events at or before an instant leave."""
         raise AssertionError(f"nothing leaves a {type(self).__name__} by itself")
 
     @abstractmethod
-    def retained(self, p: Any) -> int:
+    def retained(self, p: Instance) -> int:
         """The number of events kept, in any form."""
 
     @property
@@ -131,14 +132,14 @@ class Content(ABC):
         """More than `came_max` events have come into these instances: bound what waits in them."""
         self.came = 0
 
-    def held(self, p: Any) -> Iterable[Any]:
+    def held(self, p: Instance) -> Iterable[Any]:
         """Events that the state refers to by their number."""
         return ()
 
     @abstractmethod
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         """The content as plain data."""
 
     @abstractmethod
-    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         """Put a snapshot back into a fresh instance."""

@@ -22,6 +22,7 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.sample.compose import SampleParts
 from sql.algebra.sample.content import Sample
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.instances import Instances
 from sql.algebra.sample.source_join import SourceJoin
 from sql.algebra.sample.write import write_core
@@ -139,7 +140,7 @@ class Core:
         """An event could not be evaluated."""
         self.owner.failed(row, error, at_ms)
 
-    def open(self, p: Any, at_ms: int) -> float:
+    def open(self, p: Instance, at_ms: int) -> float:
         """The first event of a window has come; when something is due next."""
         if p.order is None:
             self.instances.register(p)
@@ -147,7 +148,7 @@ class Core:
         self.instances.queue(p)
         return self.instances.due_ms
 
-    def leave_blank(self, p: Any) -> None:
+    def leave_blank(self, p: Instance) -> None:
         """A window has closed while events come: the instance of a key goes with it."""
         self.instances.leave_blank(p)
 
@@ -179,7 +180,7 @@ class Core:
 
     # --- samples --------------------------------------------------------------------------------------------
 
-    def show(self, p: Any, start_ms: int, end_ms: int, trigger_ms: int) -> None:
+    def show(self, p: Instance, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         """Show what is in an instance."""
         self.context.now_ms = trigger_ms
         if self.shown is None:
@@ -196,7 +197,7 @@ class Core:
         if self.tap is not None:
             self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
 
-    def close(self, p: Any, start_ms: int, end_ms: int) -> None:
+    def close(self, p: Instance, start_ms: int, end_ms: int) -> None:
         """Show what is in an instance, and empty it."""
         self.show(p, start_ms, end_ms, end_ms)
         self.content.clear(p)

@@ -22,6 +22,7 @@ from sql.algebra.rounds import Round, waiting_max
 from sql.algebra.sample.aggregate_calls import is_numeric
 from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.folding_text import FoldingText
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
@@ -119,12 +120,12 @@ class Folded(Content):
 
     # --- events that are no plain numbers, and groups that are new ------------------------------------------
 
-    def open(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+    def open(self, p: Instance, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
         """The first event of a group, with plain numbers."""
         self.make_room(p, key)
         p.groups[key] = [entry, *values]
 
-    def admit(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+    def admit(self, p: Instance, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
         """An event with a value that is no plain number. DataError leaves everything as it was."""
         group = p.groups.get(key)
         if group is None:
@@ -137,7 +138,7 @@ class Folded(Content):
 
     def feed(
         self,
-        p: Any,
+        p: Instance,
         key: Hashable,
         entry: Any,
         values: tuple[Any, ...],
@@ -165,16 +166,16 @@ class Folded(Content):
                 accumulator.add(value, event)
         p.groups[key] = group
 
-    def make_room(self, p: Any, key: Hashable) -> None:
+    def make_room(self, p: Instance, key: Hashable) -> None:
         """Raise DataError where there may be no further group."""
         if len(p.groups) >= self.max_groups:
             raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
-    def make(self, p: Any, key: Hashable, entry: Any) -> Group:
+    def make(self, p: Instance, key: Hashable, entry: Any) -> Group:
         """A group with accumulators that begins with this entry."""
         return Group(entry, key, self)
 
-    def upgraded(self, p: Any, key: Hashable, group: list[Any]) -> Group:
+    def upgraded(self, p: Instance, key: Hashable, group: list[Any]) -> Group:
         """The group with accumulators, in the place of a plain list."""
         if isinstance(group, Group):
             return group
@@ -182,7 +183,7 @@ class Folded(Content):
         list.extend(made, group[1:])
         return made
 
-    def take(self, p: Any, group: Group, values: tuple[Any, ...]) -> None:
+    def take(self, p: Instance, group: Group, values: tuple[Any, ...]) -> None:
         """Values of any kind come into a group with accumulators, in all of them or none."""
         is_text = self.is_text(values)
         if is_text or isinstance(group, MixedGroup):
@@ -199,7 +200,7 @@ class Folded(Content):
             self.mix(p, group)
 
     @staticmethod
-    def mix(p: Any, group: Group) -> None:
+    def mix(p: Instance, group: Group) -> None:
         """From now on every value is checked against the text in the group."""
         group.p = p
         group.__class__ = MixedGroup  # the same slots: only how values come in changes
@@ -211,7 +212,7 @@ class Folded(Content):
             for value, anything in zip(values, self.takes_any, strict=False)
         )
 
-    def check_one(self, p: Any, group: Group, place: int, value: object) -> None:
+    def check_one(self, p: Instance, group: Group, place: int, value: object) -> None:
         """Raise the DataError of the accumulator at that place if it cannot take the value."""
         group.accumulators[place].check(value)
 
@@ -230,7 +231,7 @@ class Folded(Content):
                 accumulator.add_many(group[first :: self.width])
             del group[1:]
 
-    def flushed(self, p: Any) -> Iterable[tuple[Hashable, Group]]:
+    def flushed(self, p: Instance) -> Iterable[tuple[Hashable, Group]]:
         """All groups with nothing left to fold."""
         for key, group in list(p.groups.items()):
             made = self.upgraded(p, key, group)
@@ -259,7 +260,7 @@ class Folded(Content):
 
     # --- called by the window -------------------------------------------------------------------------------
 
-    def sample(self, p: Any) -> Sample:
+    def sample(self, p: Instance) -> Sample:
         groups = p.groups.values()
         if not groups and self.shows_empty is not None:
             return [(self.entries.empty(self.shows_empty), self.of_none())]
@@ -270,16 +271,16 @@ class Folded(Content):
         found = [accumulator.result() for accumulator in self.fresh()]
         return [found[place] for place in self.order]
 
-    def clear(self, p: Any) -> None:
+    def clear(self, p: Instance) -> None:
         self.came = max(0, self.came - sum(map(len, p.groups.values())))
         p.groups.clear()
         if self.counts:
             p.size = 0
 
-    def is_empty(self, p: Any) -> bool:
+    def is_empty(self, p: Instance) -> bool:
         return not (p.size if self.counts else p.groups)
 
-    def retained(self, p: Any) -> int:
+    def retained(self, p: Instance) -> int:
         return p.size if self.is_bounded else sum(map(len, p.groups.values()))
 
     def rest(self, parts: Iterable[Any]) -> None:
@@ -297,17 +298,17 @@ class Folded(Content):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def held(self, p: Any) -> Iterable[Any]:
+    def held(self, p: Instance) -> Iterable[Any]:
         if self.needs_event:
             for group in p.groups.values():
                 for accumulator in group.accumulators:
                     yield from accumulator.held()
 
-    def pack(self, p: Any) -> Saved:
-        return {"groups": self.pack_groups(p), **({"size": p.size} if self.counts else {})}
+    def pack(self, p: Instance) -> Saved:
+        return {"groups": self.pack_groups(self.flushed(p)), **({"size": p.size} if self.counts else {})}
 
-    def pack_groups(self, p: Any) -> Saved:
-        """The groups as plain data; what waits is folded first."""
+    def pack_groups(self, groups: Iterable[tuple[Hashable, Group]]) -> Saved:
+        """Groups with nothing left to fold, as plain data."""
         return [
             [
                 pack_key(key),
@@ -315,15 +316,15 @@ class Folded(Content):
                 isinstance(group, MixedGroup),
                 [group.accumulators[place].snapshot() for place in self.order],
             ]
-            for key, group in self.flushed(p)
+            for key, group in groups
         ]
 
-    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         self.unpack_groups(p, state["groups"], store)
         if self.counts:
             p.size = state["size"]
 
-    def unpack_groups(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack_groups(self, p: Instance, state: Saved, store: EventStore) -> None:
         """Put groups back."""
         for packed, entry, mixed, parts in state:
             key = unpack_key(packed)

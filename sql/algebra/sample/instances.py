@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from math import inf
-from typing import Any
 
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.windows.window import Window
 
 
 class Instances:
     """The instances of one core. `p.order` is None for one that is not among them (yet)."""
 
-    def __init__(self, window: Window, make: Callable[[Hashable], Any], *, keyed: bool) -> None:
+    def __init__(self, window: Window, make: Callable[[Hashable], Instance], *, keyed: bool) -> None:
         self.window = window
         self.make = make
         self.keyed = keyed
         self.count = 0
-        self.parts: dict[Hashable, Any] = {}
-        self.heap: list[tuple[int, int, Any]] = []
-        self.whole: Any = None
+        self.parts: dict[Hashable, Instance] = {}
+        self.heap: list[tuple[int, int, Instance]] = []
+        self.whole: Instance | None = None
         """The only instance of a window without keys."""
         self.clear()
 
@@ -39,13 +39,13 @@ class Instances:
             self.whole = self.make(())
             self.register(self.whole)
 
-    def register(self, p: Any) -> None:
+    def register(self, p: Instance) -> None:
         """An instance that has taken its first event in."""
         p.order = self.count
         self.count += 1
         self.parts[p.key] = p
 
-    def leave_blank(self, p: Any) -> None:
+    def leave_blank(self, p: Instance) -> None:
         """Forget the instance of a key if it holds nothing."""
         if self.keyed and p.order is not None and self.window.is_blank(p):
             del self.parts[p.key]
@@ -58,14 +58,14 @@ class Instances:
         """An instant before which nothing is due."""
         return self.heap[0][0] if self.heap else inf
 
-    def queue(self, p: Any) -> None:
+    def queue(self, p: Instance) -> None:
         """Note the deadline of an instance."""
         deadline = self.window.deadline(p)
-        if deadline is not None and (p.queued is None or deadline < p.queued):
+        if deadline is not None and p.order is not None and (p.queued is None or deadline < p.queued):
             p.queued = deadline
             heappush(self.heap, (deadline, p.order, p))
 
-    def _first(self) -> Any:
+    def _first(self) -> Instance | None:
         """The instance that is due next, with its deadline on top of the heap; None if there is none."""
         while self.heap:
             at_ms, order, p = self.heap[0]
@@ -88,7 +88,7 @@ class Instances:
             return at_ms
         return None if self._first() is None else heap[0][0]
 
-    def take_due(self, until_ms: int) -> Any:
+    def take_due(self, until_ms: int) -> Instance | None:
         """The instance that is due next, at `until_ms` at the latest, taken from the heap;
         None if there is none."""
         p = self._first()

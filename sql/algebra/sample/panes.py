@@ -16,6 +16,7 @@ from sql.aggregates.extremes import Extreme
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.folded import Folded, Group
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.totals import Total, queue_of
 from sql.errors import DataError
@@ -51,25 +52,25 @@ class Panes(Folded):
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def open(self, p: Any, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+    def open(self, p: Instance, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
         total = p.totals.get(key)
         if total is not None and total.mixed:
             self.admit(p, key, entry, values)
         else:
             super().open(p, key, entry, values)
 
-    def make_room(self, p: Any, key: Hashable) -> None:
+    def make_room(self, p: Instance, key: Hashable) -> None:
         if key not in p.totals and len(p.groups.keys() | p.totals.keys()) >= self.max_groups:
             raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
-    def make(self, p: Any, key: Hashable, entry: Any) -> Group:
+    def make(self, p: Instance, key: Hashable, entry: Any) -> Group:
         group = super().make(p, key, entry)
         total = p.totals.get(key)
         if total is not None and total.mixed:
             self.mix(p, group)
         return group
 
-    def check_one(self, p: Any, group: Group, place: int, value: object) -> None:
+    def check_one(self, p: Instance, group: Group, place: int, value: object) -> None:
         """Over all panes, where numbers may be refused because of text: by an
         accumulator that holds values."""
         if place >= len(self.definitions):
@@ -88,7 +89,7 @@ class Panes(Folded):
 
     # --- panes ----------------------------------------------------------------------------------------------
 
-    def cut(self, p: Any, end_ms: int) -> None:
+    def cut(self, p: Instance, end_ms: int) -> None:
         """Close the open pane, if there is anything in it; its groups join their totals."""
         size = p.size if self.counts else 0
         if p.groups or size:
@@ -97,7 +98,7 @@ class Panes(Folded):
             super().clear(p)
         self._set_spare(p)
 
-    def _join(self, p: Any, pane: Pane) -> None:
+    def _join(self, p: Instance, pane: Pane) -> None:
         p.panes.append(pane)
         for key, group in pane.groups.items():
             total = p.totals.get(key)
@@ -106,7 +107,7 @@ class Panes(Folded):
             p.joined += 1
             total.push(group, p.joined)
 
-    def expire(self, p: Any, edge_ms: int) -> None:
+    def expire(self, p: Instance, edge_ms: int) -> None:
         while p.panes and p.panes[0].end_ms <= edge_ms + 1:
             for key in p.panes.popleft().groups:
                 total = p.totals[key]
@@ -116,7 +117,7 @@ class Panes(Folded):
                     total.pop()
         self._set_spare(p)
 
-    def _set_spare(self, p: Any) -> None:
+    def _set_spare(self, p: Instance) -> None:
         """Text in an earlier pane makes a group mixed from its first event; and the bound is the whole
         window's."""
         mixed = any(total.mixed for total in p.totals.values())
@@ -124,7 +125,7 @@ class Panes(Folded):
 
     # --- called by the window -------------------------------------------------------------------------------
 
-    def sample(self, p: Any) -> Sample:
+    def sample(self, p: Instance) -> Sample:
         """Groups in order of their first event in the window."""
         if not p.totals and self.shows_empty is not None:
             return super().sample(p)
@@ -134,29 +135,29 @@ class Panes(Folded):
         found = [aggregate.result() for aggregate in total.aggregates]
         return total.groups[0][0], [found[place] for place in self.order]
 
-    def clear(self, p: Any) -> None:
+    def clear(self, p: Instance) -> None:
         super().clear(p)
         p.panes.clear()
         p.totals.clear()
         self._set_spare(p)
 
-    def is_empty(self, p: Any) -> bool:
+    def is_empty(self, p: Instance) -> bool:
         return not p.panes and super().is_empty(p)
 
-    def retained(self, p: Any) -> int:
+    def retained(self, p: Instance) -> int:
         cut = (pane.size if self.is_bounded else len(pane.groups) for pane in p.panes)
         return super().retained(p) + sum(cut)
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def held(self, p: Any) -> Iterable[Any]:
+    def held(self, p: Instance) -> Iterable[Any]:
         return ()
 
-    def pack(self, p: Any) -> Saved:
-        panes = [[pane.end_ms, pane.size, self.pack_groups(pane)] for pane in p.panes]
+    def pack(self, p: Instance) -> Saved:
+        panes = [[pane.end_ms, pane.size, self.pack_groups(pane.groups.items())] for pane in p.panes]
         return {**super().pack(p), "panes": panes}
 
-    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         for end_ms, size, groups in state["panes"]:
             self.unpack_groups(p, groups, store)
             self._join(p, Pane(end_ms, dict(self.flushed(p)), size))

@@ -8,6 +8,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Content, Entries, Sample
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.types import Saved
 
@@ -50,28 +51,28 @@ class SampleRows(Content):
         loop.line(f"{loop.own('members')}.popleft()")
         loop.observed("left(p)")
 
-    def expire(self, p: Any, edge_ms: int) -> None:
+    def expire(self, p: Instance, edge_ms: int) -> None:
         self.functions["leave"](None, p, edge_ms)
 
-    def sample(self, p: Any) -> Sample:
+    def sample(self, p: Instance) -> Sample:
         return [(entry, ()) for entry in p.members if entry is not None]
 
-    def clear(self, p: Any) -> None:
+    def clear(self, p: Instance) -> None:
         p.members.clear()
         if self.leaves:
             p.times.clear()
 
-    def is_empty(self, p: Any) -> bool:
+    def is_empty(self, p: Instance) -> bool:
         return not p.members
 
-    def retained(self, p: Any) -> int:
+    def retained(self, p: Instance) -> int:
         return len(p.members)
 
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         entries = [None if entry is None else [self.entries.pack(entry)] for entry in p.members]
         return {"entries": entries, "times": list(p.times) if self.leaves else []}
 
-    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         p.members.extend(
             None if entry is None else self.entries.unpack(entry[0]) for entry in state["entries"]
         )
@@ -101,27 +102,27 @@ class Judged(Content):
         self.whole.write_enter(loop)
         self.rows.write_enter(loop)
 
-    def sample(self, p: Any) -> Sample:
+    def sample(self, p: Instance) -> Sample:
         values = [found for _, found in self.whole.sample(p)]
         return [(entry, values[0]) for entry, _ in self.rows.sample(p)] if values else []
 
-    def clear(self, p: Any) -> None:
+    def clear(self, p: Instance) -> None:
         self.rows.clear(p)
         self.whole.clear(p)
 
-    def is_empty(self, p: Any) -> bool:
+    def is_empty(self, p: Instance) -> bool:
         return self.rows.is_empty(p)
 
-    def retained(self, p: Any) -> int:
+    def retained(self, p: Instance) -> int:
         return self.rows.retained(p)
 
-    def held(self, p: Any) -> Iterable[Any]:
+    def held(self, p: Instance) -> Iterable[Any]:
         return self.whole.held(p)
 
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         return {"rows": self.rows.pack(p), "whole": self.whole.pack(p)}
 
-    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         self.rows.unpack(p, state["rows"], store)
         self.whole.unpack(p, state["whole"], store)
 
@@ -141,21 +142,21 @@ class JoinedSample(SampleRows):
         extras = "".join(f"x_{place}, " for place in range(self.entries.analytics))
         return f"({extras})" if extras else "None"
 
-    def events(self, p: Any) -> Iterable[Event]:
+    def events(self, p: Instance) -> Iterable[Event]:
         """The events of the window, in order."""
         found: Iterable[Event] = p.members
         return found
 
-    def sample(self, p: Any) -> Sample:
+    def sample(self, p: Instance) -> Sample:
         raise AssertionError("the core joins the events before it shows them")
 
-    def held(self, p: Any) -> Iterable[Any]:
+    def held(self, p: Instance) -> Iterable[Any]:
         return self.events(p)
 
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         return {"events": [event.seq for event in p.members], "times": list(p.times) if self.leaves else []}
 
-    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         p.members.extend(map(store.find, state["events"]))
         if self.leaves:
             p.times.extend(state["times"])

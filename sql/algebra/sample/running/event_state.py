@@ -11,6 +11,7 @@ from sql.algebra.accumulators import SKIP
 from sql.algebra.event import Event
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.sample.content import Entries
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.running.fallback import Fallback
 from sql.algebra.sample.running.fold_arguments import Arguments
 from sql.types import Saved
@@ -46,22 +47,22 @@ class EventState:
         self.new_group: Any = None
         """The generated class of groups."""
 
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         """Each event in order: its instant, and where WHERE let it through, key, entry, number and values."""
         held = {id(g): zip(*self._queues(p, g), strict=True) for g in p.groups.values()}
-        out = []
+        out: list[list[Any]] = []
         members = repeat(p.groups.get(()), len(p.times)) if self.is_whole else p.members
         for time_ms, g in zip(p.times, members, strict=True):
             if g is None:
                 out.append([time_ms])
                 continue
             entry, number, *values = next(held[id(g)])
-            packed = [[] if value is SKIP else [encode(value)] for value in values]
+            plain = [[] if value is SKIP else [encode(value)] for value in values]
             kept = self.entries.pack(entry) if self.keeps_entries else None
-            out.append([time_ms, pack_key(g.key), kept, number, packed])
+            out.append([time_ms, pack_key(g.key), kept, number, plain])
         return out
 
-    def _queues(self, p: Any, g: Any) -> list[Iterable[Any]]:
+    def _queues(self, p: Instance, g: Any) -> list[Iterable[Any]]:
         """The data kept of the events of a group: entries, numbers, values."""
         entries = g.entries if self.keeps_entries else repeat(None, len(p.times))
         numbers = (
@@ -69,7 +70,7 @@ class EventState:
         )
         return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.values)]
 
-    def unpack(self, p: Any, state: Saved) -> None:
+    def unpack(self, p: Instance, state: Saved) -> None:
         """Put the events of `pack` back into an empty window."""
         for time_ms, *rest in state:
             p.times.append(time_ms)
@@ -81,7 +82,7 @@ class EventState:
             values = [decode(value[0]) if value else SKIP for value in packed]
             self._put(p, time_ms, key, entry, number, values)
 
-    def _put(self, p: Any, time_ms: int, key: Any, entry: Any, number: int, values: list[Any]) -> None:
+    def _put(self, p: Instance, time_ms: int, key: Any, entry: Any, number: int, values: list[Any]) -> None:
         """An event that was in the window is in it again."""
         g = p.groups.get(key)
         if g is None:

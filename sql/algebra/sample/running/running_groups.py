@@ -19,6 +19,7 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.aggregate_calls import unless_skipped, write_fed
 from sql.algebra.sample.content import Content, Entries, Sample
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.running.event_state import EventState
 from sql.algebra.sample.running.fallback import Fallback
 from sql.algebra.sample.running.fold_arguments import Arguments
@@ -265,10 +266,10 @@ class RunningGroups(Content):
 
     # --- called by the window -------------------------------------------------------------------------------
 
-    def expire(self, p: Any, edge_ms: int) -> None:
+    def expire(self, p: Instance, edge_ms: int) -> None:
         self.functions["leave"](None, p, edge_ms)
 
-    def sample(self, p: Any) -> Sample:
+    def sample(self, p: Instance) -> Sample:
         groups, results = p.groups, self.functions["results"]
         if not groups and self.shows_empty is not None:
             return [(self.entries.empty(self.shows_empty), results(self.functions["Group"](())))]
@@ -277,7 +278,7 @@ class RunningGroups(Content):
             return [(None, results(g)) for g in in_order]
         return [(g.entries[0], results(g)) for g in in_order]
 
-    def clear(self, p: Any) -> None:
+    def clear(self, p: Instance) -> None:
         p.groups.clear()
         p.times.clear()
         if self.is_whole:
@@ -285,18 +286,18 @@ class RunningGroups(Content):
         else:
             p.members.clear()
 
-    def is_empty(self, p: Any) -> bool:
+    def is_empty(self, p: Instance) -> bool:
         return not p.times
 
-    def retained(self, p: Any) -> int:
+    def retained(self, p: Instance) -> int:
         return len(p.times)
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         return self.state.pack(p)
 
-    def unpack(self, p: Any, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         self.state.unpack(p, state)
 
 

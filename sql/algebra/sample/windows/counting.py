@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
@@ -53,13 +54,14 @@ class CountInTurn(Window):
             if is_instant:
                 loop.line("p.first_ms = at")
 
-    def full(self, core: Core, p: Any, at_ms: int) -> None:
+    def full(self, core: Core, p: Instance, at_ms: int) -> None:
         """The last event of a window has come."""
         p.count = 0
+        assert p.first_ms is not None
         core.close(p, p.first_ms, at_ms)
         core.leave_blank(p)
 
-    def is_blank(self, p: Any) -> bool:
+    def is_blank(self, p: Instance) -> bool:
         return not p.count
 
 
@@ -78,7 +80,7 @@ class CountOverlapping(Window):
             with loop.block(f"if len({loop.own('times')}) == {self.plan.size}:"):
                 loop.line(f"core.show(p, {loop.own('times')}[0], at, at)")
 
-    def is_blank(self, p: Any) -> bool:
+    def is_blank(self, p: Instance) -> bool:
         return not p.since and self.content.is_empty(p)
 
 

@@ -10,8 +10,9 @@ Contents in panes are cut where a window ends or begins: at each end, and `lengt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
@@ -45,26 +46,28 @@ class Hopping(OnGrid):
             with loop.block("if p.end_ms is not None and at >= p.pane_ms:"):
                 loop.line("core.window.cut(p, at)")
 
-    def cut(self, p: Any, at_ms: int) -> None:
+    def cut(self, p: Instance, at_ms: int) -> None:
         """The open pane has ended before `at_ms`, at which another one is open."""
         self.content.cut(p, p.pane_ms)
         p.pane_ms = self._pane_end(p, at_ms)
 
-    def begin(self, p: Any, now_ms: int) -> None:
+    def begin(self, p: Instance, now_ms: int) -> None:
         super().begin(p, now_ms)
         if p.end_ms is not None:
             p.pane_ms = self._pane_end(p, now_ms)
 
-    def opened(self, p: Any, at_ms: int) -> None:
+    def opened(self, p: Instance, at_ms: int) -> None:
         super().opened(p, at_ms)
         p.pane_ms = self._pane_end(p, at_ms)
 
-    def _pane_end(self, p: Any, at_ms: int) -> int:
-        end_ms: int = p.end_ms
+    def _pane_end(self, p: Instance, at_ms: int) -> int:
+        end_ms = p.end_ms
+        assert end_ms is not None
         return end_ms - self.early_ms if at_ms < end_ms - self.early_ms else end_ms
 
-    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
         end_ms, length_ms = p.end_ms, self.plan.length_ms
+        assert end_ms is not None
         self.content.cut(p, p.pane_ms)
         self.content.expire(p, end_ms - length_ms - 1)
         was_empty = self.content.is_empty(p)

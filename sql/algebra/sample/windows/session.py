@@ -4,9 +4,10 @@ T - first >= maximum."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sql.algebra.sample.content import Content
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
@@ -38,20 +39,21 @@ class Session(Window):
         with loop.block("if p.first_ms is None:"):
             loop.line("due = core.open(p, at)")
 
-    def opened(self, p: Any, at_ms: int) -> None:
+    def opened(self, p: Instance, at_ms: int) -> None:
         p.first_ms = at_ms
         p.tick_ms = self.ticks.next(at_ms + self.plan.length_ms - 1)
 
-    def deadline(self, p: Any) -> int | None:
+    def deadline(self, p: Instance) -> int | None:
         return None if p.first_ms is None else min(p.last_ms + self.plan.timeout_ms, p.tick_ms)
 
-    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
         end_ms = self.deadline(p)
         assert end_ms is not None
+        assert p.first_ms is not None
         core.close(p, p.first_ms, end_ms)
         p.first_ms = None
 
-    def is_blank(self, p: Any) -> bool:
+    def is_blank(self, p: Instance) -> bool:
         return p.first_ms is None
 
 

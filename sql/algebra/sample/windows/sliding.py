@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
@@ -111,7 +112,7 @@ class Sliding(Window):
 
     # --- what happens ---------------------------------------------------------------------------------------
 
-    def deadline(self, p: Any) -> int | None:
+    def deadline(self, p: Instance) -> int | None:
         if p.pending:
             trigger_ms: int = p.pending[0]
             return trigger_ms + self.plan.delay_ms
@@ -119,7 +120,7 @@ class Sliding(Window):
         newest_ms: int | None = p.times[-1] if p.times else None
         return None if newest_ms is None else newest_ms + self.life_ms
 
-    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
         if not p.pending:
             self.content.expire(p, p.times[-1])
             return
@@ -131,13 +132,13 @@ class Sliding(Window):
         self.content.expire(p, trigger_ms - self.back_ms)
         core.show(p, trigger_ms - self.plan.length_ms, end_ms, end_ms)
 
-    def is_blank(self, p: Any) -> bool:
+    def is_blank(self, p: Instance) -> bool:
         return not p.times and not p.pending
 
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         return {"pending": list(p.pending)}
 
-    def unpack(self, p: Any, state: Saved) -> None:
+    def unpack(self, p: Instance, state: Saved) -> None:
         p.pending.extend(state["pending"])
 
 

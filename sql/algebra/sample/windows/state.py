@@ -6,8 +6,9 @@ shows what is stored and starts the next; rows before the first are dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
 from sql.algebra.sample.windows.window import Window
@@ -58,13 +59,14 @@ class StateWindow(Window):
                 with loop.source.block(f"if {text}:", self.plan.emit.span):
                     loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
 
-    def full(self, core: Core, p: Any, at_ms: int) -> None:
+    def full(self, core: Core, p: Instance, at_ms: int) -> None:
         """The window closes."""
         first_ms, p.first_ms = p.first_ms, None
+        assert first_ms is not None
         core.close(p, first_ms, at_ms)
         core.leave_blank(p)
 
-    def is_blank(self, p: Any) -> bool:
+    def is_blank(self, p: Instance) -> bool:
         return p.first_ms is None
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sql.algebra.sample.content import Content
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
 from sql.algebra.sample.windows.window import Window
@@ -36,41 +37,42 @@ class OnGrid(Window):
         with loop.block("if p.end_ms is None:"):
             loop.line(f"due = {loop.opens}")
 
-    def begin(self, p: Any, now_ms: int) -> None:
+    def begin(self, p: Instance, now_ms: int) -> None:
         if self.empty_max is not None:
             p.end_ms = self.grid.next(now_ms)
 
-    def opened(self, p: Any, at_ms: int) -> None:
+    def opened(self, p: Instance, at_ms: int) -> None:
         p.end_ms = self.grid.next(at_ms)
 
     def time_moves(self) -> None:
         self.shown_empty = 0
 
-    def deadline(self, p: Any) -> int | None:
-        end_ms: int | None = p.end_ms
-        return end_ms
+    def deadline(self, p: Instance) -> int | None:
+        return p.end_ms
 
-    def goes_on(self, core: Core, p: Any, now_ms: int, *, was_empty: bool) -> None:
+    def goes_on(self, core: Core, p: Instance, now_ms: int, *, was_empty: bool) -> None:
         """An empty window follows the last; after `empty_max` of them in one step the next is after
         `now_ms`."""
         self.shown_empty = self.shown_empty + 1 if was_empty else 0
         if self.shown_empty == self.empty_max:
+            assert p.end_ms is not None
             after = self.grid.next(now_ms)
             core.skip_empty((after - p.end_ms) // self.grid.length_ms)
             p.end_ms = after
 
-    def is_blank(self, p: Any) -> bool:
+    def is_blank(self, p: Instance) -> bool:
         return p.end_ms is None
 
-    def is_idle(self, p: Any) -> bool:
+    def is_idle(self, p: Instance) -> bool:
         return self.empty_max is not None and self.content.is_empty(p)
 
 
 class Tumbling(OnGrid):
     """TUMBLINGWINDOW(unit, length)."""
 
-    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
         end_ms = p.end_ms
+        assert end_ms is not None
         was_empty = self.empty_max is not None and self.content.is_empty(p)
         p.end_ms = None if self.empty_max is None else self.grid.next(end_ms)
         core.close(p, self.grid.floor(end_ms - 1), end_ms)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sql.algebra.sample.content import Content
+from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.plan.logical import GroupWindowPlan
 from sql.types import Saved
@@ -56,37 +57,37 @@ class Window(ABC):
 
     # --- what happens ---------------------------------------------------------------------------------------
 
-    def begin(self, p: Any, now_ms: int) -> None:
+    def begin(self, p: Instance, now_ms: int) -> None:
         """The rule starts, with its only instance."""
 
-    def opened(self, p: Any, at_ms: int) -> None:
+    def opened(self, p: Instance, at_ms: int) -> None:
         """The first event of a window has come."""
 
     def time_moves(self) -> None:
         """A step begins in which what is due is done."""
 
-    def deadline(self, p: Any) -> int | None:
+    def deadline(self, p: Instance) -> int | None:
         """When something is due next."""
         return None
 
-    def fire(self, core: Core, p: Any, now_ms: int) -> None:
+    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
         """Do what is due at the deadline, which is at or before `now_ms`."""
 
     @abstractmethod
-    def is_blank(self, p: Any) -> bool:
+    def is_blank(self, p: Instance) -> bool:
         """True if the instance holds nothing, and waits for nothing."""
 
-    def is_idle(self, p: Any) -> bool:
+    def is_idle(self, p: Instance) -> bool:
         """True if nothing would be shown at the deadline but that the window is empty."""
         return False
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, p: Any) -> Saved:
+    def pack(self, p: Instance) -> Saved:
         """The state of the instance, as plain data."""
         return {name: getattr(p, name) for name in self.marks}
 
-    def unpack(self, p: Any, state: Saved) -> None:
+    def unpack(self, p: Instance, state: Saved) -> None:
         """Put a snapshot back."""
         for name in self.marks:
             setattr(p, name, state[name])
