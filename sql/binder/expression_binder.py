@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder import index_binder
+from sql.binder import comparisons, index_binder
 from sql.binder.calls import call_binder
 from sql.binder.calls.call_arguments import check_literal
 from sql.binder.calls.scalar_calls import cast
@@ -32,7 +32,7 @@ from sql.plan.bound import (
 from sql.plan.context_plan import WORD
 from sql.plan.logical import Numbering
 from sql.record import Record, field, replace
-from sql.types import Type, order_key, type_named, type_names, type_of
+from sql.types import Type, type_named, type_names, type_of
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
 """Binds a subquery, in the scope it stands in."""
@@ -230,15 +230,8 @@ class ExpressionBinder:
             for bound, side in sides:
                 self.expect(bound, Type.BOOLEAN, f"{node.op.upper()} takes booleans", side.span)
             return Op(node.op, args, type=Type.BOOLEAN, span=node.span)
-        if node.op in ("=", "!=", "<", "<=", ">", ">=", "is"):
-            if not (args[0].type.accepts(args[1].type) or args[1].type.accepts(args[0].type)):
-                self.problems.error(
-                    "B302",
-                    f"'{node.op}' compares {args[0].type.value} with {args[1].type.value}",
-                    node.span,
-                    'use cast(x, "…") to convert one side',
-                )
-            return Op(node.op, args, type=Type.BOOLEAN, span=node.span)
+        if node.op in comparisons.SIGNS:
+            return comparisons.bind_comparison(self, node, args)
         wanted = Type.STRING if node.op == "||" else Type.NUMBER
         for bound, side in sides:
             self.expect(
@@ -250,42 +243,11 @@ class ExpressionBinder:
         test = Op("isnull", (self.bind(node.operand, place),), type=Type.BOOLEAN, span=node.span)
         return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
 
-    def _negatable(self, op: Op, negated: bool) -> Bound:
-        return Op("not", (op,), type=Type.BOOLEAN, span=op.span) if negated else op
-
     def _between(self, node: ast.Between, place: Place) -> Bound:
-        args = tuple(self.bind(part, place) for part in (node.operand, node.low, node.high))
-        for bound in args[1:]:
-            self._comparable(bound, args[0].type, "BETWEEN", bound.span)
-        if node.low_open or node.high_open:
-            ends = zip(
-                (">" if node.low_open else ">=", "<" if node.high_open else "<="), args[1:], strict=True
-            )
-            parts = tuple(Op(sign, (args[0], end), type=Type.BOOLEAN, span=node.span) for sign, end in ends)
-            return self._negatable(Op("and", parts, type=Type.BOOLEAN, span=node.span), node.negated)
-        either = self.epl and not node.in_range
-        turned = "turned" if either and not all(isinstance(end, Const) for end in args[1:]) else None
-        if either and turned is None:
-            args = (args[0], *_in_order(args[1], args[2]))
-        return self._negatable(Op("between", args, turned, type=Type.BOOLEAN, span=node.span), node.negated)
-
-    def _comparable(self, bound: Bound, type_: Type, word: str, span: Span) -> None:
-        """Numbers compare with numbers of either kind, everything else with its own type."""
-        self.expect(
-            bound, Type.NUMBER if type_.is_numeric else type_, f"{word} compares with {type_.value}", span
-        )
+        return comparisons.bind_between(self, node, place)
 
     def _in(self, node: ast.In, place: Place) -> Bound:
-        operand = self.bind(node.operand, place)
-        if node.array is not None:
-            array = self.bind(node.array, place)
-            self.expect(array, Type.ARRAY, "IN takes a list or an array", node.array.span)
-            op = Op("in", (operand, array), "array", type=Type.BOOLEAN, span=node.span)
-            return self._negatable(op, node.negated)
-        items = tuple(self.bind(item, place) for item in node.items)
-        for item in items:
-            self._comparable(item, operand.type, "IN", item.span)
-        return self._negatable(Op("in", (operand, *items), type=Type.BOOLEAN, span=node.span), node.negated)
+        return comparisons.bind_in(self, node, place)
 
     def _like(self, node: ast.Like, place: Place) -> Bound:
         args = (self.bind(node.operand, place), self.bind(node.pattern, place))
@@ -297,7 +259,9 @@ class ExpressionBinder:
             check_literal(self, matches.parameters[1], args[1], node.pattern.span)
             test: Bound = Apply(matches, args, type=Type.BOOLEAN, span=node.span)
             return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
-        return self._negatable(Op("like", args, node.escape, type=Type.BOOLEAN, span=node.span), node.negated)
+        return comparisons.negatable(
+            Op("like", args, node.escape, type=Type.BOOLEAN, span=node.span), node.negated
+        )
 
     def _case(self, node: ast.Case, place: Place) -> Bound:
         args: list[Bound] = []
@@ -305,7 +269,7 @@ class ExpressionBinder:
         for when in node.whens:
             test = self.bind(when.condition, place)
             if subject is not None:
-                test = Op("=", (subject, test), type=Type.BOOLEAN, span=when.condition.span)
+                test = comparisons.bind_equality(self, subject, test, when.condition.span)
             else:
                 self.expect(test, Type.BOOLEAN, "a searched WHEN takes a condition", when.condition.span)
             args += [test, self.bind(when.value, place)]
@@ -329,14 +293,6 @@ class ExpressionBinder:
         base = self.bind(node.base, place)
         if isinstance(base, TableRead) and base.column is None:
             return table_reads.column(self, base, node.name, node.span)
-        hint = f"read one element, x[0]->{node.name}, or all: json_path_query(x, '$[*].{node.name}')"
-        self.expect(
-            base,
-            Type.OBJECT,
-            f"'{node.name}' is read from a struct",
-            node.base.span,
-            hint if base.type is Type.ARRAY else None,
-        )
         return self.scope.field(base, node.name, node.span)
 
     def _index(self, node: ast.Index, place: Place) -> Bound:
@@ -391,12 +347,6 @@ class ExpressionBinder:
 def _holds_aggregate(node: ast.Expr) -> bool:
     found = (part for part in node.walk() if isinstance(part, ast.Call) and aggregates.lookup(part.name))
     return any(part.name not in call_binder.SCALAR_FORMS or len(part.args) < 2 for part in found)
-
-
-def _in_order(low: Bound, high: Bound) -> tuple[Bound, Bound]:
-    """Two constants as the ends of a range: EPL turns a reversed one round."""
-    assert isinstance(low, Const) and isinstance(high, Const)
-    return (high, low) if order_key(low.value) > order_key(high.value) else (low, high)
 
 
 def _arithmetic_type(op: str, args: tuple[Bound, ...]) -> Type:

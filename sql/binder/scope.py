@@ -251,7 +251,15 @@ class Scope:
         return None if base is None else self.field(base, name, span)
 
     def field(self, base: Bound, name: str, span: Span) -> Bound:
-        """A field of a struct; one that its declaration lacks is reported, and reads NULL."""
+        """A field of a struct; what is no struct, or lacks the field by its declaration, is reported."""
+        if not Type.OBJECT.accepts(base.type):
+            every = f"read one element, x[0]->{name}, or all: json_path_query(x, '$[*].{name}')"
+            self.problems.error(
+                "B301",
+                f"'{name}' is read from a struct, not {base.type.value}",
+                base.span,
+                f"{every}; eKuiper fails at each event" if base.type is Type.ARRAY else "eKuiper reads NULL",
+            )
         struct = self._declaration(base)
         if struct is None or not struct.fields:
             return Op("field", (base,), name, span=span)

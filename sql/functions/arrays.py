@@ -63,10 +63,15 @@ def array_cardinality(array: Array | None) -> int:
     return sum(item is not None for item in array or ())
 
 
+def _check_index(index: object) -> None:
+    if index.__class__ not in (int, str):
+        raise DataError(f"element_at() takes an integer as an index, or text as a key, not {describe(index)}")
+
+
 @function(
     "element_at",
     category="array",
-    parameters=(Parameter("collection"), Parameter("index_or_key")),
+    parameters=(Parameter("collection"), Parameter("index_or_key", check=_check_index)),
     examples=(
         ("element_at(array_create(10, 20), -1)", 20),
         ("element_at(array_create(10, 20), 2)", None),

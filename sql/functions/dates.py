@@ -14,6 +14,7 @@ from sql.functions.instants import (
     MONTHS,
     Time,
     as_text,
+    check_digits,
     epoch_ms,
     moment,
     now,
@@ -25,7 +26,7 @@ from sql.functions.registry import Context, Parameter, function
 from sql.types import Type
 
 TIME = Parameter("time", Type.DATETIME)
-DIGITS = Parameter("digits", Type.INTEGER, optional=True)
+DIGITS = Parameter("digits", Type.INTEGER, optional=True, check=check_digits)
 
 
 # --- now ----------------------------------------------------------------------------------------------------

@@ -83,6 +83,12 @@ def zone_named(name: str, local: tzinfo) -> tzinfo:
         ) from None
 
 
+def check_digits(digits: int) -> None:
+    """Refuse a number of fraction digits that a time does not have."""
+    if not 0 <= digits <= 6:
+        raise DataError(f"a time has 0 to 6 fraction digits, not {digits}")
+
+
 def as_text(found: datetime, digits: int | None = None) -> str:
     """`YYYY-MM-DD HH:mm:ss` with `digits` fraction digits (0 to 6); by default milliseconds if they are not
     0.
@@ -92,8 +98,7 @@ def as_text(found: datetime, digits: int | None = None) -> str:
     """
     if digits is None:
         digits = 3 if found.microsecond else 0
-    if not 0 <= digits <= 6:
-        raise DataError(f"a time has 0 to 6 fraction digits, not {digits}")
+    check_digits(digits)
     seconds = found.replace(tzinfo=None, microsecond=0).isoformat(" ")
     return f"{seconds}.{found.microsecond:06d}"[: len(seconds) + (digits + 1 if digits else 0)]
 

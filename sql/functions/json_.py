@@ -100,8 +100,15 @@ def _children(value: object) -> Any:
     ),
 )
 def json_path_exists(value: object, path: str | None) -> bool:
-    """True if the path leads to a value, also to null; false if the value or the path is NULL."""
-    return value is not None and path is not None and any(True for _ in _find(value, path))
+    """True if the path leads to a value, also to null; false if the value or the path is NULL, and in text that
+    is no JSON."""
+    if value is None or path is None:
+        return False
+    try:
+        document = _document(value)
+    except DataError:
+        return False
+    return any(True for _ in _compiled(path).find(document))
 
 
 @function(
@@ -139,4 +146,9 @@ def json_path_query_first(value: object, path: str) -> Any:
 
 def _find(value: object, path: str) -> Any:
     compiled: Path = _compiled(path)
-    return compiled.find(parse_json(value) if isinstance(value, str) else value)
+    return compiled.find(_document(value))
+
+
+def _document(value: object) -> Any:
+    """The value that a path is followed in: that of a JSON text, or the argument itself."""
+    return parse_json(value) if isinstance(value, str) else value

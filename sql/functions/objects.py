@@ -14,6 +14,12 @@ Object = dict[str, Any]
 OBJECT = Parameter("object", Type.OBJECT)
 
 
+def _picking(caller: str) -> tuple[Parameter, ...]:
+    """The parameters of a function of an object and some of its keys, or one array of them."""
+    first = Parameter("key_or_keys", check=lambda name: _key(name, caller))
+    return OBJECT, first, Parameter("key", Type.STRING, variadic=True)
+
+
 @function(
     "keys",
     category="object",
@@ -127,7 +133,7 @@ def object_concat(*objects: Object | None) -> Object:
     "erase",
     category="object",
     returns=Type.OBJECT,
-    parameters=(OBJECT, Parameter("key_or_keys"), Parameter("key", Type.STRING, variadic=True)),
+    parameters=_picking("erase"),
     examples=(
         ("erase(object_construct('a', 1, 'b', 2), 'a')", {"b": 2}),
         ("erase(object_construct('a', 1, 'b', 2), array_create('a', 'b'))", {}),
@@ -143,7 +149,7 @@ def erase(source: Object, *names: Any) -> Object:
     "object_pick",
     category="object",
     returns=Type.OBJECT,
-    parameters=(OBJECT, Parameter("key_or_keys"), Parameter("key", Type.STRING, variadic=True)),
+    parameters=_picking("object_pick"),
     examples=(
         ("object_pick(object_construct('a', 1, 'b', 2), 'b')", {"b": 2}),
         ('object_pick(parse_json(\'{"a": {"b": 1, "c": 2}}\'), \'a.b\')', {"a": {"b": 1}}),

@@ -140,18 +140,22 @@ def _zstandard() -> Any:
 # --- notations ----------------------------------------------------------------------------------------------
 
 
+def _check_hexadecimal(text: str) -> None:
+    within(len(text) * 4, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
+    if not _HEXADECIMAL.fullmatch(text):
+        raise DataError(f"{describe(text)} is not a hexadecimal number")
+
+
 @function(
     "hex2dec",
     category="transform",
     returns=Type.INTEGER,
-    parameters=(Parameter("text", Type.STRING),),
+    parameters=(Parameter("text", Type.STRING, check=_check_hexadecimal),),
     examples=(("hex2dec('0x10')", 16), ("hex2dec('ff')", 255)),
 )
 def hex2dec(text: str) -> int:
     """The integer of a hexadecimal text, with or without `0x`."""
-    within(len(text) * 4, INTEGER_BITS_MAX, "INTEGER_BITS_MAX")
-    if not _HEXADECIMAL.fullmatch(text):
-        raise DataError(f"{describe(text)} is not a hexadecimal number")
+    _check_hexadecimal(text)
     return int(text.lower().replace("0x-", "-0x", 1), 16)
 
 

@@ -24,7 +24,7 @@ _REGION = re.compile(
     | (?P<comment> /\* )
     | (?P<string> ['"] )
     | (?P<name> ` )
-    | (?P<bang> !(?!=) )
+    | (?P<bang> !(?!\s*=) )
     | (?P<stray> [^\w\s+\-*/%&|^<>=(),.;:\[\]@#!{}?] )
     """,
     re.VERBOSE | re.DOTALL,
@@ -38,7 +38,7 @@ _MESSAGES = {
         "a backslash keeps the quote after it inside; write \\\\ for one",
     ),
     "name": ("P003", "this quoted name never ends", "close it with a backtick"),
-    "bang": ("P002", "unexpected '!'", "write NOT, != or <>"),
+    "bang": ("P002", "unexpected '!'", "eKuiper takes it for =; write =, != or NOT"),
 }
 
 

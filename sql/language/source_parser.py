@@ -116,7 +116,8 @@ class SourceParser(CallParser):
             self._refuse("P012", "CROSS JOIN takes no ON", condition.span, "use INNER JOIN")
         if kind != "cross" and condition is None and not source.unidirectional:
             message = f"{kind.upper()} JOIN needs ON"
-            self._refuse("P012", message, span, "add ON with a condition, or use CROSS JOIN for all pairs")
+            hint = "add ON with a condition, or use CROSS JOIN for all pairs, as eKuiper does where ON is missing"
+            self._refuse("P012", message, span, hint)
         return Join(kind, source, condition, span=span)
 
     def _stream_source(self) -> StreamSource:

@@ -45,6 +45,7 @@ SYMBOLS = {
     "!=": TokenType.NEQ,
     "> =": TokenType.GTE,
     "< =": TokenType.LTE,
+    "! =": TokenType.NEQ,
     "->": TokenType.ARROW,
     "=>": TokenType.FARROW,
 }

@@ -139,6 +139,13 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     binder.uses_meta = True
     (asked,) = node.args
     if isinstance(asked, ast.Star):
+        if asked.excluded or asked.replaced:
+            binder.problems.error(
+                "B321",
+                f"{node.name}(*) is all metadata; EXCEPT and REPLACE have no effect on it",
+                asked.span,
+                f"remove a field with erase({node.name}(*), 'topic')",
+            )
         return binder.scope.meta(node.span, _meta_source(binder, node, asked.table, "*"))
     path = _path(asked)
     if path is None:

@@ -48,6 +48,8 @@ def bind_scalar(
         if parameter.constant and not isinstance(bound, Const):
             binder.problems.error("B312", f"{node.name}() needs a constant for '{parameter.name}'", arg.span)
         check_literal(binder, parameter, bound, arg.span)
+    if node.name == "cast" and isinstance(args[1], Const) and isinstance(args[1].value, str):
+        return cast(binder, args[0], args[1].value, node.span)
     return Apply(function, args, type=function.result_type([arg.type for arg in args]), span=node.span)
 
 

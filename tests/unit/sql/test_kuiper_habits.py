@@ -185,13 +185,18 @@ LIST = 'CREATE STREAM s (a ARRAY(STRUCT(b BIGINT)), t STRING, x BIGINT) WITH (DA
     ("sql", "code", "hint"),
     [
         ("SELECT a FROM plant/s", "P001", "DATASOURCE of a stream"),
-        ("SELECT a FROM s WHERE !x", "P002", "write NOT, != or <>"),
+        ("SELECT a FROM s WHERE !x", "P002", "eKuiper takes it for =; write =, != or NOT"),
         ("SELECT a->b AS y FROM s", "B301", "x[0]->b"),
         ("SELECT x, x FROM s", "B206", "only one of them"),
-        ("SELECT x FROM s LEFT JOIN s AS u GROUP BY COUNTWINDOW(2)", "P012", "CROSS JOIN"),
+        (
+            "SELECT x FROM s LEFT JOIN s AS u GROUP BY COUNTWINDOW(2)",
+            "P012",
+            "CROSS JOIN for all pairs, as eKuiper",
+        ),
         ("SELECT t + 1 AS y FROM s", "B301", 'cast(x, "float")'),
         ("SELECT x FROM s WHERE t > 1", "B302", "cast(x"),
         ("SELECT x FROM s WHERE sum(x) > 1", "B330", "use HAVING"),
+        ("SELECT x.b FROM s", "B301", "eKuiper reads NULL"),
     ],
 )
 def test_what_stays_refused_names_the_way_out(sql: str, code: str, hint: str) -> None:
@@ -200,6 +205,7 @@ def test_what_stays_refused_names_the_way_out(sql: str, code: str, hint: str) ->
     (problem,) = [item for item in caught.value.problems if item.severity == "error"]
     assert problem.code == code
     assert hint in (problem.hint or "")
+    assert "eKuiper" in (problem.hint or "")
 
 
 # --- functions of text, and NULL ----------------------------------------------------------------------------
@@ -220,6 +226,7 @@ def test_what_functions_of_arrays_and_texts_make_of_null() -> None:
         "array_cardinality(x)": 0,
         "array_union(x, array_create(1))": [1],
         "json_path_exists(x, '$.a')": False,
+        "json_path_exists('no JSON', '$.a')": False,
         "regexp_matches(x, 'a')": False,
         "regexp_substr('b', 'a')": "",
     }

@@ -1,0 +1,111 @@
+"""Binding `=`, `<` and their kin, BETWEEN and IN: what may be compared, and dates as instants.
+
+A datetime is epoch milliseconds or a text in a valid format. Compared with anything, each side that may be a
+text is read as an instant, as eKuiper does: the order of texts is not that of dates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from sql import syntax as ast
+from sql.binder.calls.scalar_calls import cast
+from sql.errors import DataError, Span
+from sql.functions.instants import instant_ms
+from sql.plan.bound import Bound, Const, Op
+from sql.types import Type, order_key
+
+if TYPE_CHECKING:
+    from sql.binder.expression_binder import ExpressionBinder, Place
+
+SIGNS = frozenset({"=", "!=", "<", "<=", ">", ">=", "is"})
+
+
+def bind_comparison(binder: ExpressionBinder, node: ast.Binary, args: Sequence[Bound]) -> Bound:
+    """`a < b` of two bound sides."""
+    left, right = args
+    if not (left.type.accepts(right.type) or right.type.accepts(left.type)):
+        binder.problems.error(
+            "B302",
+            f"'{node.op}' compares {left.type.value} with {right.type.value}",
+            node.span,
+            'use cast(x, "…") to convert one side; eKuiper fails at each event',
+        )
+    return _test(node.op, instants(binder, args), node.span)
+
+
+def bind_equality(binder: ExpressionBinder, subject: Bound, value: Bound, span: Span) -> Bound:
+    """`CASE subject WHEN value`."""
+    return _test("=", instants(binder, (subject, value)), span)
+
+
+def bind_between(binder: ExpressionBinder, node: ast.Between, place: Place) -> Bound:
+    """`a BETWEEN b AND c`. EPL turns a reversed range round; its ranges may leave out an end."""
+    bound = [binder.bind(part, place) for part in (node.operand, node.low, node.high)]
+    for end in bound[1:]:
+        _expect(binder, end, bound[0].type, "BETWEEN", end.span)
+    args = instants(binder, bound)
+    if node.low_open or node.high_open:
+        signs = (">" if node.low_open else ">=", "<" if node.high_open else "<=")
+        parts = [_test(sign, (args[0], end), node.span) for sign, end in zip(signs, args[1:], strict=True)]
+        return negatable(_test("and", parts, node.span), node.negated)
+    either = binder.epl and not node.in_range
+    turned = "turned" if either and not all(isinstance(end, Const) for end in args[1:]) else None
+    if either and turned is None:
+        args = (args[0], *_in_order(args[1], args[2]))
+    return negatable(Op("between", args, turned, type=Type.BOOLEAN, span=node.span), node.negated)
+
+
+def bind_in(binder: ExpressionBinder, node: ast.In, place: Place) -> Bound:
+    """`a IN (b, …)` and `a IN array`."""
+    operand = binder.bind(node.operand, place)
+    if node.array is not None:
+        array = binder.bind(node.array, place)
+        binder.expect(array, Type.ARRAY, "IN takes a list or an array", node.array.span)
+        op = Op("in", (operand, array), "array", type=Type.BOOLEAN, span=node.span)
+        return negatable(op, node.negated)
+    items = [binder.bind(item, place) for item in node.items]
+    for item in items:
+        _expect(binder, item, operand.type, "IN", item.span)
+    return negatable(_test("in", instants(binder, [operand, *items]), node.span), node.negated)
+
+
+def negatable(op: Op, negated: bool) -> Bound:
+    """The test, or its opposite."""
+    return Op("not", (op,), type=Type.BOOLEAN, span=op.span) if negated else op
+
+
+def instants(binder: ExpressionBinder, args: Sequence[Bound]) -> tuple[Bound, ...]:
+    """The sides of a comparison; beside a datetime, those that may be texts as epoch milliseconds."""
+    if all(arg.type is not Type.DATETIME for arg in args):
+        return tuple(args)
+    return tuple(_instant(binder, arg) for arg in args)
+
+
+def _instant(binder: ExpressionBinder, arg: Bound) -> Bound:
+    if arg.type not in (Type.DATETIME, Type.STRING, Type.ANY):
+        return arg
+    if isinstance(arg, Const) and isinstance(arg.value, str):
+        try:
+            instant_ms(arg.value, UTC)
+        except DataError as error:
+            binder.problems.error("B307", str(error), arg.span)
+    return cast(binder, arg, "datetime", arg.span)
+
+
+def _test(op: str, args: Sequence[Bound], span: Span) -> Op:
+    return Op(op, tuple(args), type=Type.BOOLEAN, span=span)
+
+
+def _expect(binder: ExpressionBinder, bound: Bound, type_: Type, word: str, span: Span) -> None:
+    """Numbers compare with numbers of either kind, everything else with its own type."""
+    wanted = Type.NUMBER if type_.is_numeric else type_
+    binder.expect(bound, wanted, f"{word} compares with {type_.value}", span)
+
+
+def _in_order(low: Bound, high: Bound) -> tuple[Bound, Bound]:
+    """Two constants as the ends of a range: EPL turns a reversed one round."""
+    assert isinstance(low, Const) and isinstance(high, Const)
+    return (high, low) if order_key(low.value) > order_key(high.value) else (low, high)
