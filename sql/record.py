@@ -52,7 +52,7 @@ def changed_fields(record: Record) -> list[tuple[str, Any]]:
     ]
 
 
-def _is_default(held: Any, info: FieldInfo) -> bool:
+def _is_default(held: object, info: FieldInfo) -> bool:
     if info.default_factory is not NODEFAULT:
         return bool(held == info.default_factory())
     return bool(held == info.default) and held.__class__ is info.default.__class__

@@ -111,7 +111,7 @@ def equal(a: object, b: object) -> bool | None:
     raise DataError(f"cannot compare {describe(a)} with {describe(b)}")
 
 
-def less(a: Any, b: Any) -> bool | None:
+def less(a: Value, b: Value) -> bool | None:
     """SQL `<` under the same rules as `equal`."""
     if a is None or b is None:
         return None
@@ -139,7 +139,7 @@ def describe(value: object) -> str:
     return f"{type_of(value).value} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
-def as_text(value: Any) -> str:
+def as_text(value: Value) -> str:
     """A scalar as text, as `cast(x, 'string')` gives it: `true`, `1`, `1.5`. Bytes must be UTF-8.
 
     >>> as_text(True), as_text(20), as_text(20.0), as_text(1e-7)
@@ -185,7 +185,7 @@ class _Marker:
 _TRUE, _FALSE, _NAN = _Marker("TRUE"), _Marker("FALSE"), _Marker("NaN")
 
 
-def key_of(value: Any) -> Any:
+def key_of(value: Value) -> Any:
     """A hashable key for grouping by `value`: 1 and 1.0 are one key, 1 and '1' and TRUE
     are three, NaN equals NaN.
 
@@ -226,7 +226,7 @@ def order_key(value: object) -> OrderKey:
     return (rank, "" if value is None else repr(value))
 
 
-def order_key_down(value: Any) -> OrderKey:
+def order_key_down(value: Value) -> OrderKey:
     """A key for the reverse of the order of `order_key`. Numbers need no wrapper, so that
     they compare at once."""
     kind = value.__class__
@@ -241,7 +241,7 @@ class Descending:
 
     __slots__ = ("key",)
 
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: Value) -> None:
         self.key = key
 
     def __lt__(self, other: Descending) -> bool:

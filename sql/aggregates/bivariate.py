@@ -16,7 +16,7 @@ from sql.aggregates.moments import Moments
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Remaining
 from sql.functions.registry import Parameter
-from sql.types import Saved, Type
+from sql.types import Saved, Type, Value
 
 _NOWHERE = Remaining(0, 0)
 
@@ -41,7 +41,7 @@ class Regression:
         """Remove a pair."""
         self._take(value, -1)
 
-    def _take(self, value: Any, by: int) -> None:
+    def _take(self, value: Value, by: int) -> None:
         x, y = value
         if x is None or y is None:
             return
@@ -160,7 +160,7 @@ class WeightedAverage(Accumulator):
     def add(self, value: object, event: EventView) -> None:
         self._take(value, 1)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: Value) -> None:
         for part in value:
             check_number(part, "a weighted average")
 
@@ -169,7 +169,7 @@ class WeightedAverage(Accumulator):
         if not self.count:
             self.products, self.weights = Power(), Power()
 
-    def _take(self, value: Any, by: int) -> None:
+    def _take(self, value: Value, by: int) -> None:
         x, weight = value
         if x is None or weight is None:
             return

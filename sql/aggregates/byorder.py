@@ -48,7 +48,7 @@ def _pack(value: object) -> Saved:
     ]
 
 
-def _unpack(data: Any) -> Criteria:
+def _unpack(data: Saved) -> Criteria:
     return tuple(Descending(decode(part)) if descending else decode(part) for part, descending in data)
 
 

@@ -15,7 +15,7 @@ from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, regi
 from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, check_number, number, root, to_float
 from sql.aggregates.plain_values import decode, encode
 from sql.functions.registry import Parameter
-from sql.types import Saved, Type
+from sql.types import Saved, Type, Value
 
 
 class Moments:
@@ -113,14 +113,14 @@ class OfMoments(Accumulator):
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         self.moments = Moments()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: Value, event: EventView) -> None:
         if value is not None:
             self.moments.take(value, 1, self.name)
 
     def check(self, value: object) -> None:
         check_number(value, self.name)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: Value, event: EventView) -> None:
         if value is not None:
             self.moments.take(value, -1, self.name)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.rows import as_dict
+from sql.types import Value
 
 _JSON_INT_MAX = 2**53
 _MARKS: dict[str, Callable[[str], Any]] = {
@@ -22,7 +23,7 @@ def is_row(value: object) -> bool:
     return isinstance(value, dict) or hasattr(value, "__columns__") or hasattr(value, "__slots__")
 
 
-def encode(value: Any) -> Any:
+def encode(value: Value) -> Any:
     """The value as plain data. A value that JSON cannot represent becomes `{"$": kind, "of": text}`: NaN,
     infinities, large integers (as hexadecimal text, which has no limit of digits), bytes, tuples and objects
     that have a `$` themselves. A whole row of another shape comes back as a dict.

@@ -15,7 +15,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
-from sql.types import Saved, Type
+from sql.types import Saved, Type, Value
 
 
 class Ordered(Accumulator):
@@ -103,7 +103,7 @@ def _fraction(value: object, name: str) -> Fraction:
     return Fraction(str(value))
 
 
-def _constant_fraction(value: Any) -> None:
+def _constant_fraction(value: Value) -> None:
     if not 0 <= value <= 1:
         raise DataError(f"percentiles take a part from 0 to 1, not {value!r}")
 
@@ -127,11 +127,11 @@ class Summed(OrderedMultiset):
         super().__init__(values)
         self.total = _sum(self)
 
-    def add(self, value: Any) -> None:
+    def add(self, value: Value) -> None:
         super().add(value)
         self.total.add(*binary(value))
 
-    def remove(self, value: Any) -> Any:
+    def remove(self, value: Value) -> Any:
         numerator, shift = binary(value)
         self.total.add(-numerator, shift)
         found = super().remove(value)

@@ -17,7 +17,7 @@ from sql.aggregates.extremes import make_max, make_min
 from sql.aggregates.moments import Moments
 from sql.aggregates.sums import Sum
 from sql.errors import DataError
-from sql.types import Saved, describe
+from sql.types import Saved, Value, describe
 
 Rare = tuple[Any]
 """A rare value."""
@@ -45,11 +45,11 @@ class RareMoments(Sum):
         super().__init__()
         self.moments = Moments()
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: Value, event: EventView) -> None:
         super().add(value, event)
         self.moments.take(value, 1, self.name)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: Value, event: EventView) -> None:
         super().remove(value, event)
         self.moments.take(value, -1, self.name)
 

@@ -19,7 +19,7 @@ from sql.aggregates.quantiles import Ordered
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.registry import Parameter
-from sql.types import Saved, Type, describe
+from sql.types import Saved, Type, Value, describe
 
 INT64 = range(-(2**63), 2**63)
 
@@ -105,7 +105,7 @@ def _is_there(value: object) -> bool:
     return value is not None and bool(value == value)
 
 
-def _real(value: Any) -> float | None:
+def _real(value: Value) -> float | None:
     """A finite number as a float; None for NULL and NaN."""
     check_number(value, "kll_sketch")
     if not _is_there(value):
@@ -119,7 +119,7 @@ def _real(value: Any) -> float | None:
     return number + 0.0
 
 
-def _identity(value: Any, name: str) -> int | float | str:
+def _identity(value: Value, name: str) -> int | float | str:
     """A value in the form that is hashed: equal numbers are one, whatever their type."""
     kind = value.__class__
     if kind is float and value.is_integer() and int(value) in INT64:

@@ -11,7 +11,7 @@ from sql.aggregates.exact import NAN, Nonfinite, check_number, to_float
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Distinct
 from sql.functions.registry import Parameter
-from sql.types import Saved, Type
+from sql.types import Saved, Type, Value
 
 
 class Count(Accumulator):
@@ -112,7 +112,7 @@ class Sum(Accumulator):
     def check(self, value: object) -> None:
         check_number(value, self.name)
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: Value, event: EventView) -> None:
         if value is None:
             return
         self.count -= 1

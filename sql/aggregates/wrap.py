@@ -8,7 +8,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal
 from sql.aggregates.plain_values import decode, encode
 from sql.record import Record
-from sql.types import Saved, key_of
+from sql.types import Saved, Value, key_of
 
 
 class Remaining(Record):
@@ -99,15 +99,15 @@ class Filtered(Accumulator):
     def __init__(self, inner: Accumulator) -> None:
         self.inner = inner
 
-    def add(self, value: Any, event: EventView) -> None:
+    def add(self, value: Value, event: EventView) -> None:
         if value[1] is True:
             self.inner.add(value[0], event)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: Value) -> None:
         if value[1] is True:
             self.inner.check(value[0])
 
-    def remove(self, value: Any, event: EventView) -> None:
+    def remove(self, value: Value, event: EventView) -> None:
         if value[1] is True:
             self.inner.remove(value[0], event)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from sql.aggregates.base import Accumulator, Removal
+from sql.aggregates.base import Accumulator, EventView, Removal
 from sql.aggregates.wrap import Distinct
 from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
 from sql.rows import columns_of
-from sql.types import Saved
+from sql.types import Saved, Value
 
 SKIP = object()
 """The argument of an aggregate whose FILTER keeps the event out."""
@@ -85,10 +85,10 @@ class Around(Accumulator):
     def check(self, value: object) -> None:
         self.inner.check(value)
 
-    def add(self, value: Any, event: Any) -> None:
+    def add(self, value: Value, event: EventView) -> None:
         self.inner.add(value, event)
 
-    def remove(self, value: Any, event: Any) -> None:
+    def remove(self, value: Value, event: EventView) -> None:
         self.inner.remove(value, event)
 
     def result(self) -> Any:
@@ -121,7 +121,7 @@ class AsRows(Around):
 class Ever(Around):
     """countever, firstever and their like: what leaves the window still counts."""
 
-    def remove(self, value: object, event: Any) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         return None
 
 
@@ -136,12 +136,12 @@ class LocalGroups(Accumulator):
         self.by_key: dict[Hashable, list[Any]] = {}
         self.current: Event | None = None
 
-    def add(self, value: object, event: Any) -> None:
+    def add(self, value: object, event: EventView) -> None:
         entry = self.by_key.setdefault(self.key(event), [0, self.make(), event.seq, event])
         entry[1].add(value, event)
         entry[0] += 1
 
-    def remove(self, value: object, event: Any) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         key = self.key(event)
         entry = self.by_key[key]
         entry[1].remove(value, event)

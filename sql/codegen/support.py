@@ -14,7 +14,7 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.rows import attribute_name
-from sql.types import describe, equal, less
+from sql.types import Value, describe, equal, less
 
 
 class Warnings:
@@ -31,7 +31,7 @@ class Warnings:
         """Division by zero: NULL, counted."""
         self.division_by_zero += 1
 
-    def mod(self, a: Any, b: Any) -> Any:
+    def mod(self, a: Value, b: Value) -> Any:
         """`a % b` with the sign of a, as in SQL; an integer for two integers."""
         if a.__class__ is int and b.__class__ is int:
             if b == 0:
@@ -139,7 +139,7 @@ def index(base: object, position: object) -> Any:
     raise DataError(f"cannot index {describe(base)} with {describe(position)}")
 
 
-def cut(base: Any, low: Any, high: Any) -> Any:
+def cut(base: Value, low: Value, high: Value) -> Any:
     """`base[low:high]`, the end excluded."""
     if base is None:
         return None

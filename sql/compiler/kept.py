@@ -19,6 +19,7 @@ from sql.aggregates.exact import check_number
 from sql.aggregates.inline import COUNT, FINE, LARGE, NUMBERS, QUEUES, UNIT_SHIFT, Inline, in_units, lines
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
+from sql.algebra.operator import FindEvent
 from sql.codegen.expressions import Code
 from sql.codegen.functions import argument_text
 from sql.codegen.loop import LoopWriter
@@ -209,7 +210,7 @@ class Accumulated:
         if self.is_shared:
             return []
 
-        def unpack(state: Saved, find: Any) -> Accumulator:
+        def unpack(state: Saved, find: FindEvent) -> Accumulator:
             accumulator = self.make()
             accumulator.restore(state, find)
             return accumulator
@@ -336,7 +337,7 @@ def _write_lines(loop: LoopWriter, statements: Sequence[str], words: dict[str, s
         loop.source.line(line.format(**words))
 
 
-def _pack_rest(rest: Any) -> Any:
+def _pack_rest(rest: Saved) -> Any:
     return None if rest is None else rest.snapshot()
 
 

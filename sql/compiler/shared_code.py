@@ -61,6 +61,6 @@ class SharedCode:
             self.answers[:] = answers
 
 
-def no_answer(event: Any) -> Any:
+def no_answer(event: object) -> Any:
     """Stands for the value of a subquery before an instance works."""
     raise AssertionError("a subquery has no answer before there is an instance")

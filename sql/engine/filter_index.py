@@ -142,7 +142,12 @@ class ColumnIndex:
     # --- events ---------------------------------------------------------------------------------------------
 
     def route(
-        self, rows: Sequence[Any], at: Any, make_items: MakeItems, shape: Shape, out: list[Any]
+        self,
+        rows: Sequence[Any],
+        at: int | Sequence[int],
+        make_items: MakeItems,
+        shape: Shape,
+        out: list[Any],
     ) -> list[Entry]:
         """Run the families; the other rules that can match some of the rows, which now have the items of those."""
         values = _values(rows, self.column, shape)
@@ -282,7 +287,7 @@ class FilterIndex:
         ]
 
     def _meet(
-        self, rows: Sequence[Any], at: Any, make_items: MakeItems, out: list[Any]
+        self, rows: Sequence[Any], at: int | Sequence[int], make_items: MakeItems, out: list[Any]
     ) -> Iterator[tuple[Entry, Sequence[Any]]]:
         """Each rule that has to see some of the rows, with the items of those, or with all rows."""
         self.total += len(rows)

@@ -22,7 +22,7 @@ from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.rows import attribute_name
 from sql.syntax import ColumnType
-from sql.types import Type, declared_type, describe
+from sql.types import Type, Value, declared_type, describe
 
 Check = Callable[[Any], Any]
 """The value as its column takes it; _Misfit where it cannot."""
@@ -225,7 +225,7 @@ _SCALARS: dict[Type, Check] = {
 
 
 def _array(element: Check) -> Check:
-    def check(value: Any) -> Any:
+    def check(value: Value) -> Any:
         _expected(value, "an array", list, tuple)
         items = []
         for index, item in enumerate(value):
@@ -239,7 +239,7 @@ def _array(element: Check) -> Check:
 
 
 def _struct(fields: list[tuple[str, Check]]) -> Check:
-    def check(value: Any) -> Any:
+    def check(value: Value) -> Any:
         _expected(value, "a struct", dict)
         taken = {}
         for name, check in fields:

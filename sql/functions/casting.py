@@ -11,7 +11,7 @@ from typing import Any
 from sql.errors import DataError, did_you_mean
 from sql.functions.instants import instant_ms
 from sql.functions.registry import Context, Parameter, function
-from sql.types import Type, as_text, describe, type_named, type_names, type_of
+from sql.types import Type, Value, as_text, describe, type_named, type_names, type_of
 
 
 def cast_value(value: object, target: Type, zone: tzinfo) -> Any:
@@ -129,7 +129,7 @@ def known_type(name: str) -> Type:
         ("cast('true', 'boolean')", True),
     ),
 )
-def cast(context: Context, value: Any, type_name: str) -> Any:
+def cast(context: Context, value: Value, type_name: str) -> Any:
     """The value as another type: bigint, float, string, boolean, datetime, bytea, or EPL's long, int, double.
 
     A float becomes a bigint by cutting its decimals; a datetime is epoch milliseconds; bytea is made from

@@ -8,7 +8,7 @@ from typing import Any
 from sql.errors import DataError
 from sql.functions.limits import TEXT_CHARACTERS_MAX, within
 from sql.functions.registry import Parameter, function
-from sql.types import Type, as_text
+from sql.types import Type, Value, as_text
 
 TEXT = Parameter("text", Type.STRING, as_text=True)
 PART = Parameter("part", Type.STRING, as_text=True)
@@ -39,7 +39,7 @@ def concat(*values: Any) -> str:
     inline="len({0})",
     examples=(("length('Grüße')", 5), ("length(NULL)", 0), ("length(array_create(1, 2))", 2)),
 )
-def length(value: Any) -> int:
+def length(value: Value) -> int:
     """The number of characters of a text, elements of an array, keys of an object; 0 for NULL.
 
     A number or a boolean counts as its text.

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.functions.registry import Context
 from sql.rows import as_dict, as_dicts
 from sql.types import Saved
+
+if TYPE_CHECKING:
+    from sql.algebra.context.partition import Partition
+
 
 Row = Sequence[Any]
 Match = tuple[Any, ...]
@@ -114,37 +118,37 @@ class PatternEnds:
         self.point = point
         self.watches: dict[Any, PatternWatch] = {}
 
-    def watch(self, partition: Any, tell: Tell, now_ms: int) -> Match | None:
+    def watch(self, partition: Partition, tell: Tell, now_ms: int) -> Match | None:
         """Begin to watch for the end of a partition; a match that is there at once."""
         watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
         return next(iter(watch.start(now_ms)), None)
 
-    def forget(self, partition: Any) -> None:
+    def forget(self, partition: Partition) -> None:
         """The partition has ended."""
         watch = self.watches.pop(partition, None)
         if watch is not None:
             watch.pattern.quit()
 
-    def enter(self, partition: Any, stream: str, row: object, now_ms: int) -> Match | None:
+    def enter(self, partition: Partition, stream: str, row: object, now_ms: int) -> Match | None:
         """An event for the pattern of a partition; the match that ends it."""
         watch = self.watches.get(partition)
         return None if watch is None else next(iter(watch.enter(stream, row, now_ms)), None)
 
-    def advance(self, partition: Any, now_ms: int) -> Match | None:
+    def advance(self, partition: Partition, now_ms: int) -> Match | None:
         """Time for the pattern of a partition; the match that ends it."""
         watch = self.watches.get(partition)
         return None if watch is None else next(iter(watch.advance(now_ms)), None)
 
-    def deadline(self, partition: Any) -> int | None:
+    def deadline(self, partition: Partition) -> int | None:
         """When the pattern of a partition has something to do."""
         watch = self.watches.get(partition)
         return None if watch is None else watch.pattern.deadline()
 
-    def snapshot(self, partition: Any) -> Saved:
+    def snapshot(self, partition: Partition) -> Saved:
         watch = self.watches.get(partition)
         return None if watch is None else watch.pattern.snapshot()
 
-    def restore(self, partition: Any, state: Saved, tell: Tell, now_ms: int) -> None:
+    def restore(self, partition: Partition, state: Saved, tell: Tell, now_ms: int) -> None:
         """Put a pattern back."""
         watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
         watch.restore(state, now_ms)

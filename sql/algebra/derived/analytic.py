@@ -18,7 +18,7 @@ from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan.bound import AnalyticCall
 from sql.rows import WholeRow
-from sql.types import Saved, describe, key_of, less
+from sql.types import Saved, Value, describe, key_of, less
 
 
 class AnalyticState(ABC):
@@ -192,7 +192,7 @@ class RunningValue(AnalyticState):
     def keep(self) -> None:
         self.now = self.next
 
-    def _with(self, x: Any, count: int, total: Any, extreme: object) -> tuple[int, Any, Any]:
+    def _with(self, x: Value, count: int, total: Any, extreme: object) -> tuple[int, Any, Any]:
         """Count, total and extreme with another value."""
         if self.kind != "acc_count" and x.__class__ not in (int, float):
             raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")

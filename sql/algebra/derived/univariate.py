@@ -17,7 +17,7 @@ from sql.aggregates.moments import Moments, OfMoments
 from sql.aggregates.rare import RareMoments
 from sql.aggregates.sums import Sum, count_with, together
 from sql.functions.registry import Parameter
-from sql.types import Saved, Type
+from sql.types import Saved, Type, Value
 
 COLUMNS: dict[str, Callable[[Moments], Any]] = {
     "datapoints": lambda moments: moments.count,
@@ -37,12 +37,12 @@ class Univariate:
     def __init__(self) -> None:
         self.moments = Moments()
 
-    def add(self, value: Any) -> None:
+    def add(self, value: Value) -> None:
         """Add a value; DataError if it is no number."""
         if value is not None:
             self.moments.take(value, 1, "uni")
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: Value) -> None:
         """Remove a value."""
         if value is not None:
             self.moments.take(value, -1, "uni")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.index import Bucket, Indexes
+
+if TYPE_CHECKING:
+    pass
+
 
 Passes = Callable[[Event], Any] | None
 
@@ -105,14 +109,14 @@ class _SeenIndex:
         self.index = index
         self.seen = seen
 
-    def bucket(self, key: Any) -> Bucket | None:
+    def bucket(self, key: Hashable) -> Bucket | None:
         """The rows of a key without NULL."""
         if self.seen.is_current:
             found: Bucket | None = self.index.bucket(key)
             return found
         return dict.fromkeys(self.find(key))
 
-    def find(self, key: Any, span: Any = None) -> Iterable[Event]:
+    def find(self, key: Hashable, span: Any = None) -> Iterable[Event]:
         """The rows of a key."""
         found: Iterable[Event] = self.index.find(key, span)
         delta = self.seen.unseen(self.seen.window.name)
@@ -138,14 +142,14 @@ class _Filtered:
         self.passes = passes
         self.is_single = index.is_single
 
-    def bucket(self, key: Any) -> Bucket | None:
+    def bucket(self, key: Hashable) -> Bucket | None:
         """The rows of a key without NULL that pass."""
         found = self.index.bucket(key)
         if found.__class__ is dict:
             return {row: None for row in found if self.passes(row)}
         return found if found is not None and self.passes(found) else None
 
-    def find(self, key: Any, span: Any = None) -> list[Event]:
+    def find(self, key: Hashable, span: Any = None) -> list[Event]:
         """The rows of a key that pass."""
         return [row for row in self.index.find(key, span) if self.passes(row)]
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.buckets import Buckets
-from sql.types import order_key
+from sql.types import Value, order_key
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.atoms import Filter
@@ -176,10 +176,10 @@ class ByRange(Listening):
                 chosen = self._above(run, key)
             self._tested(row, (entry[2] for entry in chosen if entry[0][0] == key[0]), found)
 
-    def _below(self, run: list[tuple[Any, int, Filter]], key: Any) -> list[tuple[Any, int, Filter]]:
+    def _below(self, run: list[tuple[Any, int, Filter]], key: Value) -> list[tuple[Any, int, Filter]]:
         cut = (bisect_right if self.operator == ">=" else bisect_left)(run, key, key=lambda item: item[0])
         return run[:cut]
 
-    def _above(self, run: list[tuple[Any, int, Filter]], key: Any) -> list[tuple[Any, int, Filter]]:
+    def _above(self, run: list[tuple[Any, int, Filter]], key: Value) -> list[tuple[Any, int, Filter]]:
         cut = (bisect_left if self.operator == "<=" else bisect_right)(run, key, key=lambda item: item[0])
         return run[cut:]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.plain_values import decode
 from sql.algebra.event_store import pack_key, pack_row, unpack_key
+from sql.types import Value
 
 if TYPE_CHECKING:
     from sql.algebra.pattern.atoms import Filter
@@ -72,7 +73,7 @@ class Unpacker:
         """The rows at places of the table."""
         return [self._rows[place] for place in places]
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: Value) -> Any:
         if value is None:
             return None
         return self.rows(value) if value.__class__ is list else self._rows[value]

@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, Recent
-from sql.types import Saved
+from sql.types import Saved, Value
 
 Cell = tuple[Any, Any]
 """The newest of several rows of a variable, behind the cell of those before it."""
@@ -51,7 +51,7 @@ class ReadingPacker:
         rows = [[number, self.row(row), at] for number, (row, at) in partition.rows.items()]
         return [attempts, self.recent(partition.recent), rows]
 
-    def _value(self, value: Any, is_list: bool) -> int | None:
+    def _value(self, value: Value, is_list: bool) -> int | None:
         if value is None:
             return None
         return self._cell(value) if is_list else self.row(value)

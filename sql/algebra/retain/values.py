@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
 from sql.aggregates.plain_values import decode, encode
-from sql.algebra.event import Delta
+from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.types import Saved
+from sql.types import Saved, Value
 
 ABSENT: Final[Any] = object()
 """The value of an event that contributes nothing: WHERE drops it, or it could not be evaluated."""
@@ -40,7 +40,7 @@ class ValueQueue(Policy):
     def needs_event(self) -> bool:
         return False
 
-    def insert(self, event: Any, now: int) -> list[Any]:
+    def insert(self, event: Event, now: int) -> list[Any]:
         self.events.append(event)
         self.came(1, now)
         return self.evict()
@@ -52,7 +52,7 @@ class ValueQueue(Policy):
         """The values that leave because one has come."""
         return []
 
-    def discard(self, event: Any) -> bool:
+    def discard(self, event: Event) -> bool:
         raise AssertionError("values leave in the order in which they came")
 
     def content(self) -> Iterable[Any]:
@@ -78,7 +78,7 @@ class ValueQueue(Policy):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, value: Any) -> Saved:
+    def pack(self, value: Value) -> Saved:
         """A value as plain data, which is no list but for ABSENT."""
         return [] if value is ABSENT else encode(value)
 

@@ -17,7 +17,10 @@ from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.types import Saved
 
-Sample = Iterable[tuple[Any, Sequence[Any]]]
+Entry = Any
+"""The row of an event; where analytic values are read, a tuple of it and of them."""
+
+Sample = Iterable[tuple[Entry, Sequence[Any]]]
 """Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""
 
 MakeRow = Callable[[dict[str, Any]], Any]
@@ -36,7 +39,7 @@ class Entries:
         extras = "".join(f", x_{place}" for place in range(analytics))
         self.text = f"(e{extras})" if analytics else "e"
 
-    def row(self, entry: Any) -> Any:
+    def row(self, entry: Entry) -> Any:
         """The row of an entry."""
         return entry[0] if self.analytics else entry
 
@@ -44,7 +47,7 @@ class Entries:
         """The entry of a row beside which there is nothing."""
         return (row, *[None] * self.analytics) if self.analytics else row
 
-    def pack(self, entry: Any) -> Saved:
+    def pack(self, entry: Entry) -> Saved:
         """An entry as plain data."""
         from sql.aggregates.plain_values import encode
 

@@ -121,7 +121,7 @@ class Core:
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def enter(self, rows: Sequence[Any], at: Any, index: int = 0) -> None:
+    def enter(self, rows: Sequence[Any], at: int | Sequence[int], index: int = 0) -> None:
         """Events of one source: all at the instant `at`, or in event time with `at` the instants of each."""
         self.entrances[index](self, rows, at)
         self.content.note_came(len(rows), self.parts)

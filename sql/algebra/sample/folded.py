@@ -20,7 +20,7 @@ from sql.algebra.accumulators import SKIP, maker_of
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.rounds import Round, waiting_max
 from sql.algebra.sample.aggregate_calls import is_numeric
-from sql.algebra.sample.content import Content, Entries, Sample
+from sql.algebra.sample.content import Content, Entries, Entry, Sample
 from sql.algebra.sample.folding_text import FoldingText
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
@@ -34,7 +34,7 @@ class Group(list[Any]):
 
     __slots__ = ("accumulators", "fold", "key", "p")
 
-    def __init__(self, entry: Any, key: Hashable, fold: Folded) -> None:
+    def __init__(self, entry: Entry, key: Hashable, fold: Folded) -> None:
         super().__init__((entry,))
         self.key = key
         self.fold = fold
@@ -120,12 +120,12 @@ class Folded(Content):
 
     # --- events that are no plain numbers, and groups that are new ------------------------------------------
 
-    def open(self, p: Instance, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+    def open(self, p: Instance, key: Hashable, entry: Entry, values: tuple[Any, ...]) -> None:
         """The first event of a group, with plain numbers."""
         self.make_room(p, key)
         p.groups[key] = [entry, *values]
 
-    def admit(self, p: Instance, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+    def admit(self, p: Instance, key: Hashable, entry: Entry, values: tuple[Any, ...]) -> None:
         """An event with a value that is no plain number. DataError leaves everything as it was."""
         group = p.groups.get(key)
         if group is None:
@@ -140,7 +140,7 @@ class Folded(Content):
         self,
         p: Instance,
         key: Hashable,
-        entry: Any,
+        entry: Entry,
         values: tuple[Any, ...],
         accumulated: tuple[Any, ...],
         event: Any,
@@ -171,7 +171,7 @@ class Folded(Content):
         if len(p.groups) >= self.max_groups:
             raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
-    def make(self, p: Instance, key: Hashable, entry: Any) -> Group:
+    def make(self, p: Instance, key: Hashable, entry: Entry) -> Group:
         """A group with accumulators that begins with this entry."""
         return Group(entry, key, self)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sql.aggregates.extremes import Extreme
 from sql.algebra.event_store import EventStore
-from sql.algebra.sample.content import Sample
+from sql.algebra.sample.content import Entry, Sample
 from sql.algebra.sample.folded import Folded, Group
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
@@ -52,7 +52,7 @@ class Panes(Folded):
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def open(self, p: Instance, key: Hashable, entry: Any, values: tuple[Any, ...]) -> None:
+    def open(self, p: Instance, key: Hashable, entry: Entry, values: tuple[Any, ...]) -> None:
         total = p.totals.get(key)
         if total is not None and total.mixed:
             self.admit(p, key, entry, values)
@@ -63,7 +63,7 @@ class Panes(Folded):
         if key not in p.totals and len(p.groups.keys() | p.totals.keys()) >= self.max_groups:
             raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
-    def make(self, p: Instance, key: Hashable, entry: Any) -> Group:
+    def make(self, p: Instance, key: Hashable, entry: Entry) -> Group:
         group = super().make(p, key, entry)
         total = p.totals.get(key)
         if total is not None and total.mixed:

@@ -15,7 +15,7 @@ from sql.algebra.sample.instance import Instance
 class Tap(Protocol):
     """An observer of one rule. `p` is the instance of the window, its only one or that of a key."""
 
-    def passed(self, index: int, event: Any, at_ms: int) -> None:
+    def passed(self, index: int, event: object, at_ms: int) -> None:
         """An event of the source at `index` has passed FILTER."""
 
     def entered(self, p: Instance) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
-from sql.algebra.table.index import sought
+from sql.algebra.table.index import Index, sought
 from sql.algebra.table.lookup import KeyRange, Own, equalities, ranges
 from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expressions import Code, ExpressionWriter
@@ -113,7 +113,7 @@ def reads_subquery(nodes: Iterable[Bound]) -> bool:
     return any(slot.kind == "subquery" for slot in slots)
 
 
-def within(index: Any, bounds: KeyRange) -> Callable[[Any, Any, Any], Iterable[Event]]:
+def within(index: Index, bounds: KeyRange) -> Callable[[Any, Any, Any], Iterable[Event]]:
     """The function that finds the rows of a key in a range of an ordered index; none if an end is NULL."""
     find, has_low, has_high = index.find, bounds.low is not None, bounds.high is not None
     low_inside, high_inside, turned = bounds.low_inside, bounds.high_inside, bounds.turned

@@ -347,7 +347,7 @@ class Fresh:
         """The rows of a key without NULL."""
         return dict.fromkeys(self.find(key))
 
-    def find(self, key: Any, span: Any = None) -> Iterable[Event]:
+    def find(self, key: Hashable, span: Any = None) -> Iterable[Event]:
         """The rows of a key."""
         for row in self.index.find(key, span):
             assert isinstance(row, TableRow)

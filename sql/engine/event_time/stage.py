@@ -98,7 +98,7 @@ class EventTimeStage:
 
     # --- driving --------------------------------------------------------------------------------------------
 
-    def push(self, stream: str, rows: Any, now_ms: int) -> list[Emission]:
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock."""
         if self.behind.takes_batches and rows:
             times = self._whole_stamps(rows, now_ms)
@@ -135,7 +135,7 @@ class EventTimeStage:
 
     # --- batches: what a generated loop takes in one go -----------------------------------------------------
 
-    def _whole_stamps(self, rows: Any, now_ms: int) -> list[int] | None:
+    def _whole_stamps(self, rows: Sequence[Any], now_ms: int) -> list[int] | None:
         """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is
         read."""
         read = (
@@ -157,7 +157,7 @@ class EventTimeStage:
             return None
         return times
 
-    def _take_all(self, stream: str, rows: Any, times: list[int], now_ms: int) -> list[Emission]:
+    def _take_all(self, stream: str, rows: Sequence[Any], times: list[int], now_ms: int) -> list[Emission]:
         self.heard_ms[stream] = now_ms
         if not self.waits:
             return self.behind.give(stream, rows, times)

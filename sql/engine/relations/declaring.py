@@ -296,5 +296,5 @@ def _made(make: Callable[[], Accumulator]) -> Accumulator:
     return make()
 
 
-def _no_event(row: Any, time_ms: int) -> Event:
+def _no_event(row: object, time_ms: int) -> Event:
     raise AssertionError("the windows of a named window make no rows of their own")

@@ -15,7 +15,7 @@ from typing import Any
 from sql.errors import DataError
 from sql.functions.limits import JSON_DEPTH_MAX
 from sql.record import Record
-from sql.types import key_of, type_of
+from sql.types import Value, key_of, type_of
 
 Step = Callable[[Any], Iterable[Any]]
 Condition = Callable[[Any], bool]
@@ -65,7 +65,7 @@ def _member(name: str) -> Step:
 
 
 def _element(index: int) -> Step:
-    def step(value: Any) -> Iterable[Any]:
+    def step(value: Value) -> Iterable[Any]:
         fits = isinstance(value, (list, tuple)) and -len(value) <= index < len(value)
         return (value[index],) if fits else ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -10,7 +10,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP
 from sql.algebra.event import Event
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.sample.content import Entries
+from sql.algebra.sample.content import Entries, Entry
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.running.fallback import Fallback
 from sql.algebra.sample.running.fold_arguments import Arguments
@@ -82,7 +82,9 @@ class EventState:
             values = [decode(value[0]) if value else SKIP for value in packed]
             self._put(p, time_ms, key, entry, number, values)
 
-    def _put(self, p: Instance, time_ms: int, key: Any, entry: Any, number: int, values: list[Any]) -> None:
+    def _put(
+        self, p: Instance, time_ms: int, key: Hashable, entry: Entry, number: int, values: list[Any]
+    ) -> None:
         """An event that was in the window is in it again."""
         g = p.groups.get(key)
         if g is None:
