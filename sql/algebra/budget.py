@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 from sql.errors import DataError
 from sql.types import Saved
-
-
-class Retaining(Protocol):
-    """A query whose memory a budget bounds."""
-
-    def retained(self) -> int: ...
 
 
 class Budget:
@@ -22,30 +16,32 @@ class Budget:
     cheap.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, retained: Callable[[], int]) -> None:
+        """`retained` counts the events that the query retains."""
         self.limit = limit
+        self.retained = retained
         self.room = limit
         self.refusing = 0
 
-    def takes(self, query: Retaining, count: int) -> bool:
+    def takes(self, count: int) -> bool:
         """Take in so many events at once if they are surely not too many; else `admit`
         has to say so of each."""
         if self.refusing:
             return False
         if self.room < count:
-            self.room = self.limit - query.retained()
+            self.room = self.limit - self.retained()
         if self.room < count:
             return False
         self.room -= count
         return True
 
-    def admit(self, query: Retaining) -> None:
+    def admit(self) -> None:
         """Raise DataError where one more event would be too many."""
         self.room -= 1
         if self.room >= 0:
             return
         if self.refusing == 0:
-            self.room = self.limit - query.retained() - 1
+            self.room = self.limit - self.retained() - 1
             if self.room >= 0:
                 return
             self.refusing = self.limit // 16

@@ -287,8 +287,11 @@ class FunctionSet:
         helper = self.names.bind(spread, "spread")
         return f"**{helper}({self.writer.text(item.value)}, {self.names.bind(excluded, 'excluded')})"
 
-    def failure(self, error: BaseException) -> DataError:
-        """The error with the position of the expression it came from."""
+    def failure(self, error: BaseException, code: Generated | None = None) -> DataError:
+        """The error with the position of the expression it came from, perhaps in the text of `code`."""
+        line = None if code is None else code.line_of(error)
+        if code is not None and line is not None and line in code.spans:
+            return positioned(error, code.spans[line], self.text)
         trace = error.__traceback__
         while trace is not None:
             name = trace.tb_frame.f_code.co_filename

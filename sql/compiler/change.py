@@ -35,7 +35,7 @@ class ChangeText:
     def _write_of_values(self, source: SourceWriter) -> None:
         """The function for windows that keep what events contribute: nothing is evaluated again."""
         with source.block("def change(q, inserted, removed, now, new, old):"):
-            source.line("whole = q.whole")
+            source.line("whole = q.groups.whole")
             source.line("touched = False")
             loop, came = self.text.make_loop(source, {}), ", ".join(self.fold.kept.remembered)
             with source.block("for x in inserted:"), source.block("if x is not ABSENT:"):
@@ -59,7 +59,7 @@ class ChangeText:
             source.line("found = []")
             with source.block("for e in rows:"):
                 with source.block("try:"):
-                    source.line("q.budget.admit(q)")
+                    source.line("q.budget.admit()")
                 with source.block("except DATA_ERRORS as error:"):
                     source.line("fail(e, error)")
                     source.line("continue")
@@ -76,9 +76,9 @@ class ChangeText:
         with source.block(f"def change(q, inserted, removed, now{'' if show.collects else ', new, old'}):"):
             self.text.write_state(source)
             if self.fold.can_reclaim:
-                source.line("q.forget_idle(now)")
+                source.line("q.groups.forget_idle(now)")
             if self.text.earlier.notes_prior:
-                source.line("q.prior.note(inserted)")
+                source.line("q.earlier.noted.note(inserted)")
             if show.collects:
                 source.line("new, old = [], []")
                 source.line("number_in = number_out = 0")

@@ -62,7 +62,7 @@ def _loop(text: StatementText, source: SourceWriter) -> LoopWriter:
 def _write_where(text: StatementText, loop: LoopWriter) -> None:
     if text.plan.where is not None:
         if text.where_reads_beside:
-            loop.source.line("b = q.beside(x, True)")
+            loop.source.line("b = q.earlier.beside(x, True)")
         loop.skip_unless(text.plan.where)
 
 

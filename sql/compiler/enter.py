@@ -91,7 +91,7 @@ class EnterText:
         self.write_prepared(loop)
         self._write_made(source, made_first)
         if self.text.earlier.notes_prior:
-            source.line("q.prior.note((x,))")
+            source.line("q.earlier.noted.note((x,))")
         self._write_entered(loop)
         if self.is_single and self._notes_touch:
             source.line(f"touched = {self.fold.member.counted}")
@@ -112,7 +112,7 @@ class EnterText:
             source.line("seq += 1")
             source.line("x = Event(e, now, seq)")
         if self.text.earlier.notes_prior:
-            source.line("q.prior.note((x,))")
+            source.line("q.earlier.noted.note((x,))")
         if self.window is not None:
             left = "older.append(y.row)" if self.text.earlier.keeps_left else "pass"
             self.window.write_enter(source, lambda: source.line(left))
@@ -121,7 +121,7 @@ class EnterText:
     def _write_begun(self, source: SourceWriter) -> None:
         """Before the event changes anything."""
         if self.fold.can_reclaim:
-            source.line("q.forget_idle(now)")
+            source.line("q.groups.forget_idle(now)")
         if not self.is_single and not self.show.defers:
             source.line("new, old = [], []")
             self.show.begin(source)

@@ -120,7 +120,7 @@ class Fold:
                 source.line("seq += 1")
             source.line(f"g = groups[key] = Group(key{f', {event}' if self.keeps_first else ''})")
         if self.can_reclaim:
-            source.line("q.reclaim.touch(key, now)")
+            source.line("q.groups.reclaim.touch(key, now)")
 
     def _write_checks(self, loop: LoopWriter, owner: str) -> None:
         if not self.kept.checked:

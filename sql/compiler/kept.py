@@ -219,7 +219,7 @@ class Accumulated:
 
     def owner(self, group: str) -> str:
         """The text of the accumulator."""
-        return f"q.shared[{self.place}]" if self.is_shared else f"{group}acc_{self.place}"
+        return f"q.groups.shared[{self.place}]" if self.is_shared else f"{group}acc_{self.place}"
 
     def prepare(self, loop: LoopWriter) -> None:
         """The argument of the accumulator; SKIP where the aggregate's own filter drops the event."""

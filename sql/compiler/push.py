@@ -56,7 +56,7 @@ class PushText:
         if self.plan.subqueries:
             source.line(f"takes = q.sources.subqueries.takes({self.plan.sources[0].stream!r})")
         if self.text.has_window:
-            source.line("is_roomy = q.budget.takes(q, len(rows))")
+            source.line("is_roomy = q.budget.takes(len(rows))")
         if self.window is not None:
             self.window.write_load(source, "q.windows[0]")
         elif self.text.has_window:
@@ -138,7 +138,7 @@ class PushText:
                 loop.skip_unless(self.plan.sources[0].filter)
             if self.text.has_window:
                 with source.block("if not is_roomy:"):
-                    source.line("q.budget.admit(q)")
+                    source.line("q.budget.admit()")
             if self.window is not None:
                 self.window.write_prepare(loop)
         with source.block("except DATA_ERRORS as error:"):

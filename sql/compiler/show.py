@@ -64,7 +64,7 @@ class Show:
             loop = self.make_loop(source, slots)
             with source.block("try:"):
                 if reads_beside:
-                    source.line("b = q.beside(x, is_new)")
+                    source.line("b = q.earlier.beside(x, is_new)")
                 if plan.having is not None:
                     condition = loop.expressions.true(plan.having)
                     loop.reader.load(source)

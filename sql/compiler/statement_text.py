@@ -190,7 +190,7 @@ class StatementText:
     def _write_value(self, source: SourceWriter) -> None:
         """`value`: the only column of a statement that shows one aggregated row."""
         with source.block("def value(q):"):
-            source.line("whole = q.whole")
+            source.line("whole = q.groups.whole")
             item = next(item for item in self.plan.items if not item.invisible)
             loop = self.make_loop(source, self.slots("whole.", "None", "True", is_later=True))
             source.line(f"return {loop.value(item.value)}", item.value.span)
@@ -226,7 +226,7 @@ class StatementText:
             self.fold.write_values(loop, event, owner)
             return
         if self.where_reads_beside:
-            source.line("b = q.beside(x, True)")
+            source.line("b = q.earlier.beside(x, True)")
         condition = loop.expressions.true(where)
         loop.reader.load(source)
         with source.block(f"if {condition}:", where.span):
@@ -257,12 +257,12 @@ class StatementText:
         keys = "()"
         if kind == "group":
             keys = "tuple(g.key for g in changed)"
-            source.line("q.remember(changed)")
+            source.line("q.groups.remember(changed)")
         elif kind == "group_event":
             # In the order of their first event; the newest that has come stands for a group.
             source.line("changed = {x.group: x for x in (*entered, *gone, *entered)}")
             keys = "tuple(g.key for g in changed)"
-            source.line("q.remember(changed)")
+            source.line("q.groups.remember(changed)")
         empty = "not inserted and not removed" if self.plan.where is None else "False"
         with source.block(f"if number_in or number_out or {empty}:"):
             source.line(f"q.output.updates.append(Update(new, old, number_in, number_out, {keys}))")
@@ -279,14 +279,14 @@ class StatementText:
         """The instance's state as locals."""
         source.line("fail = q.fail")
         if self.fold.is_grouped:
-            source.line("groups = q.groups")
+            source.line("groups = q.groups.by_key")
             source.line("get = groups.get")
         else:
-            source.line("whole = q.whole")
+            source.line("whole = q.groups.whole")
         if self.earlier.depth:
-            source.line("recent = q.recent")
+            source.line("recent = q.earlier.recent")
         if self.earlier.keeps_left:
-            source.line("older = q.older")
+            source.line("older = q.earlier.older")
         if self.show.defers and self.plan.output is not None:
             source.line("waits = q.output.waits")
         if self.show.defers == "groups":

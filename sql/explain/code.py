@@ -69,6 +69,6 @@ def _header(name: str, plan: Plan) -> str:
 def _machines(statement: RunningStatement) -> Iterator[str]:
     """The state machines of patterns and of match_recognize, whose matches are rows of the statement."""
     for recognized in statement.sources.recognized.values():
-        yield recognized.of_plan.code.text
+        yield recognized.code.code.text
     for matches in statement.sources.matches.values():
         yield from _functions(matches.functions, matches.plan.text)

@@ -132,5 +132,5 @@ class DrivenText:
                 source.line("out.append(Emission(name, now, 'rows', found))")
             return
         source.line("q.seq = seq")
-        source.line("q.joined(found, now)")
+        source.line("q.step((Delta(found),) if found else (), now)")
         source.line("seq = q.seq")

@@ -137,7 +137,7 @@ class PassingText:
             windowed = [place for place in places if self.plan.sources[place].windows]
             if windowed:
                 times = f" * {len(windowed)}" if windowed[1:] else ""
-                source.line(f"is_roomy = q.budget.takes(q, len(rows){times})")
+                source.line(f"is_roomy = q.budget.takes(len(rows){times})")
             for place in windowed:
                 source.line(f"enter_{place} = q.windows[{place}].enter")
             with source.block("for e in rows:"):
@@ -177,7 +177,7 @@ class PassingText:
             source.line(f"came_{place} = (Event(e, now, seq),)")
             return
         with source.block("if not is_roomy:"):
-            source.line("q.budget.admit(q)")
+            source.line("q.budget.admit()")
         source.line("x = Event(e, now, seq)")
         source.line(f"left = enter_{place}(x, now)")
         with source.block("if left is not None:"):

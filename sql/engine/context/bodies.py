@@ -156,10 +156,10 @@ class CellStatement(RunningStatement):
             self.rest()
             self.cell = cell
             self.partition = cell.partition.row
-            if self.whole is None:
-                self.groups = cell.folded
+            if self.groups.whole is None:
+                self.groups.by_key = cell.folded
             else:
-                self.whole = cell.folded
+                self.groups.whole = cell.folded
             limit = self.output.limit
             if limit is not None and self.counts_events:
                 limit.condition.restore((cell.counted, 0))
@@ -172,7 +172,8 @@ class CellStatement(RunningStatement):
         cell, self.cell = self.cell, None
         if cell is None:
             return
-        cell.folded = self.groups if self.whole is None else self.whole
+        groups = self.groups
+        cell.folded = groups.by_key if groups.whole is None else groups.whole
         limit = self.output.limit
         if limit is not None and self.counts_events:
             cell.counted = limit.condition.snapshot()[0]

@@ -16,7 +16,7 @@ def new_body(member: ContextMember, partition: Partition, now_ms: int) -> Body:
     """A statement in a partition just allocated: a cell where its state fits into one, else an instance."""
     cells = member.cells
     if cells is not None:
-        return Cell(member, partition, {} if cells.whole is None else cells.new_group(()))
+        return Cell(member, partition, {} if cells.groups.whole is None else cells.new_group(()))
     if not member.fits_cells:
         catalog, row = _catalog_for(member, partition), partition.row
         if member.code is None:

@@ -55,7 +55,7 @@ class TableFold:
         accumulators = (
             self.aggregates.fresh() if row is None else [row.accumulators[name] for name in columns]
         )
-        group = self.statement.empty_group(key, event)
+        group = self.statement.groups.empty(key, event)
         for name, accumulator in zip(self.slots, accumulators, strict=True):
             setattr(group, name, accumulator)
         return group
@@ -101,8 +101,8 @@ class TableFold:
             self._show([(key, event) for event, key in folded], new, is_new=True)
             if show.has_old:
                 self._show([(key, event) for event, key in gone], old, is_new=False)
-        if statement.plan.output is not None and statement.plan.output.mode == "all":
-            statement.representatives.update(changed)
+        if statement.groups.shows_all:
+            statement.groups.representatives.update(changed)
         if show.collects:
             statement.output.updates.append(Update(new, old, len(folded), len(gone), tuple(changed)))
 
@@ -180,4 +180,4 @@ class TableFold:
 
 def _values_before(statement: RunningStatement, event: Event) -> list[Any]:
     """The values WHERE reads beside the event: those of prev calls, in place of the aggregates'."""
-    return statement.beside(event, True) if statement.prevs is not None else []
+    return statement.earlier.beside(event, True) if statement.plan.prevs else []

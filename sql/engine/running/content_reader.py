@@ -21,7 +21,7 @@ class ContentReader:
 
     def present_rows(self) -> list[Any]:
         """The rows of the present content, as `show` makes them."""
-        with self.statement.queue_noted():
+        with self.statement.earlier.queue_noted():
             return self._shown()
 
     def _shown(self) -> list[Any]:
@@ -29,10 +29,11 @@ class ContentReader:
         reader, kind = statement.program.text.reader, statement.plan.row_kind
         rows: list[Any] = []
         if kind == "aggregate":
-            whole = statement.whole if statement.into is None else statement.into.group_at((), NOTHING)
+            into = statement.into
+            whole = statement.groups.whole if into is None else into.group_at((), NOTHING)
             reader["show"](statement, NOTHING, whole, rows, True)
         elif kind == "group" and not statement.plan.sources[0].keeps:
-            for group in statement.groups.values():
+            for group in statement.groups.by_key.values():
                 reader["show"](statement, group.first, group, rows, True)
         elif kind == "group":
             reader["present"](statement, self._newest_of_groups(), rows)
@@ -50,14 +51,15 @@ class ContentReader:
     def current(self, key: object) -> list[Out]:
         """The present row of a group, also of one that has become empty; none where HAVING drops it."""
         statement = self.statement
-        event = statement.representatives[key]
-        group = statement.group_of(key, event)
+        event, into = statement.groups.representatives[key], statement.into
+        group = statement.groups.of(key, event) if into is None else into.group_at(key, event)
         rows: list[Out] = []
         statement.program.text.reader["show"](statement, event, group, rows, True)
         return rows
 
     def present(self) -> list[dict[str, Any]]:
         """The rows of the present content; while a batch is being released, that is this batch."""
+        self.statement.begin(self.statement.now_ms)
         plan, rows = self.statement.plan, self.present_rows()
         outs = (
             rows

@@ -13,6 +13,8 @@ from sql.algebra.output.row_order import in_order
 from sql.codegen.hits import HitCounters
 from sql.compiler.statement_text import StatementText
 from sql.emission import Out
+from sql.engine.running.earlier_events import EarlierEvents
+from sql.engine.running.groups import Groups
 from sql.plan.logical import Plan
 
 Fail = Callable[[Any, BaseException], None]
@@ -29,23 +31,17 @@ class Evaluation:
         self.limit = limit
         self.fail = fail
         self.hits = HitCounters(plan.hits)
-        self.groups: dict[Any, Any] = {}
-        self.whole: Any = None
+        self.groups = Groups(text)
+        self.earlier = EarlierEvents(text)
 
     def rows(self, events: Sequence[Event], first: Event | None = None) -> list[dict[str, Any]]:
         """The rows; aggregates over no event give one row, whose columns are read from `first`."""
-        self.groups = {}
-        if not self.text.fold.is_grouped:
-            self.whole = self.code["Group"](())
+        self.groups.reset()
         new: list[Any] = []
         counted = self.code["change"](self, events, (), 0, new, [])
         if not counted and self.plan.row_kind == "aggregate":
-            self.code["show"](self, first or _NOTHING, self.whole, new, True)
+            self.code["show"](self, first or _NOTHING, self.groups.whole, new, True)
         return in_order(new if self.plan.order_by else [Out(row) for row in new], self.plan, self.limit)
-
-    def beside(self, event: Event, is_new: bool) -> list[Any]:
-        """Values of prev calls: there is no window."""
-        return [None] * (len(self.plan.aggregates) + len(self.plan.prevs))
 
 
 _NOTHING = Event(None, 0, -1)

@@ -142,7 +142,7 @@ def shows_each(plan: Plan) -> bool:
 
 def show_each(statement: RunningStatement, rows: Sequence[Any], now_ms: int) -> None:
     """The rows that one event gives are one emission."""
-    show, whole = statement.code["show"], statement.whole
+    show, whole = statement.code["show"], statement.groups.whole
     shown: list[Any] = []
     for row in rows:
         statement.seq += 1
@@ -157,9 +157,10 @@ def show_matches(
     """Events for a pattern whose matches are the statement's rows."""
 
     def fail(row: object, error: BaseException) -> None:
-        statement.errors.append(statement.error_of(row, str(matches.functions.failure(error)), now_ms))
+        statement.tell(row, matches.functions.failure(error))
 
     for found in matches.pattern.lot(stream, rows, now_ms, fail):
         show_each(statement, found, now_ms)
     if matches.has_failed:
-        statement.errors += [statement.error_of(None, str(why), now_ms) for why in matches.failures()]
+        for why in matches.failures():
+            statement.tell(None, why)

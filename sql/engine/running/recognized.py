@@ -12,59 +12,57 @@ from sql.algebra.recognize.attempts import Reading
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.patterns.recognize_text import RecognizeCode
 from sql.engine.running.matches import show_each, shows_each
-from sql.errors import DataError, positioned
 from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
     from sql.engine.running.running_statement import RunningStatement
 
-Fail = Callable[[Any, BaseException], None]
-"""Called for a row that cannot be evaluated, or that completes a match whose measures cannot; None is a match
-that time completes."""
-
 
 class Recognized:
     """The matches of one source. Rows of measures are dicts."""
 
-    def __init__(self, of_plan: RecognizeCode) -> None:
-        self.of_plan = of_plan
-        self.recognizer = of_plan.held() if of_plan.is_held else of_plan.recognizer()
+    def __init__(self, code: RecognizeCode, statement: RunningStatement) -> None:
+        self.code = code
+        self.statement = statement
+        self.recognizer = code.held() if code.is_held else code.recognizer()
 
-    def change(self, delta: Delta, now_ms: int, fail: Fail) -> list[dict[str, Any]]:
-        """The rows of the matches that a change of the window completes."""
-        found = self.recognizer.change(_rows(delta.inserted), _rows(delta.removed), now_ms, fail)
+    def fail(self, row: object, error: BaseException) -> None:
+        """A row could not be evaluated."""
+        self.statement.tell(row, self.code.functions.failure(error, self.code.code))
+
+    def change(self, delta: Delta) -> Delta:
+        """The matches that a change of the window completes, as events."""
+        now_ms = self.statement.now_ms
+        found = self.recognizer.change(_rows(delta.inserted), _rows(delta.removed), now_ms, self.fail)
         newest = delta.inserted[-1].row if delta.inserted else None
-        return self.rows(found, newest, fail)
+        return self.shown(self.rows(found, newest))
 
-    def advance(self, now_ms: int, fail: Fail) -> list[dict[str, Any]]:
-        """The rows of the matches whose interval is over."""
-        return self.rows(self.recognizer.advance(now_ms), None, fail)
+    def advance(self, now_ms: int) -> Delta:
+        """The matches whose interval is over, as events."""
+        return self.shown(self.rows(self.recognizer.advance(now_ms)))
 
-    def present(self, content: Iterable[Event], fail: Fail) -> list[dict[str, Any]]:
-        """The rows of the matches in a content."""
-        return self.rows(self.of_plan.held().present(_rows(content), fail), None, fail)
+    def shown(self, rows: Iterable[Any]) -> Delta:
+        """Rows of matches as events of their own."""
+        return Delta([self.statement.new_event(row, self.statement.now_ms) for row in rows])
 
-    def next_deadline(self) -> int | None:
-        return self.recognizer.deadline()
+    def present(self, content: Iterable[Event]) -> list[Event]:
+        """The matches in a content. Its errors were reported when the events came."""
+        with self.statement.reading():
+            rows = self.rows(self.code.held().present(_rows(content), self.fail))
+        return [Event(row, self.statement.now_ms, -number) for number, row in enumerate(rows, 1)]
 
-    def rows(self, matches: Iterable[Reading], newest: Any, fail: Fail) -> list[dict[str, Any]]:
+    def rows(self, matches: Iterable[Reading], newest: Any = None) -> list[dict[str, Any]]:
         """The measures of matches that the row `newest` completes."""
-        tell, out = self.of_plan.tell, []
+        tell, out = self.code.tell, []
         for match in matches:
             try:
                 out.append(tell(match))
             except DATA_ERRORS as error:
-                fail(newest, error)
+                self.fail(newest, error)
         return out
 
-    def why(self, error: BaseException) -> DataError:
-        """The error, with its place in the text of the rule."""
-        of_plan = self.of_plan
-        line = of_plan.code.line_of(error)
-        span = None if line is None else of_plan.code.spans.get(line)
-        if span is None:
-            return of_plan.functions.failure(error)
-        return positioned(error, span, of_plan.plan.text)
+    def next_deadline(self) -> int | None:
+        return self.recognizer.deadline()
 
     def counters(self) -> dict[str, int]:
         return self.recognizer.counters()
@@ -97,28 +95,18 @@ def is_alone(plan: Plan) -> bool:
     return not (source.keeps or beside)
 
 
-def failures_of(statement: RunningStatement, found: Recognized) -> Fail:
-    """The function that adds an error event for each row that cannot be evaluated."""
-
-    def fail(row: object, error: BaseException) -> None:
-        statement.errors.append(statement.error_of(row, str(found.why(error)), statement.now_ms))
-
-    return fail
-
-
 def read_rows(statement: RunningStatement, found: Recognized, rows: Sequence[Any], now_ms: int) -> None:
     """Take events for a match_recognize that is alone; an error is reported and changes nothing."""
     assert isinstance(found.recognizer, Recognizer)
-    fail = failures_of(statement, found)
     is_each = shows_each(statement.plan)
     if statement.program.filters[0] is not None:
         rows = list(_passing(statement, rows, now_ms))
-    for row, matches in found.recognizer.lot(rows, fail):
-        shown = found.rows(matches, row, fail)
+    for row, matches in found.recognizer.lot(rows, found.fail):
+        shown = found.rows(matches, row)
         if shown and is_each:
             show_each(statement, shown, now_ms)
         elif shown:
-            statement.joined([statement.new_event(match, now_ms) for match in shown], now_ms)
+            statement.step((found.shown(shown),), now_ms)
 
 
 def _passing(statement: RunningStatement, rows: Sequence[Any], now_ms: int) -> Iterable[Any]:

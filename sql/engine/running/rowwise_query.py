@@ -15,7 +15,7 @@ from sql.emission import Emission
 from sql.engine.event_time.stage import time_stamp
 from sql.engine.families import Kin, RowFamily
 from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
-from sql.errors import CorruptState, positioned
+from sql.errors import CorruptState
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -117,10 +117,7 @@ class Rowwise(RunningQuery):
         at_ms, told = self.now_ms, self.errors
         if self.is_timed:
             at_ms, told = time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone), self.out
-        line = self.code.line_of(error)
-        span = None if line is None else self.code.spans.get(line)
-        why = error if span is None else positioned(error, span, self.plan.text)
-        told.append(self.error_of(row, str(why), at_ms))
+        told.append(self.error_of(row, str(self.functions.failure(error, self.code)), at_ms))
 
     # --- looking and state ----------------------------------------------------------------------------------
 

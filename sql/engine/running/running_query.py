@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sql.algebra.event import Delta
+from sql.algebra.event import Delta, Event
 from sql.emission import Emission
 from sql.plan.logical import Plan
 from sql.rows import as_dict
@@ -53,6 +53,11 @@ class RunningQuery:
         self.counts["rows_out"] -= skipped
         self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
         return [emission for emission in emissions if emission.kind != "rows"]
+
+    def new_event(self, row: object, time_ms: int) -> Event:
+        """An event with the next number."""
+        self.seq += 1
+        return Event(row, time_ms, self.seq)
 
     # --- what only some queries do --------------------------------------------------------------------------
 
@@ -104,6 +109,10 @@ class RunningQuery:
         """Count an error; its emission."""
         self.counts["errors"] += 1
         return Emission(self.name, at_ms, "error", [plain(row)], (), why)
+
+    def tell(self, row: object, why: object) -> None:
+        """An event could not be evaluated: counted, and an emission of its own behind the rows."""
+        self.errors.append(self.error_of(row, str(why), self.now_ms))
 
     def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         """An event was refused before it came here: counted, and an emission of its own."""

@@ -131,7 +131,7 @@ class SampledQuery(RunningQuery):
             code.shape,
             code.make_row,
         )
-        self.budget = Budget(plan.options.max_window_events)
+        self.budget = Budget(plan.options.max_window_events, self.retained)
         self.spreads = Spreads(plan.spreads) if plan.spreads else None
         self.functions = code.functions
         self.analytic: AnalyticStage | None = None
@@ -304,10 +304,10 @@ class SampledQuery(RunningQuery):
         self.counts["windows_empty_skipped"] += windows
 
     def admit(self) -> None:
-        self.budget.admit(self)
+        self.budget.admit()
 
     def is_tight(self, count: int) -> bool:
-        return not self.budget.takes(self, count)
+        return not self.budget.takes(count)
 
     def done(self) -> None:
         """In event time the errors of samples stand behind the rows of their instant."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.output.limit_builder import LimitBuilder
@@ -43,15 +43,12 @@ class Output:
                 zone,
                 content.present_rows,
                 content.current,
-                self._of_touched(),
+                self._touched_rows if self.show.defers == "groups" else None,
             )
             self.limit = builder.build(plan.output)
 
-    def _of_touched(self) -> Callable[[], list[Out]] | None:
-        """The rows of the groups that have changed since it was called last, where these are made then."""
-        return self._touched_rows if self.show.defers == "groups" else None
-
     def _touched_rows(self) -> list[Out]:
+        """The rows of the groups that have changed since it was called last, where these are made then."""
         rows: list[Out] = []
         show = self.statement.program.text.reader["show"]
         for group, event in self.touched.items():
@@ -118,6 +115,13 @@ class Output:
         is_ticked = self.statement.partition is None or mode not in ("last", "all")
         for rows in self.limit.advance(now_ms):
             self.give(*rows, now_ms, is_ticked=is_ticked)
+
+    def tick_after(self, new: list[Any], old: list[Any], now_ms: int) -> None:
+        """The output limit is due, behind the rows of the updates before it."""
+        self.end_step(now_ms, new, old, is_timer=True)
+        new.clear()
+        old.clear()
+        self.tick(now_ms)
 
     def reached(self, now_ms: int) -> None:
         """Emit: as many events have come as the output limit counts."""

@@ -7,7 +7,7 @@ others that the step changes, then the join does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ from sql.algebra.table.feed import Feed, Looked
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.joins.passing_text import is_looked_into
 from sql.compiler.subquery_code import as_seen
-from sql.engine.relations.subqueries import Subqueries
+from sql.engine.relations.subqueries import Run, Subqueries
 from sql.engine.running.matches import Matches
-from sql.engine.running.recognized import Recognized, failures_of
+from sql.engine.running.recognized import Recognized
 from sql.plan.logical import SourcePlan
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ Posts = dict[int, list[Delta]]
 class Sources:
     """The windows, patterns, relations and subqueries of one running statement."""
 
-    def __init__(self, statement: RunningStatement) -> None:
+    def __init__(self, statement: RunningStatement, run: Run) -> None:
+        """`run` starts the statement of a subquery, which only looks into named windows."""
         self.statement = statement
         program, plan = statement.program, statement.plan
         self.plan = plan
@@ -52,10 +53,12 @@ class Sources:
                 statement.catalog,
                 statement.name,
                 statement.start_ms,
-                statement.looking,
+                run,
                 statement.tell,
             )
-        self.windows = [self._window(index, source) for index, source in enumerate(plan.sources)]
+        self.windows = [
+            _window(statement, index, partial(self._arrival, index)) for index in range(len(plan.sources))
+        ]
         self.joined: Joined | Passing | None = None
         self.pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
         """The relations that are only looked into, by their place."""
@@ -66,6 +69,9 @@ class Sources:
             )
         elif plan.joins:
             self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, self.pulled)
+        self.starts_anew = isinstance(self.joined, Joined) and bool(self.joined.drivers)
+        """True if aggregates begin anew with each change: what each event of a
+        unidirectional stream finds."""
         driven = program.text.driven
         self.finders: list[Any] = []
         """The functions that the compiled loop of a join calls to find partners."""
@@ -78,31 +84,16 @@ class Sources:
             for index, code in program.patterns.items()
         }
         """The patterns among the sources, by their place."""
-        self.recognized = {index: Recognized(code) for index, code in program.recognized.items()}
+        self.recognized = {index: Recognized(code, statement) for index, code in program.recognized.items()}
         """The sources with match_recognize, by their place."""
+        self.machines: list[Matches | Recognized] = [*self.matches.values(), *self.recognized.values()]
+        """The finders of matches, of patterns over events and over rows."""
+        self.items: list[Event] = []
+        """The items without window of a stream query, which are there during their activation."""
         self.late: Posts = {}
         """Events that left windows because of a variable, until the next advance of time."""
         self.arrived: list[tuple[int, Event]] | None = None
         """The events that passed their filters, by source, between `arriving` and `enter`."""
-
-    def _window(self, index: int, source: SourcePlan) -> Operator:
-        """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""
-        statement = self.statement
-        if source.relation is None:
-            builder = statement.program.builders[index]
-            return builder.build(statement.start_ms, statement.new_event, lambda: statement.start_ms)
-        pulls = statement.program.pulls
-        relation = statement.catalog.relations[source.stream]
-        if pulls or is_looked_into(self.plan, source):
-            seen = relation if pulls else _seen(source, statement)
-            return Looked(Pulled(seen, statement.program.filters[index]))
-        return Feed(relation, lambda row, now_ms: self._arrival(index, row, now_ms))
-
-    @property
-    def starts_anew(self) -> bool:
-        """True if aggregates begin anew with each change: what each event of a
-        unidirectional stream finds."""
-        return isinstance(self.joined, Joined) and bool(self.joined.drivers)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -151,7 +142,7 @@ class Sources:
         statement = self.statement
         try:
             if self.plan.sources[index].windows:
-                statement.budget.admit(statement)
+                statement.budget.admit()
             return self.windows[index].push(Delta((event,)), now_ms)
         except DATA_ERRORS as error:
             statement.fail(event.row, error)
@@ -162,8 +153,7 @@ class Sources:
         try:
             return self.matches[index].enter(stream, row, now_ms)
         except DATA_ERRORS as error:
-            self.statement.program.functions.spans |= self.matches[index].functions.spans
-            self.statement.fail(row, error)
+            self.statement.tell(row, self.matches[index].functions.failure(error))
             return ()
 
     def _matched(self, index: int, rows: Iterable[Any], now_ms: int) -> Iterator[Change]:
@@ -180,7 +170,7 @@ class Sources:
                 if event is not None:
                     yield from self.changes({index: self._admitted(index, event, now_ms)})
         for failure in matches.failures():
-            self.statement.errors.append(self.statement.error_of(None, str(failure), now_ms))
+            self.statement.tell(None, failure)
 
     # --- relations ------------------------------------------------------------------------------------------
 
@@ -208,36 +198,22 @@ class Sources:
 
     def changes(self, posts: Posts) -> Iterator[Change]:
         """The changes of the statement's rows that the posts of one step make."""
-        if self.joined is None:
-            for index, deltas in posts.items():
-                for delta in deltas:
-                    yield self._recognized(index, delta)
-            return
         for index in self.recognized.keys() & posts.keys():
-            posts[index] = [self._recognized(index, delta) for delta in posts[index]]
+            posts[index] = [self.recognized[index].change(delta) for delta in posts[index]]
+        if self.joined is None:
+            for deltas in posts.values():
+                yield from deltas
+            return
         for change in _joined_changes(self.joined, posts):
             if change is not None:
                 yield change
-
-    def _recognized(self, index: int, delta: Delta) -> Delta:
-        """The matches that a change of the window completes, if the source has match_recognize."""
-        found = self.recognized.get(index)
-        return (
-            delta
-            if found is None
-            else self._shown(found.change(delta, self.statement.now_ms, failures_of(self.statement, found)))
-        )
-
-    def _shown(self, rows: Iterable[Any]) -> Delta:
-        """Rows of matches as events of their own."""
-        return Delta([self.statement.new_event(row, self.statement.now_ms) for row in rows])
 
     # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
         """The earliest instant at which something is due."""
         deadlines = [window.next_deadline() for window in self.windows]
-        deadlines += [machine.next_deadline() for machine in self.machines()]
+        deadlines += [machine.next_deadline() for machine in self.machines]
         if self.subqueries is not None:
             deadlines.append(self.subqueries.next_deadline())
         return earliest(deadlines)
@@ -262,8 +238,7 @@ class Sources:
             return self.changes(self._due_posts(index, now_ms))
         if index not in self.recognized:
             return self._matched(index, self.matches[index].advance(now_ms), now_ms)
-        found = self.recognized[index]
-        delta = self._shown(found.advance(now_ms, failures_of(self.statement, found)))
+        delta = self.recognized[index].advance(now_ms)
         return iter((delta,) if delta.inserted else ())
 
     def _due_posts(self, index: int, now_ms: int) -> Posts:
@@ -295,22 +270,18 @@ class Sources:
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def machines(self) -> list[Matches | Recognized]:
-        """The finders of matches, of patterns over events and over rows."""
-        return [*self.matches.values(), *self.recognized.values()]
-
     def content(self) -> Iterable[Event]:
         """The present content of the window, or of the join."""
         if self.joined is not None:
             return self.joined.content()
         content = self.windows[0].content()
         for found in self.recognized.values():
-            rows = found.present(content, _unheard)
-            return [Event(row, self.statement.now_ms, -number) for number, row in enumerate(rows, 1)]
+            return found.present(content)
         return content
 
     def held(self) -> Iterator[Event]:
-        """The events of the join, and those that a variable has changed."""
+        """The events without window, those of the join, and those that a variable has changed."""
+        yield from self.items
         if self.joined is not None:
             yield from self.joined.held()
         for deltas in self.late.values():
@@ -353,6 +324,19 @@ def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change |
                 yield joined.change({index: Delta((event,))})
 
 
+def _window(statement: RunningStatement, index: int, arrival: Callable[[Any, int], Event | None]) -> Operator:
+    """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""
+    source, program = statement.plan.sources[index], statement.program
+    if source.relation is None:
+        builder = program.builders[index]
+        return builder.build(statement.start_ms, statement.new_event, lambda: statement.start_ms)
+    relation = statement.catalog.relations[source.stream]
+    if program.pulls or is_looked_into(statement.plan, source):
+        seen = relation if program.pulls else _seen(source, statement)
+        return Looked(Pulled(seen, program.filters[index]))
+    return Feed(relation, arrival)
+
+
 def _seen(source: SourcePlan, statement: RunningStatement) -> Any:
     """A relation that a statement looks into, without the changes that it has not taken yet."""
     catalog = statement.catalog
@@ -365,7 +349,3 @@ def merged(deltas: Sequence[Delta]) -> Delta:
         return deltas[0]
     inserted = [event for delta in deltas for event in delta.inserted]
     return Delta(inserted, [event for delta in deltas for event in delta.removed])
-
-
-def _unheard(row: object, error: BaseException) -> None:
-    """Ignore errors while a content is shown: they were reported when the events came."""

@@ -6,17 +6,15 @@ one instant. Its deltas are netted, and aggregates are evaluated once for the wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Delta
 from sql.algebra.gate.lot_gates import net
 from sql.algebra.operator import Pass
 from sql.algebra.retain.values import net_of_values
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.program import Program
 from sql.emission import Emission
-from sql.engine.running import statement_state
 from sql.engine.running.running_statement import RunningStatement
 
 
@@ -24,19 +22,6 @@ class StreamQuery(RunningStatement):
     """A `from … select …` query."""
 
     takes_lots = True
-
-    def __init__(
-        self,
-        name: str,
-        program: Program,
-        now_ms: int,
-        make_row: Any = None,
-        partition: Any = None,
-        catalog: Any = None,
-    ) -> None:
-        super().__init__(name, program, now_ms, make_row, partition, catalog)
-        self.items: list[Event] = []
-        """Items without window: in this activation only."""
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Messages from outside are an activation each, however they were batched."""
@@ -74,7 +59,7 @@ class StreamQuery(RunningStatement):
                 for key in self.program.item_keys[index]:
                     key(event)
                 if not isinstance(window, Pass):
-                    self.budget.admit(self)
+                    self.budget.admit()
                 admitted.append(event)
             except DATA_ERRORS as error:
                 self.fail(row, error)
@@ -90,8 +75,8 @@ class StreamQuery(RunningStatement):
         is_net = len(deltas) == 1 and (self.windows[index].is_net or len(deltas[0].inserted) < 2)
         lot = deltas[0] if is_net else self._net(index, deltas)
         if isinstance(self.windows[index], Pass):
-            lot = Delta(lot.inserted, self.items)
-            self.items = list(lot.inserted)
+            lot = Delta(lot.inserted, self.sources.items)
+            self.sources.items = list(lot.inserted)
         if not lot.inserted and not lot.removed:
             return
         new: list[Any] = []
@@ -124,14 +109,3 @@ class StreamQuery(RunningStatement):
         while (deadline := self.next_deadline()) is not None:
             out += self.advance(deadline)
         return out
-
-    def beside_windows(self) -> Iterable[Event]:
-        yield from super().beside_windows()
-        yield from self.items
-
-    def snapshot(self) -> dict[str, Any]:
-        return {**super().snapshot(), "items": [event.seq for event in self.items]}
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        store = statement_state.restore(self, snapshot)
-        self.items = [store.find(seq) for seq in snapshot["items"]]

@@ -52,4 +52,5 @@ class TimedStatement(RunningStatement):
         at_ms = self.now_ms
         if row is not None:
             at_ms = time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone)
-        self.out.append(self.error_of(row, self.why(error), at_ms))
+        why = self.program.functions.failure(error, self.code)
+        self.out.append(self.error_of(row, str(why), at_ms))

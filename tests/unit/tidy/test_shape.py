@@ -37,12 +37,11 @@ MANY_METHODS = {
     "edge/intake/sources/mqtt.py:MqttSource": 24, "sql/algebra/context/level.py:Level": 29,
     "sql/algebra/context/lifecycle.py:Lifecycle": 22, "sql/algebra/pattern/pattern_builder.py:PatternBuilder": 24,
     "sql/algebra/sample/running/running_groups.py:RunningGroups": 22,
-    "sql/engine/running/running_statement.py:RunningStatement": 36,
     "sql/algebra/sample/folded.py:Folded": 31, "sql/algebra/table/table.py:Table": 25,
     "sql/binder/contexts/context_binder.py:LevelBinder": 27, "sql/binder/expression_binder.py:ExpressionBinder": 30,
     "sql/codegen/expressions.py:ExpressionWriter": 36, "sql/engine/context/host.py:ContextHost": 28,
     "sql/engine/engine.py:Engine": 33,
-    "sql/engine/running/sampled_query.py:SampledQuery": 27, "sql/engine/running/statement_sources.py:Sources": 25,
+    "sql/engine/running/sampled_query.py:SampledQuery": 27,
     "sql/language/context_parser.py:ContextParser": 26, "sql/language/cursor.py:Cursor": 24,
     "sql/language/expression_parser.py:ExpressionParser": 34, "sql/language/pattern_parser.py:PatternGrammar": 23,
     "sql/language/relation_parser.py:RelationParser": 24,
@@ -63,7 +62,7 @@ DYNAMIC_ATTRIBUTES = {
     "sql/binder/relations/relation_binder.py": 1, "sql/binder/rule.py": 1, "sql/binder/relations/trigger_binder.py": 1,
     "sql/calendar/zones.py": 1, "sql/codegen/expressions.py": 2, "sql/codegen/support.py": 1,
     "sql/compiler/fold.py": 1, "sql/engine/event_time/stage.py": 2, "sql/engine/filter_index.py": 3,
-    "sql/engine/running/statement_state.py": 1, "sql/engine/validation.py": 3, "sql/explain/composition.py": 1,
+    "sql/engine/running/groups.py": 1, "sql/engine/validation.py": 3, "sql/explain/composition.py": 1,
     "sql/explain/recording.py": 1, "sql/rows.py": 3,
 }  # fmt: skip
 """Calls of getattr and hasattr: attributes of foreign objects, and names that are data."""

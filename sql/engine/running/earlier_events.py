@@ -1,0 +1,95 @@
+"""The events before those at hand, which prev and prior read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sql.aggregates.plain_values import decode, encode
+from sql.algebra.derived.prevs import FixedValues, PrevReader, PriorMemory
+from sql.algebra.event import Event
+from sql.algebra.event_store import EventStore
+from sql.algebra.operator import Operator
+from sql.codegen.functions import FunctionSet
+from sql.compiler.statement_text import StatementText
+from sql.rows import as_dict
+
+
+class EarlierEvents:
+    """What one running statement remembers of events that came before."""
+
+    def __init__(
+        self, text: StatementText, functions: FunctionSet | None = None, windows: Sequence[Operator] = ()
+    ) -> None:
+        """Without `functions` there is nothing before an event: each evaluation starts anew."""
+        plan = text.plan
+        self.aggregates, self.calls = len(plan.aggregates), len(plan.prevs)
+        self.windows = windows
+        self.reader = PrevReader(plan, functions, windows, self.before) if functions and plan.prevs else None
+        self.noted = PriorMemory(plan) if text.earlier.notes_prior else None
+        """The newest events, where each has to keep those before it."""
+        self.depth = text.earlier.depth
+        self.keeps_left = text.earlier.keeps_left
+        self.recent: deque[Any] = deque(maxlen=self.depth or 1)
+        """The newest rows, and in `older` those that left the queue last, where
+        `prior` is read in the text."""
+        self.older: deque[Any] = deque(maxlen=self.depth or 1)
+        self.queue: list[Event] = []
+        """The content of the queue while it is shown, and in `places` where each event stands; else empty."""
+        self.places: dict[Event, int] = {}
+
+    def beside(self, event: Event, is_new: bool) -> list[Any]:
+        """Values of prev calls for an event, at their offsets."""
+        values: list[Any] = [None] * self.aggregates
+        if self.reader is None or event.seq < 0:
+            return values + [None] * self.calls
+        return values + self.reader.read(event, is_new)
+
+    def before(self, event: Event) -> Sequence[Event]:
+        """The events before one, the nearest first: as noted when it came, or by its place in the queue."""
+        if isinstance(event.extra, FixedValues):
+            return event.extra.priors
+        place = self.places.get(event)
+        if place is None:
+            return ()
+        rows = [*self.older, *(other.row for other in self.queue[max(0, place - self.depth) : place])]
+        return [Event(row, event.time_ms, event.seq) for row in reversed(rows[-self.depth :])]
+
+    @contextmanager
+    def queue_noted(self) -> Iterator[None]:
+        """While the content is shown as it is now."""
+        self.queue = list(self.windows[0].content()) if self.keeps_left else []
+        self.places = {event: place for place, event in enumerate(self.queue)}
+        try:
+            yield
+        finally:
+            self.queue, self.places = [], {}
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def held(self) -> Iterable[Event]:
+        """The events that are kept for those that will come."""
+        return () if self.noted is None else self.noted.recent
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {
+            "prior": [event.seq for event in self.held()],
+            "recent": [_packed(row) for row in self.recent],
+            "older": [_packed(row) for row in self.older],
+        }
+
+    def restore(
+        self, snapshot: dict[str, Any], store: EventStore, make_row: Callable[[dict[str, Any]], Any]
+    ) -> None:
+        """Put a snapshot back."""
+        if self.noted is not None:
+            self.noted.recent.extend(store.find(seq) for seq in snapshot["prior"])
+        for kept, rows in ((self.recent, snapshot["recent"]), (self.older, snapshot.get("older", ()))):
+            kept.extend(make_row({name: decode(item) for name, item in row.items()}) for row in rows)
+
+
+def _packed(row: object) -> dict[str, Any]:
+    return {name: encode(item) for name, item in as_dict(row).items()}

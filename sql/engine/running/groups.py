@@ -1,0 +1,121 @@
+"""The groups of a running statement: what is accumulated of its events, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sql.algebra.accumulators import LocalGroups
+from sql.algebra.event import Event
+from sql.algebra.event_store import EventStore, pack_key, unpack_key
+from sql.algebra.key import Reclaim
+from sql.compiler.statement_text import StatementText
+from sql.engine.running.packing import pack_values, unpack_values
+
+
+class Groups:
+    """The groups by key; without GROUP BY there is one, `whole`."""
+
+    def __init__(self, text: StatementText, shared: Mapping[int, LocalGroups] | None = None) -> None:
+        """`shared`: the accumulators of aggregates with dimensions of their own, by place."""
+        plan = text.plan
+        self.fold = text.fold
+        self.new = text.code["Group"]
+        self.by_key: dict[Any, Any] = {}
+        self.whole = None if self.fold.is_grouped else self.new(())
+        self.shared = shared or {}
+        self.shows_all = plan.output is not None and plan.output.mode == "all"
+        """True if `output all` shows every group ever seen: each keeps an event to read its columns from."""
+        self.representatives: dict[Any, Event] = {}
+        hint = plan.sources[0].reclaim_ms if plan.keeps_groups else None
+        self.reclaim = Reclaim(*hint) if hint else None
+
+    @property
+    def all(self) -> Iterable[Any]:
+        """Every group."""
+        return self.by_key.values() if self.whole is None else (self.whole,)
+
+    def reset(self) -> None:
+        """Forget what was aggregated."""
+        self.by_key.clear()
+        if self.whole is not None:
+            self.whole = self.new(())
+
+    def of(self, key: object, event: Event) -> Any:
+        """The group of a key; an empty one where it has none."""
+        return self.by_key.get(key) or self.empty(key, event)
+
+    def empty(self, key: object, event: Event) -> Any:
+        """A group without events."""
+        return self.new(key, event) if self.fold.keeps_first else self.new(key)
+
+    def remember(self, changed: Mapping[Any, Event]) -> None:
+        """The events that stand for groups, by group, from now on."""
+        if self.shows_all:
+            self.representatives.update((group.key, event) for group, event in changed.items())
+
+    def forget_idle(self, now_ms: int) -> None:
+        """Drop groups without a window that no event has touched for long: they begin anew, without a row."""
+        assert self.reclaim is not None
+        for key in self.reclaim.aged(now_ms):
+            self.by_key.pop(key, None)
+            self.representatives.pop(key, None)
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def held(self) -> Iterable[Event]:
+        """The events that groups refer to."""
+        yield from self.representatives.values()
+        for group in self.all:
+            yield from self.fold.held(group)
+        for accumulator in self.shared.values():
+            yield from accumulator.held()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Each group: key, number of events, first event where it keeps one, what is kept for its aggregates."""
+        slots, keeps_first = self.fold.kept.slots, self.fold.keeps_first
+        return {
+            "groups": [
+                [
+                    pack_key(group.key),
+                    group.n,
+                    group.first.seq if keeps_first else None,
+                    [slot.pack(getattr(group, slot.name)) for slot in slots],
+                ]
+                for group in self.all
+            ],
+            "shared": {str(place): item.snapshot() for place, item in self.shared.items()},
+            "representatives": [[pack_key(key), event.seq] for key, event in self.representatives.items()],
+            "reclaim": None if self.reclaim is None else self.reclaim.snapshot(list(self.by_key)),
+        }
+
+    def members(self, store: EventStore) -> list[Any]:
+        """What the events that count contributed to which group."""
+        return [
+            [seq, pack_key(event.group.key), pack_values(event.values)]
+            for seq, event in sorted(store.events.items())
+            if event.group is not None
+        ]
+
+    def restore(self, snapshot: dict[str, Any], store: EventStore) -> None:
+        """Put groups back, and the events into their groups."""
+        slots, find = self.fold.kept.slots, store.find
+        for packed, number, first, parts in snapshot["groups"]:
+            key = unpack_key(packed)
+            group = self.new(key, find(first)) if self.fold.keeps_first else self.new(key)
+            group.n = number
+            for slot, part in zip(slots, parts, strict=True):
+                setattr(group, slot.name, slot.unpack(part, find))
+            if self.whole is None:
+                self.by_key[key] = group
+            else:
+                self.whole = group
+        for seq, key, values in snapshot["members"]:
+            event = find(seq)
+            event.group = self.by_key.get(unpack_key(key)) if self.whole is None else self.whole
+            event.values = unpack_values(values)
+        for place, part in snapshot["shared"].items():
+            self.shared[int(place)].restore(part, find)
+        self.representatives = {unpack_key(key): find(seq) for key, seq in snapshot["representatives"]}
+        if self.reclaim is not None:
+            self.reclaim.restore(snapshot["reclaim"], list(self.by_key))
