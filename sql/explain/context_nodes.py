@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from sql.algebra.context.end_atoms import atoms_of
 from sql.binder.contexts.correlation import conjunction, correlation_of
 from sql.compiler.partitions.cells import fits_cells
 from sql.explain import pattern_tree, words
@@ -108,7 +109,10 @@ class LevelNodes:
 
     def _end(self, word: str, end: EndPlan | None) -> TreeNode:
         if end is not None:
-            return self._point(word, end, "a search for each partition")
+            searches = "a search for each partition"
+            if isinstance(end, PatternPointPlan):
+                searches = f"{searches}, {_searched(end)}"
+            return self._point(word, end, searches)
         idle_ms = self.context.idle_ms
         if idle_ms is not None and isinstance(self.level.kind, KeyedPlan):
             return TreeNode(f"idle {words.length(idle_ms)}", "ends the partition of a silent key")
@@ -151,6 +155,15 @@ def _finding(point: EventPointPlan) -> str:
     if point.correlation is not None:
         return "found by hash"
     return "asked of each live partition" if point.asks_each else "asked once per event"
+
+
+def _searched(point: PatternPointPlan) -> str:
+    """The way from an event to the partitions whose pattern it may move."""
+    atoms = atoms_of(point.pattern)
+    if all(atom.column is not None for atom in atoms):
+        return "found by hash"
+    narrowed = all(atom.column is not None or atom.alone is not None for atom in atoms)
+    return "each asked about an event that passes a filter" if narrowed else "each asked about each event"
 
 
 # --- the facts ----------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Conditions that end partitions by an event: by hash where they are correlated, else one by one."""
+"""Conditions that end partitions by an event: by hash where they are correlated, once for all where they read the
+event alone, else one by one."""
 
 from __future__ import annotations
 
@@ -40,7 +41,11 @@ class EventEnds:
         find, passes = self.point.find, self.point.passes
         found: Collection[Partition]
         if find is None:
+            if not self.others or not (self.point.asks_each or passes is None or passes(event, ())):
+                return ()
             found = tuple(self.others)
+            if not self.point.asks_each:
+                return found
         else:
             one = find(event, self.by_key.found)
             if one is None:

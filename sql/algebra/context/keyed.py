@@ -67,8 +67,7 @@ class KeyedLevel(Level):
         if self.ends is not None and self.ends.point.stream == arrival.stream:
             for partition in self.ends.of(arrival.event):
                 self.end_by(self.ends.point, arrival.event, partition, arrival.now_ms)
-        for partition in self.partitions() if self.pattern_ends is not None else ():
-            self.ends_by_pattern(partition, arrival)
+        self.end_by_patterns(arrival)
         self.visit_all(arrival)
 
     def _allocate(

@@ -142,10 +142,16 @@ class Level(ABC):
     def ends_by_pattern(self, partition: Partition, arrival: Arrival) -> bool:
         """True if an event completes the pattern that ends a partition; it has ended then."""
         ends = self.pattern_ends
-        if ends is None or arrival.stream not in ends.point.streams:
+        if ends is None or arrival.stream not in ends.point.atoms:
             return False
         match = ends.enter(partition, arrival.stream, arrival.event.row, arrival.now_ms)
         return self._ended_by(partition, match, arrival.now_ms)
+
+    def end_by_patterns(self, arrival: Arrival) -> None:
+        """An event may complete the pattern of any partition."""
+        if self.pattern_ends is not None:
+            for partition in self.pattern_ends.reached(arrival.stream, arrival.event.row):
+                self.ends_by_pattern(partition, arrival)
 
     def _ended_by(self, partition: Partition, match: Match | None, now_ms: int) -> bool:
         assert self.pattern_ends is not None

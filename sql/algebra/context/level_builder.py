@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sql.algebra.context.end_atoms import compiled
 from sql.algebra.context.hashed import crc_code, hash_code
 from sql.algebra.context.level_definitions import (
     CategoriesDefinition,
@@ -139,7 +140,7 @@ class _Builder:
         return TimePoint(self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period))
 
     def _event_point(self, plan: EventPointPlan) -> EventCondition:
-        point = EventCondition(plan.stream, self._passes(plan.filter), plan.place)
+        point = EventCondition(plan.stream, self._passes(plan.filter), plan.place, asks_each=plan.asks_each)
         if plan.correlation is not None:
             point.event_key = self.functions.key((plan.correlation.event,))
             point.find = self.functions.find(plan.correlation.event)
@@ -154,8 +155,8 @@ class _Builder:
         clock = Context(zone=self.zone, partition=at_work)
         functions = FunctionSet(self.catalog, clock, Warnings(), text=pattern.text, kind=PatternReader)
         builder = PatternBuilder(pattern, functions, self.zone, PartialBounds.of(self.plan.options))
-        streams = frozenset(pattern.streams)
-        return PatternCondition(builder, functions, clock, at_work, streams, tags, plan.place, plan.inclusive)
+        atoms = compiled(pattern, functions)
+        return PatternCondition(builder, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive)
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
         crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]

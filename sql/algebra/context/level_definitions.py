@@ -23,7 +23,7 @@ class EventCondition:
 
     `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are
     found by hash: `find` gives what a dict by keys has for an event. Keys are normal forms
-    (`sql.types.key_of`); None, NULL, equals nothing.
+    (`sql.types.key_of`); None, NULL, equals nothing. `asks_each`: `passes` reads the partition, and no key finds it.
     """
 
     stream: str
@@ -32,6 +32,7 @@ class EventCondition:
     event_key: Callable[[Event], Any] | None = None
     partition_key: Callable[[None, Row], Any] | None = None
     find: Callable[[Event, Mapping[Any, Any]], Any] | None = None
+    asks_each: bool = False
 
     def fits(self, event: Event, row: Row) -> bool:
         """True if an event is this point for the partition of `row`."""

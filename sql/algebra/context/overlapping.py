@@ -86,9 +86,7 @@ class OverlappingLevel(Level):
         if ends is not None and ends.point.stream == stream:
             for partition in ends.of(arrival.event):
                 self.end_by(ends.point, arrival.event, partition, arrival.now_ms)
-        if self.pattern_ends is not None:
-            for partition in self.partitions():
-                self.ends_by_pattern(partition, arrival)
+        self.end_by_patterns(arrival)
         is_innermost = self.is_innermost
         before = None if is_innermost else self.partitions()
         if start is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sql.algebra.context.end_atoms import Atom, AtomIndex
 from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.functions.registry import Context
@@ -31,6 +32,7 @@ class PatternCondition:
 
     builder    makes the machines
     functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
+    atoms      what an event must fulfil to matter, by stream
     tags       per tag: its name, the stream of its events, and the place it is kept at (None: under the name of all)
     place      where the whole match is kept, if it has a name
     inclusive  whether its tagged events count in the partition it starts
@@ -40,7 +42,7 @@ class PatternCondition:
     functions: FunctionSet
     clock: Context
     at_work: list[Any]
-    streams: frozenset[str]
+    atoms: dict[str, tuple[Atom, ...]]
     tags: tuple[tuple[str, str, int | None], ...]
     place: int | None = None
     inclusive: bool = False
@@ -68,13 +70,15 @@ class PatternCondition:
 class PatternWatch:
     """A pattern that is watched, for a partition with these properties."""
 
-    __slots__ = ("pattern", "point", "row", "tell")
+    __slots__ = ("keys", "pattern", "point", "row", "tell")
 
     def __init__(self, point: PatternCondition, row: Row, tell: Tell) -> None:
         self.point = point
         self.row = row
         self.tell = tell
         self.pattern: Pattern = point.builder.pattern()
+        self.keys: Sequence[Any] = ()
+        """The keys by which events find the partition."""
 
     def start(self, now_ms: int) -> list[Match]:
         """Begin; the matches that are there at once."""
@@ -117,17 +121,25 @@ class PatternEnds:
     def __init__(self, point: PatternCondition) -> None:
         self.point = point
         self.watches: dict[Any, PatternWatch] = {}
+        self.index = AtomIndex(point.atoms)
 
     def watch(self, partition: Partition, tell: Tell, now_ms: int) -> Match | None:
         """Begin to watch for the end of a partition; a match that is there at once."""
         watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
-        return next(iter(watch.start(now_ms)), None)
+        matches = watch.start(now_ms)
+        watch.keys = self.index.add(partition)
+        return next(iter(matches), None)
 
     def forget(self, partition: Partition) -> None:
         """The partition has ended."""
         watch = self.watches.pop(partition, None)
         if watch is not None:
             watch.pattern.quit()
+            self.index.discard(partition, watch.keys)
+
+    def reached(self, stream: str, row: object) -> Sequence[Any]:
+        """The partitions whose pattern an event may move, in order of allocation."""
+        return self.index.of(stream, row, self.watches)
 
     def enter(self, partition: Partition, stream: str, row: object, now_ms: int) -> Match | None:
         """An event for the pattern of a partition; the match that ends it."""
@@ -152,6 +164,7 @@ class PatternEnds:
         """Put a pattern back."""
         watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
         watch.restore(state, now_ms)
+        watch.keys = self.index.add(partition)
 
 
 def _shown(value: object) -> Any:

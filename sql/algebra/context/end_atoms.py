@@ -1,0 +1,141 @@
+"""What an event of a stream must fulfil to matter to a pattern that may end partitions.
+
+A filter of the pattern that an event does not pass leaves the pattern as it is. So a part of the filter that
+reads the event alone is asked once for all partitions, and an equality of a column with a property of the
+partition finds the partitions by hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sql.algebra.buckets import Buckets, items_of
+from sql.algebra.context.partition import Partition
+from sql.algebra.pattern.filter_conditions import conjuncts, joined, reads
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.plan.bound import Bound, Op, Read, Slot
+from sql.plan.pattern_plan import OWN, FilterPlan, PatternPlan
+from sql.record import Record
+
+
+class AtomPlan(Record):
+    """One filter of a pattern: `alone`, its part that reads the event alone, and the two sides of an equality
+    between a column of the event and a property of the partition. Without either every partition is asked."""
+
+    stream: str
+    alone: Bound | None = None
+    column: Bound | None = None
+    value: Bound | None = None
+
+
+def atoms_of(pattern: PatternPlan) -> tuple[AtomPlan, ...]:
+    """The filters of a pattern that may end partitions."""
+    return tuple(_atom(step) for step in pattern.root.walk() if isinstance(step, FilterPlan))
+
+
+def _atom(step: FilterPlan) -> AtomPlan:
+    parts = [] if step.condition is None else list(conjuncts(step.condition))
+    alone = [part for part in parts if reads(part) <= {OWN} and not _slots(part)]
+    column, value = next((pair for part in parts if (pair := _equality(part)) is not None), (None, None))
+    return AtomPlan(step.stream, joined(alone) if alone else None, column, value)
+
+
+def _equality(part: Bound) -> tuple[Bound, Bound] | None:
+    """The column and the property that a part sets equal."""
+    if not isinstance(part, Op) or part.name != "=":
+        return None
+    for column, value in (part.args, part.args[::-1]):
+        own = isinstance(column, Read) and column.source == OWN and column.column is not None
+        if own and _is_property(value):
+            return column, value
+    return None
+
+
+def _is_property(value: Bound) -> bool:
+    """True for a property of the partition, or a field of one: reading it cannot fail."""
+    while isinstance(value, Op) and value.name == "field":
+        value = value.args[0]
+    return isinstance(value, Slot) and value.kind == "context"
+
+
+def _slots(part: Bound) -> bool:
+    return any(isinstance(node, Slot) for node in part.walk())
+
+
+@dataclass(slots=True, frozen=True)
+class Atom:
+    """The functions of one filter: `find` gives what a dict by keys has for a row, `key` the key of the partition
+    at work."""
+
+    alone: Callable[[Any], bool] | None = None
+    find: Callable[[Any, Mapping[Any, Any]], Any] | None = None
+    key: Callable[[None], Any] | None = None
+
+    def passes(self, row: object) -> bool:
+        """True if a row passes what is asked once. What cannot be evaluated is left to the patterns to report."""
+        if self.alone is None:
+            return True
+        try:
+            return self.alone(row)
+        except DATA_ERRORS:
+            return True
+
+
+def compiled(pattern: PatternPlan, functions: FunctionSet) -> dict[str, tuple[Atom, ...]]:
+    """The filters of a pattern as functions, by stream."""
+    found: dict[str, tuple[Atom, ...]] = {}
+    for plan in atoms_of(pattern):
+        alone = None if plan.alone is None else functions.true(plan.alone)
+        if plan.column is None or plan.value is None:
+            atom = Atom(alone)
+        else:
+            atom = Atom(alone, functions.find(plan.column), functions.wanted_key((plan.value,), (False,)))
+        found[plan.stream] = (*found.get(plan.stream, ()), atom)
+    return found
+
+
+class AtomIndex:
+    """The partitions that an event may matter to, by the filters of their patterns."""
+
+    def __init__(self, atoms: Mapping[str, Sequence[Atom]]) -> None:
+        self._ways: dict[str, list[tuple[Atom, Buckets[Partition] | None]]] = {
+            stream: [(atom, None if atom.key is None else Buckets()) for atom in some]
+            for stream, some in atoms.items()
+        }
+
+    def add(self, partition: Partition) -> list[Any]:
+        """Note the partition at work; its keys."""
+        keys = []
+        for atom, found in self._found():
+            assert atom.key is not None
+            key = atom.key(None)
+            keys.append(key)
+            if key is not None:
+                found.add(key, partition)
+        return keys
+
+    def discard(self, partition: Partition, keys: Iterable[Any]) -> None:
+        """Forget a partition that was noted with these keys."""
+        for (_, found), key in zip(self._found(), keys, strict=True):
+            if key is not None:
+                found.discard(key, partition)
+
+    def _found(self) -> list[tuple[Atom, Buckets[Partition]]]:
+        return [(atom, found) for some in self._ways.values() for atom, found in some if found is not None]
+
+    def of(self, stream: str, row: object, everyone: Iterable[Partition]) -> Sequence[Partition]:
+        """The partitions whose pattern an event may move, in order of allocation; `everyone`: all in that order."""
+        reached: dict[Partition, None] = {}
+        for atom, found in self._ways.get(stream, ()):
+            if not atom.passes(row):
+                continue
+            if found is None or atom.find is None:
+                return tuple(everyone)
+            reached |= dict.fromkeys(items_of(atom.find(row, found.found)))
+        return sorted(reached, key=_id_of)
+
+
+def _id_of(partition: Partition) -> int:
+    return partition.id
