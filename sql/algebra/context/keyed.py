@@ -27,7 +27,7 @@ class KeyedLevel(Level):
         if isinstance(end, EventCondition) and end.stream not in self.definition.types:
             self.ends = EventEnds(end)
         if isinstance(end, PatternCondition):
-            self.pattern_ends = PatternEnds(end)
+            self.pattern_ends = PatternEnds(end, self.life)
 
     def watch(self, now_ms: int) -> None:
         return None
@@ -50,7 +50,7 @@ class KeyedLevel(Level):
                 self._allocate(key, listed, point, arrival, counts=passes)
             return
         end = self.definition.end
-        if self.ends_by_pattern(partition, arrival):
+        if self.pattern_ends is not None and self.pattern_ends.enter(partition, arrival):
             return
         if (
             isinstance(end, EventCondition)
@@ -67,7 +67,8 @@ class KeyedLevel(Level):
         if self.ends is not None and self.ends.point.stream == arrival.stream:
             for partition in self.ends.of(arrival.event):
                 self.end_by(self.ends.point, arrival.event, partition, arrival.now_ms)
-        self.end_by_patterns(arrival)
+        if self.pattern_ends is not None:
+            self.pattern_ends.enter_all(arrival)
         self.visit_all(arrival)
 
     def _allocate(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.level_definitions import EventCondition, LevelDefinition
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds, PatternWatch
+from sql.algebra.context.pattern_ends import PatternEnds, PatternStart
 from sql.algebra.event import Event
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ class Level(ABC):
         """True if the statements run in its partitions."""
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
-        self.starting: PatternWatch | None = None
-        """The pattern that is watched for a start."""
+        self.pattern_start: PatternStart | None = None
+        """The pattern that starts partitions, where the level starts them so."""
         self.pattern_ends: PatternEnds | None = None
         """The patterns that may end partitions, where the level ends them so."""
 
@@ -104,10 +104,6 @@ class Level(ABC):
     def discard(self, partition: Partition) -> None:
         """Forget a partition that ends."""
 
-    def start_pattern(self) -> PatternCondition | None:
-        """The pattern that starts partitions, if one does."""
-        return None
-
     def start_due(self, now_ms: int) -> None:
         """The instant `due_ms` has come."""
         return
@@ -121,7 +117,7 @@ class Level(ABC):
         if self.pattern_ends is None:
             self.life.end(partition, now_ms)
         else:
-            self._ended_by(partition, self.pattern_ends.advance(partition, now_ms), now_ms)
+            self.pattern_ends.advance(partition, now_ms)
 
     def end_by(self, point: EventCondition, event: Event, partition: Partition, now_ms: int) -> None:
         """An event ends a partition, and is among its properties then."""
@@ -129,77 +125,6 @@ class Level(ABC):
             self.life.bodies.settle()
             point.keep(event, partition.values)
         self.life.end(partition, now_ms)
-
-    # --- patterns -------------------------------------------------------------------------------------------
-
-    def await_pattern_end(self, partition: Partition, now_ms: int) -> None:
-        """Watch for the pattern that ends a partition just started."""
-        if self.pattern_ends is not None:
-            self._ended_by(
-                partition, self.pattern_ends.watch(partition, self.life.bodies.fail, now_ms), now_ms
-            )
-
-    def ends_by_pattern(self, partition: Partition, arrival: Arrival) -> bool:
-        """True if an event completes the pattern that ends a partition; it has ended then."""
-        ends = self.pattern_ends
-        if ends is None or arrival.stream not in ends.point.atoms:
-            return False
-        match = ends.enter(partition, arrival.stream, arrival.event.row, arrival.now_ms)
-        return self._ended_by(partition, match, arrival.now_ms)
-
-    def end_by_patterns(self, arrival: Arrival) -> None:
-        """An event may complete the pattern of any partition."""
-        if self.pattern_ends is not None:
-            for partition in self.pattern_ends.reached(arrival.stream, arrival.event.row):
-                self.ends_by_pattern(partition, arrival)
-
-    def _ended_by(self, partition: Partition, match: Match | None, now_ms: int) -> bool:
-        assert self.pattern_ends is not None
-        if match is None:
-            self.life.move_end(partition, self.pattern_ends.deadline(partition))
-            return False
-        self.life.bodies.settle()
-        self.pattern_ends.point.keep(match, partition.values)
-        self.life.end(partition, now_ms)
-        return True
-
-    def await_pattern_start(self, point: PatternCondition, now_ms: int) -> list[Match]:
-        """Watch for a pattern that starts partitions; the matches that are there at once."""
-        self.starting = PatternWatch(point, (), self.life.bodies.fail)
-        matches = self.starting.start(now_ms)
-        self._move_start()
-        return matches
-
-    def starts_by_pattern(self, arrival: Arrival) -> list[Match]:
-        """The matches that an event completes."""
-        if self.starting is None:
-            return []
-        matches = self.starting.enter(arrival.stream, arrival.event.row, arrival.now_ms)
-        self._move_start()
-        return matches
-
-    def starts_by_time(self, now_ms: int) -> list[Match]:
-        """The matches that time completes."""
-        if self.starting is None:
-            return []
-        matches = self.starting.advance(now_ms)
-        self._move_start()
-        return matches
-
-    def stop_awaiting(self) -> None:
-        """Watch for a start no longer."""
-        self.due_ms = None
-        if self.starting is not None:
-            self.starting.pattern.quit()
-            self.starting = None
-
-    def _move_start(self) -> None:
-        assert self.starting is not None
-        due_ms = self.starting.pattern.deadline()
-        if due_ms != self.due_ms:
-            self.due_ms = due_ms
-            if due_ms is not None:
-                self.life.schedule_start(self)
 
     # --- common ---------------------------------------------------------------------------------------------
 
@@ -242,7 +167,9 @@ class Level(ABC):
 
     def close(self, now_ms: int) -> None:
         """The partition around ends: all in it do."""
-        self.stop_awaiting()
+        self.due_ms = None
+        if self.pattern_start is not None:
+            self.pattern_start.stop()
         for partition in self.partitions():
             self.life.end(partition, now_ms, alone=False)
 
@@ -250,17 +177,15 @@ class Level(ABC):
 
     def snapshot(self) -> dict[str, Any]:
         """The level with its partitions."""
-        starting = None if self.starting is None else self.starting.pattern.snapshot()
+        starting = None if self.pattern_start is None else self.pattern_start.snapshot()
         partitions = [self.life.pack(item) for item in self.partitions()]
         return {"due": self.due_ms, "starting": starting, "partitions": partitions}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back into a level just made."""
         self.due_ms = state["due"]
-        start = self.start_pattern()
-        if state["starting"] is not None and start is not None:
-            self.starting = PatternWatch(start, (), self.life.bodies.fail)
-            self.starting.restore(state["starting"], now_ms)
+        if self.pattern_start is not None:
+            self.pattern_start.restore(state["starting"], now_ms)
         if self.due_ms is not None:
             self.life.schedule_start(self)
         for packed in state["partitions"]:

@@ -216,7 +216,7 @@ class Lifecycle:
         if due_ms is not None and partition.is_alive:
             self.schedule_end(partition, due_ms)
         if level.pattern_ends is not None and partition.is_alive:
-            level.await_pattern_end(partition, now_ms)
+            level.pattern_ends.watch(partition, now_ms)
         return partition
 
     def _start(self, partition: Partition, now_ms: int) -> None:
@@ -301,6 +301,6 @@ class Lifecycle:
             partition.below = self.level(level.definition.depth + 1, partition)
             partition.below.restore(below, now_ms)
         if pattern is not None and level.pattern_ends is not None:
-            level.pattern_ends.restore(partition, pattern, self.bodies.fail, now_ms)
+            level.pattern_ends.restore(partition, pattern, now_ms)
         if due_ms is not None:
             self.schedule_end(partition, due_ms)

@@ -9,7 +9,7 @@ from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.level_definitions import EventCondition, OverlappingDefinition, TimePoint
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds
+from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds, PatternStart
 from sql.algebra.context.span import END_TIME, START_TIME
 from sql.algebra.event import Event
 
@@ -26,32 +26,28 @@ class OverlappingLevel(Level):
         """`distinct`: the partition that lives for each value."""
         end = self.definition.end
         self.ends = EventEnds(end) if isinstance(end, EventCondition) else None
-        self.pattern_ends = PatternEnds(end) if isinstance(end, PatternCondition) else None
+        self.pattern_ends = PatternEnds(end, self.life) if isinstance(end, PatternCondition) else None
         start = self.definition.start
         self.event_start = start if isinstance(start, EventCondition) else None
-
-    def start_pattern(self) -> PatternCondition | None:
-        return self.definition.start if isinstance(self.definition.start, PatternCondition) else None
+        self.pattern_start = PatternStart(start, self) if isinstance(start, PatternCondition) else None
 
     def watch(self, now_ms: int) -> None:
         if isinstance(self.definition.start, TimePoint):
             self._await(now_ms)
         if self.definition.now:
             self._open(now_ms)
-        if isinstance(self.definition.start, PatternCondition):
-            self._begin(
-                self.definition.start, self.await_pattern_start(self.definition.start, now_ms), now_ms
-            )
+        if self.pattern_start is not None:
+            self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
 
     def _begin(
-        self, start: PatternCondition, matches: list[Match], now_ms: int, arrival: Arrival | None = None
+        self, start: PatternStart, matches: list[Match], now_ms: int, arrival: Arrival | None = None
     ) -> None:
         """A partition for each match of the pattern. The event that completes it does not count as such."""
         for match in matches:
             partition = self._open(now_ms, match=match)
             if arrival is not None:
                 arrival.first.add(partition.id)
-            for stream, row in start.counted(match):
+            for stream, row in start.point.counted(match):
                 self.life.join(partition, Arrival(stream, Event(row, now_ms, 0), now_ms))
 
     def _await(self, now_ms: int) -> None:
@@ -61,9 +57,9 @@ class OverlappingLevel(Level):
         self.life.schedule_start(self)
 
     def start_due(self, now_ms: int) -> None:
-        start = self.definition.start
-        if isinstance(start, PatternCondition):
-            self._begin(start, self.starts_by_time(now_ms), now_ms)
+        start = self.pattern_start
+        if start is not None:
+            self._begin(start, start.advance(now_ms), now_ms)
         else:
             self._await(now_ms)
             self._open(now_ms)
@@ -86,14 +82,15 @@ class OverlappingLevel(Level):
         if ends is not None and ends.point.stream == stream:
             for partition in ends.of(arrival.event):
                 self.end_by(ends.point, arrival.event, partition, arrival.now_ms)
-        self.end_by_patterns(arrival)
+        if self.pattern_ends is not None:
+            self.pattern_ends.enter_all(arrival)
         is_innermost = self.is_innermost
         before = None if is_innermost else self.partitions()
         if start is not None:
             if start.stream == stream and (start.passes is None or start.passes(arrival.event, ())):
                 self._initiate(arrival)
-        elif isinstance(self.definition.start, PatternCondition):
-            self._begin(self.definition.start, self.starts_by_pattern(arrival), arrival.now_ms, arrival)
+        elif self.pattern_start is not None:
+            self._begin(self.pattern_start, self.pattern_start.enter(arrival), arrival.now_ms, arrival)
         if is_innermost:
             arrival.whole.append(self)
         else:

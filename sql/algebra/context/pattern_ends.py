@@ -14,8 +14,9 @@ from sql.rows import as_dict, as_dicts
 from sql.types import Saved
 
 if TYPE_CHECKING:
+    from sql.algebra.context.level import Arrival, Level
+    from sql.algebra.context.lifecycle import Lifecycle
     from sql.algebra.context.partition import Partition
-
 
 Row = Sequence[Any]
 Match = tuple[Any, ...]
@@ -115,20 +116,70 @@ class PatternWatch:
         return matches
 
 
+class PatternStart:
+    """The pattern that starts partitions of one level, while it is watched."""
+
+    def __init__(self, point: PatternCondition, level: Level) -> None:
+        self.point = point
+        self.level = level
+        self.watch: PatternWatch | None = None
+
+    def begin(self, now_ms: int) -> list[Match]:
+        """Watch for it anew; the matches that are there at once."""
+        self.watch = PatternWatch(self.point, (), self.level.life.bodies.fail)
+        return self._moved(self.watch.start(now_ms))
+
+    def enter(self, arrival: Arrival) -> list[Match]:
+        """The matches that an event completes."""
+        if self.watch is None:
+            return []
+        return self._moved(self.watch.enter(arrival.stream, arrival.event.row, arrival.now_ms))
+
+    def advance(self, now_ms: int) -> list[Match]:
+        """The matches that time completes."""
+        return [] if self.watch is None else self._moved(self.watch.advance(now_ms))
+
+    def stop(self) -> None:
+        """Watch for it no longer."""
+        if self.watch is not None:
+            self.watch.pattern.quit()
+            self.watch = None
+
+    def _moved(self, matches: list[Match]) -> list[Match]:
+        """The matches; the level's deadline is that of the pattern."""
+        assert self.watch is not None
+        due_ms = self.watch.pattern.deadline()
+        if due_ms != self.level.due_ms:
+            self.level.due_ms = due_ms
+            if due_ms is not None:
+                self.level.life.schedule_start(self.level)
+        return matches
+
+    def snapshot(self) -> Saved:
+        return None if self.watch is None else self.watch.pattern.snapshot()
+
+    def restore(self, state: Saved, now_ms: int) -> None:
+        """Put a snapshot back."""
+        if state is not None:
+            self.watch = PatternWatch(self.point, (), self.level.life.bodies.fail)
+            self.watch.restore(state, now_ms)
+
+
 class PatternEnds:
     """The patterns that may end the partitions of one level."""
 
-    def __init__(self, point: PatternCondition) -> None:
+    def __init__(self, point: PatternCondition, life: Lifecycle) -> None:
         self.point = point
-        self.watches: dict[Any, PatternWatch] = {}
+        self.life = life
+        self.watches: dict[Partition, PatternWatch] = {}
         self.index = AtomIndex(point.atoms)
 
-    def watch(self, partition: Partition, tell: Tell, now_ms: int) -> Match | None:
-        """Begin to watch for the end of a partition; a match that is there at once."""
-        watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
+    def watch(self, partition: Partition, now_ms: int) -> None:
+        """Watch for the end of a partition just started, which may be there at once."""
+        watch = self.watches[partition] = PatternWatch(self.point, partition.row, self.life.bodies.fail)
         matches = watch.start(now_ms)
         watch.keys = self.index.add(partition)
-        return next(iter(matches), None)
+        self._ended_by(partition, watch, matches, now_ms)
 
     def forget(self, partition: Partition) -> None:
         """The partition has ended."""
@@ -137,32 +188,45 @@ class PatternEnds:
             watch.pattern.quit()
             self.index.discard(partition, watch.keys)
 
-    def reached(self, stream: str, row: object) -> Sequence[Any]:
+    def reached(self, stream: str, row: object) -> Sequence[Partition]:
         """The partitions whose pattern an event may move, in order of allocation."""
         return self.index.of(stream, row, self.watches)
 
-    def enter(self, partition: Partition, stream: str, row: object, now_ms: int) -> Match | None:
-        """An event for the pattern of a partition; the match that ends it."""
-        watch = self.watches.get(partition)
-        return None if watch is None else next(iter(watch.enter(stream, row, now_ms)), None)
+    def enter_all(self, arrival: Arrival) -> None:
+        """An event may complete the pattern of any partition."""
+        for partition in self.reached(arrival.stream, arrival.event.row):
+            self.enter(partition, arrival)
 
-    def advance(self, partition: Partition, now_ms: int) -> Match | None:
-        """Time for the pattern of a partition; the match that ends it."""
+    def enter(self, partition: Partition, arrival: Arrival) -> bool:
+        """True if an event completes the pattern of a partition, which has ended then."""
         watch = self.watches.get(partition)
-        return None if watch is None else next(iter(watch.advance(now_ms)), None)
+        if watch is None or arrival.stream not in self.point.atoms:
+            return False
+        matches = watch.enter(arrival.stream, arrival.event.row, arrival.now_ms)
+        return self._ended_by(partition, watch, matches, arrival.now_ms)
 
-    def deadline(self, partition: Partition) -> int | None:
-        """When the pattern of a partition has something to do."""
+    def advance(self, partition: Partition, now_ms: int) -> None:
+        """Time may complete the pattern of a partition."""
         watch = self.watches.get(partition)
-        return None if watch is None else watch.pattern.deadline()
+        if watch is not None:
+            self._ended_by(partition, watch, watch.advance(now_ms), now_ms)
+
+    def _ended_by(self, partition: Partition, watch: PatternWatch, matches: list[Match], now_ms: int) -> bool:
+        if not matches:
+            self.life.move_end(partition, watch.pattern.deadline())
+            return False
+        self.life.bodies.settle()
+        self.point.keep(matches[0], partition.values)
+        self.life.end(partition, now_ms)
+        return True
 
     def snapshot(self, partition: Partition) -> Saved:
         watch = self.watches.get(partition)
         return None if watch is None else watch.pattern.snapshot()
 
-    def restore(self, partition: Partition, state: Saved, tell: Tell, now_ms: int) -> None:
+    def restore(self, partition: Partition, state: Saved, now_ms: int) -> None:
         """Put a pattern back."""
-        watch = self.watches[partition] = PatternWatch(self.point, partition.row, tell)
+        watch = self.watches[partition] = PatternWatch(self.point, partition.row, self.life.bodies.fail)
         watch.restore(state, now_ms)
         watch.keys = self.index.add(partition)
 

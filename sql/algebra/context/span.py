@@ -8,7 +8,7 @@ from typing import Any, Final
 from sql.algebra.context.level import Arrival, Level
 from sql.algebra.context.level_definitions import EventCondition, NowCondition, SpanDefinition, TimePoint
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds
+from sql.algebra.context.pattern_ends import Match, PatternCondition, PatternEnds, PatternStart
 from sql.algebra.event import Event
 
 START_TIME: Final = 0
@@ -24,10 +24,9 @@ class SpanLevel(Level):
         super().__init__(*arguments)
         self.current: Partition | None = None
         if isinstance(self.definition.end, PatternCondition):
-            self.pattern_ends = PatternEnds(self.definition.end)
-
-    def start_pattern(self) -> PatternCondition | None:
-        return self.definition.start if isinstance(self.definition.start, PatternCondition) else None
+            self.pattern_ends = PatternEnds(self.definition.end, self.life)
+        if isinstance(self.definition.start, PatternCondition):
+            self.pattern_start = PatternStart(self.definition.start, self)
 
     def watch(self, now_ms: int) -> None:
         start = self.definition.start
@@ -39,16 +38,17 @@ class SpanLevel(Level):
                 self._open(now_ms)
             else:
                 self._await(due_ms)
-        elif isinstance(start, PatternCondition):
-            self._begin(start, self.await_pattern_start(start, now_ms), now_ms)
+        elif self.pattern_start is not None:
+            self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
 
-    def _begin(self, start: PatternCondition, matches: list[Match], now_ms: int) -> None:
+    def _begin(self, start: PatternStart, matches: list[Match], now_ms: int) -> None:
         """Start by the first match of the pattern; it is watched anew after the end."""
         if not matches or self.current is not None:
             return
-        self.stop_awaiting()
+        self.due_ms = None
+        start.stop()
         self._open(now_ms, match=matches[0])
-        for stream, row in start.counted(matches[0]):
+        for stream, row in start.point.counted(matches[0]):
             if self.current is not None:
                 self.life.join(self.current, Arrival(stream, Event(row, now_ms, 0), now_ms))
 
@@ -76,9 +76,8 @@ class SpanLevel(Level):
         self.life.open(self, None, values, now_ms, arrival, due_ms=values[END_TIME])
 
     def start_due(self, now_ms: int) -> None:
-        start = self.definition.start
-        if isinstance(start, PatternCondition):
-            self._begin(start, self.starts_by_time(now_ms), now_ms)
+        if self.pattern_start is not None:
+            self._begin(self.pattern_start, self.pattern_start.advance(now_ms), now_ms)
         else:
             self._open(now_ms)
 
@@ -89,13 +88,13 @@ class SpanLevel(Level):
         elif isinstance(start, TimePoint):
             # A start that is due at this very instant happens when time next moves.
             self._await(max(start.next_ms(now_ms), now_ms + 1))
-        elif isinstance(start, PatternCondition):
-            self._begin(start, self.await_pattern_start(start, now_ms), now_ms)
+        elif self.pattern_start is not None:
+            self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
 
     def act(self, arrival: Arrival) -> None:
         start, end, current = self.definition.start, self.definition.end, self.current
-        if current is not None and isinstance(end, PatternCondition):
-            if not self.ends_by_pattern(current, arrival):
+        if current is not None and self.pattern_ends is not None:
+            if not self.pattern_ends.enter(current, arrival):
                 self.visit(current, arrival)
                 return
             if self.current is not None:
@@ -121,8 +120,8 @@ class SpanLevel(Level):
             and start.fits(arrival.event, ())
         ):
             self._open(arrival.now_ms, arrival)
-        elif isinstance(start, PatternCondition) and current is None:
-            self._begin(start, self.starts_by_pattern(arrival), arrival.now_ms)
+        elif self.pattern_start is not None and current is None:
+            self._begin(self.pattern_start, self.pattern_start.enter(arrival), arrival.now_ms)
 
     def unmoved(self, stream: str) -> list[Partition] | None:
         points = self.definition.start, self.definition.end
