@@ -263,15 +263,12 @@ class Gateway:
 
     def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
         """Let recorded messages of a connection take effect; whether it must outlast a crash."""
-        is_lasting = False
-        for run in self.streams.runs(messages, connection):
-            decoded = self.streams.decode(run, connection)
-            is_lasting = is_lasting or not self.streams.lasting.isdisjoint(decoded.rows)
-            for refused in decoded.bad:
-                self._reject(refused.message, now_ms, connection, refused.streams)
-            for stream, rows in decoded.rows.items():
-                self.push(stream, rows, now_ms, decoded.origins.get(stream))
-        return is_lasting
+        decoded = self.streams.decode(messages, connection)
+        for refused in decoded.bad:
+            self._reject(refused.message, now_ms, connection, refused.streams)
+        for stream, rows in self.streams.in_order(messages, decoded, connection):
+            self.push(stream, rows, now_ms, decoded.origins.get(stream))
+        return not self.streams.lasting.isdisjoint(decoded.rows)
 
     def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
         """Give rows of a stream to its rules, and their chained results to those that read them."""

@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -70,11 +70,13 @@ class Decoded:
     """The result of a batch of messages: rows by stream, in order, and the messages that are dead letters.
 
     origins   by stream: the origins of its rows
+    each      the rows of each message, one message after the other, of streams whose order with others matters
     """
 
     rows: dict[str, list[Any]] = field(default_factory=dict)
     bad: list[Refused] = field(default_factory=list)
     origins: dict[str, Origins] = field(default_factory=dict)
+    each: dict[str, Iterator[list[Any]]] = field(default_factory=dict)
 
 
 class StreamTable:
@@ -143,17 +145,21 @@ class StreamTable:
         """The topic; for those whose events must keep their order with those of others, one name for all."""
         return "" if self._groups and self.groups_of(topic, connection) else topic
 
-    def runs(self, messages: Sequence[Message], connection: str = MAIN) -> Iterator[Sequence[Message]]:
-        """The messages cut where another stream begins whose order with the one before matters; one by one where
-        they enter two such streams each."""
-        if not self._groups or len(messages) == 1:
-            yield messages
+    def in_order(
+        self, messages: Sequence[Message], decoded: Decoded, connection: str = MAIN
+    ) -> Iterator[tuple[str, list[Any]]]:
+        """The rows of decoded messages by stream, cut where another stream begins whose order with the one before
+        matters; message by message where they enter two such streams each."""
+        yield from ((stream, rows) for stream, rows in decoded.rows.items() if stream not in decoded.each)
+        if not decoded.each:
             return
         for streams, run in groupby(messages, key=lambda message: self.groups_of(message[0], connection)):
             if len({group for _, group in streams}) < len(streams):
-                yield from ([message] for message in run)
+                pieces = [(name, next(decoded.each[name])) for _ in run for name, _ in streams]
             else:
-                yield list(run)
+                count = len(list(run))
+                pieces = [(name, [*chain(*islice(decoded.each[name], count))]) for name, _ in streams]
+            yield from ((name, rows) for name, rows in pieces if rows)
 
     def decode(self, messages: Sequence[Message], connection: str = MAIN) -> Decoded:
         """All rows of a batch; a message that several streams read is decoded for each, for
@@ -161,19 +167,35 @@ class StreamTable:
         decoded = Decoded()
         refused: dict[int, Refused] = {}
         for stream, found in self._by_stream(messages, self.router(connection).match).items():
-            metas = [meta_of(message) for message in found] if stream in self._meta else None
-            rows, bad = self._decoded(stream, found, metas)
+            rows, bad = self._decoded(stream, found, self._metas(stream, found))
             self._learn(stream, found)
             self.received[stream] += len(found)
             if rows:
                 decoded.rows[stream] = rows
                 decoded.origins[stream] = Origins(_without(found, bad), rows)
+            if stream in self._groups and len(messages) > 1:
+                decoded.each[stream] = self._each(stream, found, rows, {at for at, _ in bad})
             for at, reason in bad:
                 topic, payload, token, _ = found[at]
                 first = Refused((topic, payload, token, reason), [])
                 refused.setdefault(id(found[at]), first).streams.append(stream)
         decoded.bad += refused.values()
         return decoded
+
+    def _each(
+        self, stream: str, messages: Sequence[Message], rows: list[Any], bad: set[int]
+    ) -> Iterator[list[Any]]:
+        """The rows of each message. Where some hold arrays, each is decoded by itself, for its number of rows."""
+        is_one = len(rows) + len(bad) == len(messages) and not any(map(_may_be_array, messages))
+        if is_one and not bad:
+            return ([row] for row in rows)
+        if is_one:
+            found = iter(rows)
+            return ([] if at in bad else [next(found)] for at in range(len(messages)))
+        return (self._decoded(stream, [message], self._metas(stream, [message]))[0] for message in messages)
+
+    def _metas(self, stream: str, messages: Sequence[Message]) -> list[Mapping[str, Any]] | None:
+        return [meta_of(message) for message in messages] if stream in self._meta else None
 
     def _by_stream(
         self, messages: Sequence[Message], match: Callable[[str], tuple[str, ...]]
@@ -217,6 +239,10 @@ def _without(messages: Sequence[Message], bad: list[tuple[int, str]]) -> Sequenc
     """The messages that gave rows."""
     refused = {at for at, _ in bad}
     return [message for at, message in enumerate(messages) if at not in refused] if refused else messages
+
+
+def _may_be_array(message: Message) -> bool:
+    return message[1].lstrip()[:1] == b"["
 
 
 def meta_of(message: Message) -> Mapping[str, Any]:

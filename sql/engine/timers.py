@@ -16,14 +16,24 @@ class Timers:
         """Rules whose timers rest after a defect, until events come again."""
         self.heap: list[tuple[int, int, str]] = []
         """(deadline, order of deployment, rule); what no longer holds is dropped when it surfaces."""
+        self._changed: dict[str, None] = {}
+        """Queries that are asked before the heap is read: once, however many events they have taken since."""
 
     def schedule(self, name: str) -> None:
-        """Note when a query has something to do next."""
-        deadline = None if name in self.suspended else self.roster.queries[name].next_deadline()
-        if deadline is not None:
-            entry = (deadline, self.roster.order[name], name)
-            if not self.heap or self.heap[0] != entry:
-                heappush(self.heap, entry)
+        """Note that a query may have something else to do next."""
+        self._changed[name] = None
+
+    def _ask(self) -> None:
+        """Put the deadlines of the queries that have changed into the heap."""
+        queries, heap = self.roster.queries, self.heap
+        for name in self._changed:
+            query = None if name in self.suspended else queries.get(name)
+            deadline = None if query is None else query.next_deadline()
+            if deadline is not None:
+                entry = (deadline, self.roster.order[name], name)
+                if not heap or heap[0] != entry:
+                    heappush(heap, entry)
+        self._changed.clear()
 
     def schedule_all(self) -> None:
         """Note it of every query."""
@@ -32,6 +42,8 @@ class Timers:
 
     def next_ms(self) -> int | None:
         """The earliest instant of the processing clock at which a query has something to do."""
+        if self._changed:
+            self._ask()
         queries, order = self.roster.queries, self.roster.order
         while self.heap:
             deadline, place, name = self.heap[0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from edge.base.message import Message
 from tests.unit.edge.world import Source, World
 
 STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
@@ -188,8 +189,19 @@ ORDERED = {
 """Statements over two streams whose rows depend on the order in which events of both come."""
 
 
-@pytest.mark.parametrize("kind", ORDERED)
-def test_the_order_of_events_of_several_topics_is_kept_within_a_batch(folder: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [(kind, b'{"n": %d}') for kind in ORDERED]
+    + [
+        ("join", b'[{"n": %d}]'),
+        ("join", b' [{"n": %d}]'),
+        ("table", b'[{"n": %d}]'),
+        ("one topic", b'[{"n": %d}]'),
+    ],
+)
+def test_the_order_of_events_of_several_topics_is_kept_within_a_batch(
+    folder: Path, kind: str, body: bytes
+) -> None:
     statements, expected = ORDERED[kind]
     streams = [f'CREATE STREAM {name} (n BIGINT) WITH (DATASOURCE="t/{name}")' for name in "abx"]
     streams.append('CREATE STREAM again (n BIGINT) WITH (DATASOURCE="t/a")')
@@ -204,7 +216,9 @@ def test_the_order_of_events_of_several_topics_is_kept_within_a_batch(folder: Pa
         beside["tables"] = {"t": "create table t (n bigint primary key)"}
     world = world_of(folder, json.dumps({"streams": streams, **beside, "rules": rules}))
     order = [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("b", 3), ("x", 0), ("a", 3), ("a", 4)]
-    world.source.on_batch([(f"t/{name}", b'{"n": %d}' % n, None, 0) for name, n in order])
+    batch: list[Message] = [(f"t/{name}", body % n, None, 0) for name, n in order]
+    batch[3:3] = [("t/a", b"[]", None, 0), ("t/b", b"no JSON", None, 0)]
+    world.source.on_batch(batch)
     world.gateway.turn()
     world.gateway.commit(force=True)
     assert [(row["keys"]["n"], row["keys"]["p"]) for row in world.spooled()] == expected
