@@ -222,15 +222,15 @@ class ContextHost(Hosted):
         return self.taken()
 
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
-        """A condition could not be evaluated, or there are too many partitions: the first
-        statement reports it."""
+        """A condition could not be evaluated, or there are too many partitions: an error of the context, and of each
+        of its statements, which the event does not reach."""
         self.errors += 1
-        member = next(iter(self.members.values()), None)
-        if member is not None:
+        rows = [] if event is None else [dict(as_dict(event.row))]
+        why = f"context '{self.context.name}': {self.functions.failure(error)}"
+        for member in self.members.values():
             member.counts["errors"] += 1
-            rows = [] if event is None else [dict(as_dict(event.row))]
-            why = str(self.functions.failure(error))
-            self.out.append(Emission(member.name, now_ms, "error", rows, (), why))
+        for name in dict.fromkeys((self.name, *self.members)):
+            self.out.append(Emission(name, now_ms, "error", rows, (), why))
 
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
         """The partitions of an event before the context acts on it; None if its evaluation fails

@@ -69,7 +69,8 @@ def test_keys_of_the_compiled_loop_read_the_present_time() -> None:
 def test_a_pattern_that_cannot_be_evaluated_is_an_error(definition: str, place: str) -> None:
     text = f"create context C {definition}; {COUNT}"
     world = World(text)
-    (error,) = [each for each in world.engine.push("E", [{"n": -1}], 0) if each.kind == "error"]
+    of_context, error = [each for each in world.engine.push("E", [{"n": -1}], 0) if each.kind == "error"]
     assert error.rule == "r"
-    line, column = map(int, str(error.error).split(":")[:2])
+    assert error.error == of_context.error
+    line, column = map(int, str(error.error).removeprefix("context 'C': ").split(":")[:2])
     assert text.splitlines()[line - 1][column - 1 :].startswith(place), error.error

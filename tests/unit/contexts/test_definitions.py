@@ -103,8 +103,14 @@ def test_a_context_outlives_its_statements_only() -> None:
         run_script(engine, "context C select * from E", 0)
 
 
-def test_an_event_a_condition_cannot_read_is_an_error_event_of_the_first_statement() -> None:
-    world = World("create context C start E(n > 1); @name('a') context C select id from E")
-    (emission,) = world.engine.push("E", [{"id": "x", "n": "many"}], 0)
-    assert (emission.rule, emission.kind, emission.inserted) == ("a", "error", [{"id": "x", "n": "many"}])
-    assert world.engine.counters("a")["errors"] == 1
+def test_an_event_a_condition_cannot_read_is_an_error_of_the_context_and_of_each_of_its_statements() -> None:
+    world = World(
+        "@name('c') create context C start E(n > 1);\n"
+        "@name('a') context C select id from E; @name('b') context C select n from E"
+    )
+    found = world.engine.push("E", [{"id": "x", "n": "many"}], 0)
+    assert [(each.rule, each.kind) for each in found] == [("c", "error"), ("a", "error"), ("b", "error")]
+    for each in found:
+        assert each.inserted == [{"id": "x", "n": "many"}]
+        assert str(each.error).startswith("context 'C': 1:37: cannot evaluate n > 1: "), each.error
+        assert world.engine.counters(each.rule)["errors"] == 1

@@ -124,8 +124,8 @@ def test_too_many_partitions_are_refused_and_counted() -> None:
     host.life.max_partitions = 2
     for k in "ab":
         world.send("E", k=k)
-    (emission,) = world.engine.push("E", [{"k": "c"}], 0)
-    assert emission.kind == "error"
+    of_context, emission = world.engine.push("E", [{"k": "c"}], 0)
+    assert (of_context.kind, emission.kind, emission.rule) == ("error", "error", "a")
     assert "raise maxPartitions" in str(emission.error)
     assert host.counters()["partitions_refused"] == 1
     assert world.send("E", k="a") == [{"c": 2}]
