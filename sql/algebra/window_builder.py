@@ -10,7 +10,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import AggregateSet
-from sql.algebra.derived.statistics import Derived
+from sql.algebra.derived.statistics import Derived, Owner
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import BatchGate, Trigger
 from sql.algebra.gate.gate import Gate
@@ -50,9 +50,6 @@ from sql.rows import Shape, as_dict, as_dicts
 PER_KEY = ("length", "lastevent", "keepall", "time")
 """Windows that groupwin has in the loop."""
 
-NewEvent = Callable[[Any, int], Event]
-"""Makes an event of a row at an instant."""
-
 
 class WindowBuilder:
     """Builds the operators of one source of FROM."""
@@ -89,7 +86,7 @@ class WindowBuilder:
         self._lots: dict[str, Any] = {}
         """Functions of the window of a stream query."""
 
-    def build(self, now_ms: int, new_event: NewEvent, started: Callable[[], int]) -> Operator:
+    def build(self, now_ms: int, owner: Owner, started: Callable[[], int]) -> Operator:
         """The operator for the source's windows, starting at `now_ms`; `started` returns the start of the
         statement, once it runs."""
         if self.source.lot is not None:
@@ -98,8 +95,8 @@ class WindowBuilder:
         if not plans:
             return LastRow() if self.source.keeps_last else Pass()
         if plans[0].name == "groupwin":
-            return self._per_key(plans, now_ms) or self._grouped(plans, new_event)
-        return self._stages(plans, {}, now_ms, new_event)
+            return self._per_key(plans, now_ms) or self._grouped(plans, owner)
+        return self._stages(plans, {}, now_ms, owner)
 
     def _per_key(self, plans: list[WindowPlan], now_ms: int) -> Operator | None:
         """One queue of the loop per key, if there is no more to it."""
@@ -126,7 +123,7 @@ class WindowBuilder:
             self._compiled[place] = make()
         return self._compiled[place]
 
-    def _grouped(self, plans: list[WindowPlan], new_event: NewEvent) -> Operator:
+    def _grouped(self, plans: list[WindowPlan], owner: Owner) -> Operator:
         group, *inner = plans
         merge = next((i for i, plan in enumerate(inner) if plan.name == "merge"), len(inner))
         rest = inner[merge + 1 :]
@@ -136,16 +133,16 @@ class WindowBuilder:
 
         def make(key: Hashable, first: Event) -> Operator:
             columns = {name: value(first) for name, value in zip(names, values, strict=False)}
-            return self._stages(inner[:merge], columns, first.time_ms, new_event)
+            return self._stages(inner[:merge], columns, first.time_ms, owner)
 
         hint = self.source.reclaim_ms
         reclaim = Reclaim(*hint) if hint else None
         key_of = self._once(group, "keys", lambda: self.functions.key(keys))
         grouped = Key(key_of, make, reclaim, self.options.max_groups)
-        return Chain(grouped, self._stages(rest, {}, 0, new_event)) if rest else grouped
+        return Chain(grouped, self._stages(rest, {}, 0, owner)) if rest else grouped
 
     def _stages(
-        self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, new_event: NewEvent
+        self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, owner: Owner
     ) -> Operator:
         """Data windows as one intersection or union, then a derived-value window if there is one."""
         members: list[Policy | BatchGate] = []
@@ -155,7 +152,7 @@ class WindowBuilder:
             assert spec is not None
             made = self._make(spec, plan, now_ms)
             if spec.role == "derived":
-                derived = self._derived(plan, made, key_columns, new_event)
+                derived = self._derived(plan, made, key_columns, owner)
             else:
                 members.append(BatchGate(made) if isinstance(made, Trigger) else made)
         data = self._combine(members)
@@ -221,7 +218,7 @@ class WindowBuilder:
         return Predicate(predicate.test, test, aggregates.arguments, aggregates.fresh)
 
     def _derived(
-        self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], new_event: NewEvent
+        self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], owner: Owner
     ) -> Derived:
         spec = windows.lookup(plan.name)
         assert spec is not None
@@ -246,7 +243,7 @@ class WindowBuilder:
                     row |= {column: item for column, item in as_dict(event.row).items() if column != "$meta"}
             return row
 
-        return Derived(statistic, value, extra_columns, new_event, key_columns, plan.name == "size")
+        return Derived(statistic, value, extra_columns, owner, key_columns, plan.name == "size")
 
     def _tags(self, match: tuple[Any, ...]) -> dict[str, Any]:
         """A match as columns: its tags with their events."""

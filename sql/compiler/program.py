@@ -11,6 +11,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import LocalGroups
+from sql.algebra.derived.statistics import Nobody
 from sql.algebra.window_builder import WindowBuilder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
@@ -79,7 +80,7 @@ class Program(SharedCode):
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
         relational = bool(plan.joins) or plan.sources[0].relation is not None
-        first = None if relational else self.builders[0].build(now_ms, _no_event, lambda: now_ms)
+        first = None if relational else self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
         passes = passes_rows(plan) and not (drives(plan) or calls_windows or pulls)
         self.text = StatementText(plan, catalog, shape, self.context, self.warnings, None if calls_windows else first,
                                   Removal.ANY if first is None else first.departure, self.offsets, self.answers,
@@ -169,8 +170,4 @@ def departure_of(plan: Plan, catalog: Catalog) -> Removal:
         return Removal.ANY
     context = Context(now_ms=0, zone=plan.options.zone_info(), rule_id="", start_ms=0)
     builder = WindowBuilder(plan.sources[0], plan.options, catalog, context, Warnings(), "dict")
-    return builder.build(0, _no_event, lambda: 0).departure
-
-
-def _no_event(row: object, time_ms: int) -> Any:
-    raise AssertionError("a window makes no events before it has an instance")
+    return builder.build(0, Nobody(), lambda: 0).departure

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.operator import FindEvent, Operator
+from sql.codegen.functions import DATA_ERRORS
 from sql.types import Saved
 
 Row = dict[str, Any]
@@ -52,13 +53,35 @@ class Size:
         self.count = state
 
 
+class Owner(Protocol):
+    """What a window belongs to: it numbers the events that the window makes, and reports those it refuses."""
+
+    def new_event(self, row: object, time_ms: int) -> Event: ...
+    def fail(self, row: object, error: BaseException) -> None: ...
+
+
+class Nobody:
+    """The owner of windows that make no events: those of a named window, and of a text without an instance."""
+
+    def new_event(self, row: object, time_ms: int) -> Event:
+        """Nothing asks for an event."""
+        raise AssertionError("these windows make no events of their own")
+
+    def fail(self, row: object, error: BaseException) -> None:
+        """Nothing is refused."""
+        raise AssertionError("these windows refuse no events") from error
+
+
 class Derived(Operator):
     """Folds deltas into a statistic and posts its row before and after.
 
+    An event whose value the statistic refuses is reported when it comes and counts nowhere, so nothing of it
+    is taken out when it leaves.
+
     value   the argument(s) of the statistic for an event
     extras  the extra columns for an event; for None their names with NULL
+    owner   the statement around it
     key     the columns a groupwin adds, fixed for the instance
-    new_event   makes an event of a row at an instant
     changes_only   post only when the properties differ from before (size)
     """
 
@@ -67,38 +90,58 @@ class Derived(Operator):
         statistic: Statistic,
         value: Callable[[Event], Any],
         extras: Callable[[Event | None], Row],
-        new_event: Callable[[Row, int], Event],
+        owner: Owner,
         key: Row,
         changes_only: bool,
     ) -> None:
         self.statistic = statistic
         self.value = value
         self.extras = extras
-        self.new_event = new_event
+        self.owner = owner
         self.key = key
         self.changes_only = changes_only
         self.last: Row = {**key, **statistic.properties(), **extras(None)}
         self.current: Event | None = None
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
-        for event in delta.inserted:
-            self.statistic.add(self.value(event))
-        for event in delta.removed:
-            self.statistic.remove(self.value(event))
+        came = self._counted(delta.inserted)
+        left = [event for event in delta.removed if self._taken_out(event)]
+        if not (came or left) and (delta.inserted or delta.removed):
+            return []
         properties = self.statistic.properties()
         if self.changes_only and all(self.last[name] == value for name, value in properties.items()):
             return []
         row = {**self.last, **properties}
-        if delta.inserted:
-            row.update(self.extras(delta.inserted[-1]))
+        if came:
+            row.update(self.extras(came[-1]))
         old = self.current or self._first(now)
-        new = self.new_event(row, now)
+        new = self.owner.new_event(row, now)
         self.last, self.current = row, new
         return [Delta([new], [old])]
 
+    def _counted(self, events: Iterable[Event]) -> list[Event]:
+        """Those of some events that the statistic takes."""
+        taken = []
+        for event in events:
+            try:
+                self.statistic.add(self.value(event))
+            except DATA_ERRORS as error:
+                self.owner.fail(event.row, error)
+            else:
+                taken.append(event)
+        return taken
+
+    def _taken_out(self, event: Event) -> bool:
+        """Take a leaving event out; False for one that was refused as it came."""
+        try:
+            self.statistic.remove(self.value(event))
+        except DATA_ERRORS:
+            return False
+        return True
+
     def _first(self, now: int) -> Event:
         """The statistic of nothing, which leaves as the first row comes."""
-        event = self.new_event(self.last, now)
+        event = self.owner.new_event(self.last, now)
         event.group = UNSEEN
         return event
 

@@ -9,6 +9,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import maker_of
+from sql.algebra.derived.statistics import Nobody
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.row_blocks import RowBlocks, new_holder
@@ -63,7 +64,7 @@ class WindowStatement(PostingStatement):
         self.partition = partition
         self.own = code.catalog.own.found(catalog.variables, catalog.relations)
         self.begin(now_ms)
-        operator = code.builder.build(now_ms, _no_event, lambda: now_ms)
+        operator = code.builder.build(now_ms, Nobody(), lambda: now_ms)
         begin = None if partition is None else self.begin
         self.window = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.window.publish = catalog.loop.publish
@@ -294,7 +295,3 @@ def _maker(column: AggregateColumn) -> Callable[[], Accumulator]:
 
 def _made(make: Callable[[], Accumulator]) -> Accumulator:
     return make()
-
-
-def _no_event(row: object, time_ms: int) -> Event:
-    raise AssertionError("the windows of a named window make no rows of their own")

@@ -56,16 +56,21 @@ class Correlated:
         self.rows = store_of(source, code, catalog.relations, partial(catalog.loop.unseen, statement))
         self.window: Any = Pass()
         if source.relation is None:
-            self.window = code.builder.build(now_ms, self._new_event, lambda: now_ms)
+            self.window = code.builder.build(now_ms, self, lambda: now_ms)
         self.answer = None if code.answer is None else code.answer.over(self.rows)
         if code.answer is None:
             self.find = code.finder.over(self.rows)
             limit = row_limit(plan, code.functions)
             self.evaluation = Evaluation(plan, code.text, limit, self._failed)
 
-    def _new_event(self, row: object, time_ms: int) -> Event:
+    def new_event(self, row: object, time_ms: int) -> Event:
+        """The event of a row, with a number of its own."""
         self.seq += 1
         return Event(row, time_ms, self.seq)
+
+    def fail(self, row: object, error: BaseException) -> None:
+        """A window could not evaluate an event."""
+        self.tell(row, str(self.code.functions.failure(error)))
 
     @staticmethod
     def _failed(row: object, error: BaseException) -> None:
@@ -85,12 +90,12 @@ class Correlated:
         self.inner.push(stream, row, now_ms)
         self._begin()
         if stream == self.plan.sources[0].stream and isinstance(self.rows, Rows):
-            event = self._new_event(row, now_ms)
+            event = self.new_event(row, now_ms)
             try:
                 if self.code.passes is None or self.code.passes(event):
                     self._take(self.window.push(Delta((event,)), now_ms))
             except DATA_ERRORS as error:
-                self.tell(row, str(self.code.functions.failure(error)))
+                self.fail(row, error)
 
     def _take(self, deltas: Iterable[Delta]) -> None:
         if not isinstance(self.rows, Rows):

@@ -329,7 +329,7 @@ def _window(statement: RunningStatement, index: int, arrival: Callable[[Any, int
     source, program = statement.plan.sources[index], statement.program
     if source.relation is None:
         builder = program.builders[index]
-        return builder.build(statement.start_ms, statement.new_event, lambda: statement.start_ms)
+        return builder.build(statement.start_ms, statement, lambda: statement.start_ms)
     relation = statement.catalog.relations[source.stream]
     if program.pulls or is_looked_into(statement.plan, source):
         seen = relation if program.pulls else _seen(source, statement)
