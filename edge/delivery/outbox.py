@@ -29,6 +29,7 @@ from edge.intake.origins import Origins
 from edge.journal.record import Receipts
 from sinks import Outcome, Stats
 from sql import Emission
+from sql.emission import Emissions, apart
 
 log = logging.getLogger("penstock.outbox")
 
@@ -160,27 +161,35 @@ class Outbox:
     def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
         """Number each emission, and give it to its actions. `origins`: the topics of the
         events behind them."""
-        for emission in emissions:
-            first = self.numbers.get(emission.rule, 0) + 1
-            last = self.numbers[emission.rule] = first + rows_of(emission) - 1
-            if self.taps.listeners:
-                self.taps.emission(emission)
-            if emission.kind == "rows":
-                self.fired[emission.rule] = emission.at_ms
+        for part in emissions.parts if isinstance(emissions, Emissions) else emissions:
+            first = self.numbers.get(part.rule, 0) + 1
+            self.numbers[part.rule] = first + rows_of(part) - 1
+            if part.kind == "rows":
+                self.fired[part.rule] = part.at_ms
                 if not self.is_replaying:
-                    self.expectations.note(emission)
-            elif emission.kind == "error":
-                log.warning("event.error", extra={"rule": emission.rule, "error": emission.error})
-            wanted = self._taking.get((emission.rule, emission.kind), ())
+                    self.expectations.note(part)
+            elif part.kind == "error":
+                log.warning("event.error", extra={"rule": part.rule, "error": part.error})
+            wanted = self._taking.get((part.rule, part.kind), ())
+            if wanted or self.taps.listeners:
+                self._hand_on(part, first, wanted)
+            if not wanted and part.kind == "error":
+                self._dead_letter(part, origins=origins)
+
+    def _hand_on(self, part: Emission, first: int, wanted: Sequence[Action]) -> None:
+        """Give the emissions of a part, whose rows are numbered from `first` on, to listeners and actions."""
+        is_held = part.rule in self._held
+        for emission in apart((part,)):
+            last = first + rows_of(emission) - 1
+            self.taps.emission(emission)
             for action in wanted:
-                if emission.rule in self._held:
-                    self._hold(emission.rule, action, first, last, emission)
+                if is_held:
+                    self._hold(part.rule, action, first, last, emission)
                 else:
-                    self._submit(emission.rule, action, first, last, emission)
+                    self._submit(part.rule, action, first, last, emission)
                 if last in action.open and not self.is_replaying:
                     self.opened.append((action, last))
-            if not wanted and emission.kind == "error":
-                self._dead_letter(emission, origins=origins)
+            first = last + 1
 
     def reconcile(self) -> None:
         """Note receipts, and offer refused results again."""

@@ -209,6 +209,9 @@ class EnterText:
             self._write_row(loop)
         if self.notes_left:
             with loop.source.block("elif h is not None:"):
+                if self.text.makes_rows:
+                    loop.source.line("show(q, y, h, made, True)")
+                    return
                 loop.source.line("new = []")
                 loop.source.line("show(q, y, h, new, True)")
                 self.show.emit(loop.source)
@@ -219,7 +222,10 @@ class EnterText:
             if plan.having is not None:
                 loop.skip_unless(plan.having)
                 show.note(source, "HAVING", "now")
-            write_row(loop, plan, "out.append(Emission(name, now, 'rows', [", "]))")
+            if self.text.makes_rows:
+                write_row(loop, plan, "made.append(", ")")
+            else:
+                write_row(loop, plan, "out.append(Emission(name, now, 'rows', [", "]))")
             show.note(source, "SELECT", "now")
         with source.block("except DATA_ERRORS as error:"):
             source.line("fail(e, error)")

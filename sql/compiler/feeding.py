@@ -49,7 +49,7 @@ class FeedingText:
     def write(self, source: SourceWriter) -> None:
         """The function `push`."""
         with source.block("def push(q, rows, now):"):
-            source.line("fail, out, name, seq, table = q.fail, q.out, q.name, q.seq, q.into.table")
+            source.line("fail, made, seq, table = q.fail, q.made, q.seq, q.into.table")
             source.line("get = table.rows.get")
             source.line("is_kept = table.bounded.is_kept")
             source.line("table.version += 1")
@@ -110,6 +110,6 @@ class FeedingText:
         loop = self.text.make_loop(source, self._slots)
         with source.block("try:"):
             loop.skip_unless(self.plan.having)
-            write_row(loop, self.plan, "out.append(Emission(name, now, 'rows', [", "]))")
+            write_row(loop, self.plan, "made.append(", ")")
         with source.block("except DATA_ERRORS as error:"):
             source.line("fail(e, error)")

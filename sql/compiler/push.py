@@ -38,8 +38,6 @@ class PushText:
                 self._write_loop(source)
             if not self.text.keeps_values:
                 source.line("q.seq = seq")
-            if self.text.enter.is_single:
-                source.line("q.singles += len(out) - first")
         source.line("")
 
     def _write_loads(self, source: SourceWriter) -> None:
@@ -47,10 +45,11 @@ class PushText:
         if self.text.in_locals:
             names = self.text.fold.attributes
             source.line(f"{', '.join(names)} = {', '.join(f'whole.{name}' for name in names)}")
-        source.line("out = q.out")
-        if self.text.enter.is_single:
-            source.line("first = len(out)")
-        source.line("name = q.name")
+        if self.text.makes_rows:
+            source.line("made = q.made")
+        else:
+            source.line("out = q.out")
+            source.line("name = q.name")
         if not self.text.keeps_values:
             source.line("seq = q.seq")
         if self.plan.subqueries:

@@ -1,6 +1,7 @@
 """The compiled text of rules without a window: filter, analytic functions and projection, one row per event.
 
-push(rows, now_ms, out)            the loop over events of one instant; in event time `times` for `now_ms`
+push(rows, now_ms, made)           the loop over events of one instant, whose rows it adds to `made`
+push(rows, times, out)             that of event time, with an emission for each row
 pour(rows, rules, now_ms, out)     the loop of a family: rules that differ in name and first condition alone
 """
 
@@ -29,8 +30,8 @@ Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[
 returns the events that failed."""
 
 LOCALS = frozenset((
-    "e", "error", "fail", "failed", "key", "now_ms", "out", "pour", "push", "q", "r", "row", "rows", "rule", "rules",
-    "times",
+    "e", "error", "fail", "failed", "key", "made", "now_ms", "out", "pour", "push", "q", "r", "row", "rows", "rule",
+    "rules", "times",
 ))  # fmt: skip
 """The names of the loops' locals: a function or a constant of the rule gets another name."""
 
@@ -106,11 +107,11 @@ class RowwiseText:
         slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(plan.analytics))}
         slots["event_time", None] = Code("now_ms", False, True, "number")
         header, arguments = (
-            ("for e, now_ms in zip(rows, times):", "rows, times")
+            ("for e, now_ms in zip(rows, times):", "rows, times, out")
             if self.is_timed
-            else ("for e in rows:", "rows, now_ms")
+            else ("for e in rows:", "rows, now_ms, made")
         )
-        with writer.block(f"def push({arguments}, out):"):
+        with writer.block(f"def push({arguments}):"):
             if plan.analytics:
                 self._write_states(writer)
             with writer.block(header):
@@ -121,11 +122,13 @@ class RowwiseText:
         return Generated(writer, self.names.bound)
 
     def _write_event(self, loop: LoopWriter) -> None:
-        emit = "out.append(Emission(rule, now_ms, 'rows', ["
+        before, after = "made.append(", ")"
+        if self.is_timed:
+            before, after = "out.append(Emission(rule, now_ms, 'rows', [", "]))"
         if not self.plan.analytics:
             for condition in conditions(self.plan):
                 loop.skip_unless(condition)
-            write_row(loop, self.plan, emit, "]))")
+            write_row(loop, self.plan, before, after)
             return
         keep: list[str] = []
         for i, call in enumerate(self.plan.analytics):
@@ -135,7 +138,7 @@ class RowwiseText:
         write_row(loop, self.plan, "row = ", "")
         for line in keep:
             loop.line(line)
-        loop.line(f"{emit}row]))")
+        loop.line(f"{before}row{after}")
 
     # --- many rules at once ---------------------------------------------------------------------------------
 

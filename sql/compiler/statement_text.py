@@ -104,6 +104,8 @@ class StatementText:
         self.enter = EnterText(self)
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
         """True if rows need values that only the instance can find: earlier events."""
+        self.makes_rows = self.enter.is_single and not (self.is_timed or in_cells)
+        """True if the loop hands on rows, an emission each, of the instant that its events have in common."""
         self.in_locals = is_driven and not in_cells and self.enter.alone_changes_state
         """True if the state of the only group is in locals while the loop runs."""
         self.code = self._compile()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
-from sql.emission import Emission
+from sql.emission import Emission, Emissions
 from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.deployment import Deployment
@@ -127,42 +127,43 @@ class Engine:
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
         dispatch, steps = self.dispatch, self.steps
-        out = self.advance(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
+        out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
         rows = dispatch.changed(stream, rows)
         rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)
         lane = dispatch.lanes.of(stream)
         if lane is not None:
             out += dispatch.give_lane(lane, rows, now_ms)
-            return out if steps.is_idle else out + steps.finish([], now_ms)
+            return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))
         if len(rows) > 1 and not dispatch.order_matters(stream):
             dispatch.give_all(stream, rows, now_ms, out)
-            return out if steps.is_idle else out + steps.finish([], now_ms)
+            return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))
         for row in rows:
             dispatch.note_arrival(stream, row, now_ms)
             posted: list[Emission] = []
             dispatch.give_all(stream, [row], now_ms, posted)
             dispatch.join_posts(posted)
             out += steps.finish(posted, now_ms)
-        return out
+        return Emissions(out)
 
-    def push_table(self, name: str, table: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+    def push_table(self, name: str, table: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         """Rows of a table for one rule alone: each rule reads the files of its tables when it begins."""
-        out = self.advance(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
+        out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
         rows = self.dispatch.checked(table, rows, [name], now_ms, out)
-        return out + self.steps.finish(self.dispatch.give(name, table, rows, now_ms), now_ms)
+        return Emissions(out + self.steps.finish(self.dispatch.give(name, table, rows, now_ms), now_ms))
 
-    def push_instants(self, stream: str, rows: Sequence[Any], instants: Sequence[int]) -> list[Emission]:
+    def push_instants(self, stream: str, rows: Sequence[Any], instants: Sequence[int]) -> Emissions:
         """Events with the instants of their arrival, which never decrease: as if each
         were pushed at its own."""
         query = self.roster.only
         if isinstance(query, SampledQuery) and self._takes_instants(query, stream):
             self._reach(instants[-1])
-            return self.dispatch.bounded(
+            found = self.dispatch.bounded(
                 query.name, rows, instants[-1], lambda: query.push_timed(rows, instants)
             )
+            return Emissions(found)
         if isinstance(query, EventTime) and not _hears_clock(query):
             return self.push(stream, rows, instants[-1])
         out: list[Emission] = []
@@ -170,10 +171,10 @@ class Engine:
         while first < len(rows):
             now_ms = instants[first]
             last = bisect_right(instants, now_ms, first)
-            out += self.advance(now_ms, "step")
-            out += self.push(stream, rows[first:last], now_ms)
+            out += self.advance(now_ms, "step").parts
+            out += self.push(stream, rows[first:last], now_ms).parts
             first = last
-        return out
+        return Emissions(out)
 
     def _takes_instants(self, query: SampledQuery, stream: str) -> bool:
         """True if a rule takes the events of a stream with their instants, and nothing
@@ -195,7 +196,7 @@ class Engine:
         """The earliest instant of the processing clock at which a rule has something to do."""
         return self.timers.next_ms()
 
-    def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> list[Emission]:
+    def advance(self, now_ms: int, catch_up: CatchUp | None = None) -> Emissions:
         """Time moves to `now_ms`. step: through every due instant; once: what is due fires
         once, now; skip: unseen.
 
@@ -206,7 +207,7 @@ class Engine:
         while (deadline := self.timers.next_ms()) is not None and deadline <= now_ms:
             out += self._fire(deadline, now_ms, catch_up)
         self._reach(now_ms)
-        return out
+        return Emissions(out)
 
     def _fire(self, instant: int, now_ms: int, catch_up: CatchUp | None) -> list[Emission]:
         """Every rule with something due at or before `instant`, in order of deployment."""
@@ -231,14 +232,14 @@ class Engine:
         dispatch.join_posts(out)
         return out if self.steps.is_idle else self.steps.finish(out, at)
 
-    def flush(self, now_ms: int) -> list[Emission]:
+    def flush(self, now_ms: int) -> Emissions:
         """Bounded sources have ended: open windows close at their nominal instants."""
         out: list[Emission] = []
         self.roster.forget_indexes()
         for name, query in list(self.queries.items()):
             out += self.dispatch.collect(query.flush(now_ms))
             self.timers.schedule(name)
-        return self.steps.finish(out, now_ms)
+        return Emissions(self.steps.finish(out, now_ms))
 
     # --- variables and relations ----------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.statement_text import waits_for_filters
-from sql.emission import Emission, joined
+from sql.emission import Emission, apart, joined
 from sql.plan.logical import Plan
 
 MOVED_MAX = 100_000
@@ -112,7 +112,7 @@ class Steps(StepLoop):
     def collect(self, emissions: list[Emission]) -> list[Emission]:
         """Queue what the statements that gave these results insert somewhere; what is emitted."""
         out: list[Emission] = []
-        for emission in emissions:
+        for emission in apart(emissions):
             plan = self.host.plan_of(emission.rule)
             if plan is None or emission.kind != "rows":
                 out.append(emission)

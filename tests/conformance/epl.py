@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -105,7 +106,7 @@ class Session:
 
     def perform(self, step: dict[str, Any]) -> list[Emission]:
         """Do a step; what the listened statements emit during it."""
-        out: list[Emission] = []
+        out: Sequence[Emission] = []
         if "advance" in step:
             self.now = step["advance"]
             out = self.engine.advance(self.now, step.get("catch_up", "once"))

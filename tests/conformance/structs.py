@@ -8,7 +8,8 @@ from typing import Any
 
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
 from edge.intake.codecs.rows import attributes, row_class
-from sql import Catalog, Emission, Engine, Plan
+from sql import Catalog, Engine, Plan
+from sql.emission import Emissions
 from sql.record import replace
 
 NOTHING_SHOWN = SimpleNamespace(
@@ -38,7 +39,7 @@ class StructEngine(Engine):
         super().remove(name)
         self.plans.pop(name, None)
 
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         make = self.makers.get(stream)
         return super().push(stream, rows if make is None else [make(row) for row in rows], now_ms)
 

@@ -137,7 +137,7 @@ class Run:
 
     def _one_by_one(self, rows: Sequence[Any]) -> list[Emission]:
         """Each event in a push of its own, with a restart before it; what was due before comes first."""
-        out = self.engine.advance(self.now_ms)
+        out = [*self.engine.advance(self.now_ms)]
         for row in rows:
             self.restart()
             out += self.engine.push("m", [row], self.now_ms)

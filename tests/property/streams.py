@@ -7,6 +7,7 @@ met exactly all the time.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -72,11 +73,11 @@ class Run:
         engine.deploy("rule", plan, self.now, state)
         return engine, plan
 
-    def step(self, step: Step) -> list[Emission]:
+    def step(self, step: Step) -> Sequence[Emission]:
         """Do one step; what comes of it."""
         if "advance" in step:
             self.now = step["advance"]
-            out = self.engine.advance(self.now)
+            out: Sequence[Emission] = self.engine.advance(self.now)
         elif "flush" in step:
             out = self.engine.flush(self.now)
         else:

@@ -125,7 +125,7 @@ def test_contexts_give_what_the_twin_gives(
         if restarts:
             state = {name: engine.snapshot(name) for name in engine.queries}
             engine = engine_of(script, json.loads(json.dumps(state, allow_nan=False)))
-        found = engine.advance(at, "step")
+        found = [*engine.advance(at, "step")]
         found += engine.push(stream, [dict(row)], at) if stream else []
         got = [(each.at_ms, told) for each in found for told in each.inserted]
         own = {"id": None, "k": None, "n": None, **row}

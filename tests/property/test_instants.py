@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.drive import drive
-from sql import Catalog, Engine, RuleOptions, plan_rule
+from sql import Catalog, Emission, Engine, RuleOptions, plan_rule
 from tests.conformance.catalog import define
 from tests.property.paths import rows_first, shown
 from tests.property.rules import Rule
@@ -54,7 +54,7 @@ def run(rule: Rule, rows: list[dict[str, Any]], cuts: list[int] | None) -> list[
         return shown(rule, rows_first(alone))
     engine = Engine(catalog, by_instants=True)
     engine.deploy("r", plan, rows[0]["at"])
-    out = []
+    out: list[Emission] = []
     for first, last in zip([0, *cuts], [*cuts, len(rows)], strict=True):
         if first < last:
             out += engine.push_instants("m", rows[first:last], [row["at"] for row in rows[first:last]])

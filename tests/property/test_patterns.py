@@ -41,7 +41,7 @@ class Run:
         self.engine.deploy("r", plan_rule(self.query, self.engine.catalog), now, state)
 
     def step(self, at: int, stream: str, rows: list[dict[str, Any]]) -> Told:
-        found = self.engine.advance(at)
+        found = [*self.engine.advance(at)]
         found += self.engine.push(stream, rows, at) if stream else []
         assert all(emission.kind == "rows" for emission in found), found
         return [(emission.at_ms, row) for emission in found for row in emission.inserted]

@@ -60,7 +60,7 @@ class World:
 
     def perform(self, step: Step, rows: list[Row]) -> list[Emission]:
         """Let time go on to the step, and do it. `rows` are the events of a push."""
-        emissions = self.engine.advance(step.at_ms, "once" if step.once else "step")
+        emissions = [*self.engine.advance(step.at_ms, "once" if step.once else "step")]
         match step.action:
             case "push":
                 emissions = emissions + self.engine.push(step.name, rows, step.at_ms)

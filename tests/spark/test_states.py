@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from cloud_sync.spark import job, view
 from cloud_sync.spark.storage import literal
-from sql import Engine
+from sql import Emission, Engine
 from tests.spark.support import DAY_MS, run, upload
 from tests.unit.cloud_sync.test_declaration import TUMBLING, WINDOW, compiled
 
@@ -48,7 +48,7 @@ def sent(
     for gateway in ("gw0", "gw1", "gw2"):
         engine = Engine(found.catalog)
         engine.deploy("r", rule.plan, DAY_MS)
-        out = []
+        out: list[Emission] = []
         for at_ms, origin, event in listed:
             if origin == gateway:
                 out += engine.push("plant", [event], at_ms)

@@ -12,7 +12,7 @@ from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.sliding import Sliding
 from sql.codegen.expressions import NUMBER, Code
 from sql.codegen.output_rows import write_row
-from sql.emission import Emission
+from sql.emission import Emission, Row, singles
 from sql.plan.bound import Apply, Bound, Read, Slot
 
 if TYPE_CHECKING:
@@ -28,12 +28,19 @@ class InlineRow:
 
     def write_begin(self, loop: Loop) -> None:
         """Before the loop whose rows these are."""
-        for line in ("rule = core.owner.name", "out = core.owner.out", "shown = 0"):
-            loop.line(line)
+        if loop.is_timed:
+            loop.line("rule = core.owner.name")
+            loop.line("out = core.owner.out")
+            loop.line("shown = 0")
+        else:
+            loop.line("made = []")
 
-    def write_end(self, loop: Loop) -> None:
-        """Behind it."""
-        loop.line("core.owner.counts['rows_out'] += shown")
+    def write_end(self, loop: Loop, at: str) -> None:
+        """Behind it; `at` is the instant of the rows."""
+        if loop.is_timed:
+            loop.line("core.owner.counts['rows_out'] += shown")
+        else:
+            loop.line(f"{loop.names.bind(give, 'give')}(core.owner, made, {at})")
 
     def write(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
         """The row, of the window [start, end) or what it is; `row` is what cannot be evaluated."""
@@ -62,11 +69,21 @@ class InlineRow:
         inner = Loop(loop.source, plan, loop.functions, loop.catalog, loop.shape, slots)
         with loop.block("try:"):
             inner.writer.skip_unless(plan.having)
-            out = f"out.append({names.bind(Emission, 'Emission')}(rule, {trigger}, 'rows', ["
-            write_row(inner.writer, plan, out, "]))")
-            loop.line("shown += 1")
+            if loop.is_timed:
+                out = f"out.append({names.bind(Emission, 'Emission')}(rule, {trigger}, 'rows', ["
+                write_row(inner.writer, plan, out, "]))")
+                loop.line("shown += 1")
+            else:
+                write_row(inner.writer, plan, "made.append(", ")")
         with loop.block("except DATA_ERRORS as error:"):
             loop.line(f"core.owner.failed({row}, error, {trigger})")
+
+
+def give(query: Any, rows: list[Row], at_ms: int) -> None:
+    """The rows of the windows that were shown at one instant, an emission each."""
+    if rows:
+        query.counts["rows_out"] += len(rows)
+        query.out.append(singles(query.name, at_ms, rows))
 
 
 def inline_row(made: SampleParts) -> InlineRow | None:

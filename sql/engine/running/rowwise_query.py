@@ -11,7 +11,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.rowwise_text import RowwiseText
-from sql.emission import Emission
+from sql.emission import Emission, Row, singles
 from sql.engine.event_time.stage import time_stamp
 from sql.engine.families import Kin, RowFamily
 from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
@@ -77,10 +77,12 @@ class Rowwise(RunningQuery):
     def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
         """`push`, with the results added to those of other rules."""
         self.now_ms = self.context.now_ms = now_ms
-        counts, before = self.counts, len(out)
-        counts["events_in"] += len(rows)
-        self.events(rows, now_ms, out)
-        counts["rows_out"] += len(out) - before
+        made: list[Row] = []
+        self.counts["events_in"] += len(rows)
+        self.events(rows, now_ms, made)
+        if made:
+            self.counts["rows_out"] += len(made)
+            out.append(singles(self.name, now_ms, made))
         if self.errors:
             out += self.errors
             self.errors.clear()
@@ -88,7 +90,10 @@ class Rowwise(RunningQuery):
     def again(self, row: object, now_ms: int, out: list[Emission]) -> None:
         """An event that failed in the family's loop, which has counted it."""
         self.now_ms = self.context.now_ms = now_ms
-        self.events((row,), now_ms, out)
+        made: list[Row] = []
+        self.events((row,), now_ms, made)
+        if made:
+            out.append(singles(self.name, now_ms, made))
         self.failed += len(self.errors)
         out += self.errors
         self.errors.clear()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sql.algebra.event import Delta, Event
-from sql.emission import Emission
+from sql.emission import Emission, Row, singles
 from sql.plan.logical import Plan
 from sql.rows import as_dict
 
@@ -23,8 +23,8 @@ class RunningQuery:
         self.plan = plan
         self.now_ms = now_ms
         self.out: list[Emission] = []
-        self.singles = 0
-        """The number of emissions in `out` from the compiled loop, of one row each."""
+        self.made: list[Row] = []
+        """The rows that the compiled loop made of the present events, an emission each."""
         self.errors: list[Emission] = []
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
@@ -34,13 +34,10 @@ class RunningQuery:
     def take(self) -> list[Emission]:
         """The emissions since the last call, errors last."""
         out, self.out = self.out, []
-        singles, self.singles = self.singles, 0
-        if singles == len(out):
-            self.counts["rows_out"] += singles
-        else:
-            self.counts["rows_out"] += sum(
-                [len(emission.inserted) for emission in out if emission.kind == "rows"]
-            )
+        if self.made:
+            out.append(singles(self.name, self.now_ms, self.made))
+            self.made = []
+        self.counts["rows_out"] += sum([len(part.inserted) for part in out if part.kind == "rows"])
         if self.errors:
             out += self.errors
             self.errors = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ class World:
         return rows(self.engine.advance(now, "step"))
 
 
-def rows(emissions: list[Emission]) -> list[dict[str, Any]]:
+def rows(emissions: Sequence[Emission]) -> list[dict[str, Any]]:
     """The inserted rows of emissions, none of which is an error."""
     assert all(item.kind == "rows" for item in emissions), emissions
     return [row for item in emissions for row in item.inserted]

@@ -3,6 +3,7 @@ they give out one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_a_batch_gives_what_its_events_give_one_by_one(name: str, seed: int) -> 
         assert together.engine.snapshot(rule) == alone.engine.snapshot(rule)
 
 
-def by_rule(emissions: list[Emission]) -> dict[str, list[Any]]:
+def by_rule(emissions: Sequence[Emission]) -> dict[str, list[Any]]:
     """What each rule gives out, in order; the order among rules is none."""
     found: dict[str, list[Any]] = {}
     for item in emissions:

@@ -129,7 +129,7 @@ rules:
     engine.deploy("r", found.rules["r"].plan, 0)
 
     def send(ts: int, v: int = 0) -> list[Emission]:
-        return engine.push("m", [{"dev": "a", "v": v, "ts": ts}], 0)
+        return [*engine.push("m", [{"dev": "a", "v": v, "ts": ts}], 0)]
 
     assert send(1000, v=1) == send(9000) == send(8000) == []
     (late,) = send(1500)

@@ -44,7 +44,7 @@ class Run:
     def step(self, step: Step) -> list[Emission]:
         """Time passes, events arrive: in one batch, or one by one with a restart before each."""
         self.now_ms, events = step
-        out = self.engine.advance(self.now_ms)
+        out = [*self.engine.advance(self.now_ms)]
         if not self.singly:
             return out + self.engine.push("m", [self.row(event) for event in events], self.now_ms)
         for event in events:
@@ -79,7 +79,7 @@ def compare(
         assert shown(rows_first(got)) == shown(rows_first(wanted)), f"{sql}\nat step {number} {step}"
         everything += got
     if flush:
-        got, wanted = batched.engine.flush(batched.now_ms), single.engine.flush(single.now_ms)
+        got, wanted = [*batched.engine.flush(batched.now_ms)], [*single.engine.flush(single.now_ms)]
         assert shown(got) == shown(wanted), f"{sql}\nat the end"
         everything += got
     assert counted(batched.engine) == counted(single.engine)

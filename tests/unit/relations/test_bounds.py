@@ -48,7 +48,7 @@ def started(bounds: str) -> Engine:
 
 
 def put(engine: Engine, at_ms: int, *rows: tuple[str, int]) -> list[Emission]:
-    return engine.push("reading", [{"k": k, "v": v} for k, v in rows], at_ms)
+    return [*engine.push("reading", [{"k": k, "v": v} for k, v in rows], at_ms)]
 
 
 def keys(engine: Engine, table: str) -> list[Any]:

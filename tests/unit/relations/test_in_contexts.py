@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,10 +25,10 @@ def started(text: str) -> Engine:
 
 
 def order(engine: Engine, shop: str, item: str, n: int) -> list[Emission]:
-    return engine.push("Order", [{"shop": shop, "item": item, "n": n}], engine.now_ms or 0)
+    return [*engine.push("Order", [{"shop": shop, "item": item, "n": n}], engine.now_ms or 0)]
 
 
-def rows(emissions: list[Emission], rule: str) -> list[dict[str, Any]]:
+def rows(emissions: Sequence[Emission], rule: str) -> list[dict[str, Any]]:
     return [row for emission in emissions if emission.rule == rule for row in emission.inserted]
 
 

@@ -99,7 +99,8 @@ def _run(
     shape: Any = "dict",
 ) -> list[Emission]:
     engine = _engine(ddl, sql, options, None, 0, shape)
-    out, now = [], 0
+    out: list[Emission] = []
+    now = 0
     for step in steps:
         if restarts:
             state = json.loads(json.dumps(engine.snapshot("r")))

@@ -3,6 +3,7 @@ test, which answers when it likes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ class World:
         return found
 
 
-def shown(emissions: list[Emission]) -> list[Any]:
+def shown(emissions: Sequence[Emission]) -> list[Any]:
     return [row if item.kind == "rows" else item.error for item in emissions for row in item.inserted]
 
 

@@ -31,7 +31,7 @@ def play(epl: str, trace: str, *, catch_up: str = "step") -> list[str]:
     for step in steps(trace):
         if step["at"] is not None:
             now = int(step["at"])
-        emissions = engine.advance(now, catch_up)  # type: ignore[arg-type]
+        emissions = [*engine.advance(now, catch_up)]  # type: ignore[arg-type]
         if step["id"]:
             number = None if step["n"] is None else int(step["n"])
             own = now if step["ts"] is None else int(step["ts"])

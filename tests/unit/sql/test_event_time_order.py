@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from sql import Catalog, Engine, RuleOptions, parse, plan_rule
+from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
 
 
 @pytest.mark.parametrize("size", [1, 3, 50, 400])
@@ -22,7 +22,7 @@ def test_batches_of_any_size_are_put_in_order(size: int) -> None:
     )
     engine.deploy("r", plan, 0)
     rows = [{"v": number, "ts": stamp} for number, stamp in enumerate(stamps)]
-    found = []
+    found: list[Emission] = []
     for first in range(0, len(rows), size):
         found += engine.push("m", rows[first : first + size], 0)
     found += engine.push("m", [{"v": -1, "ts": 10_000}], 0)

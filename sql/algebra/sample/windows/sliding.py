@@ -56,17 +56,21 @@ class Sliding(Window):
     def write_helpers(self, loop: Loop) -> None:
         if self.row is None or not self.plan.delay_ms:
             return
-        with loop.block("def fire(core, p, now):"):
+        with (
+            loop.block("def fire(core, p, now):"),
+            loop.hoisting(),
+            loop.block(f"while pending and pending[0] <= now - {self.plan.delay_ms}:"),
+        ):
+            loop.line("at = pending[0]")
+            loop.line(f"end = at + {self.plan.delay_ms}")
+            self._write_leaving(loop, f"at - {self.back_ms}")
             self.row.write_begin(loop)
-            with loop.hoisting():
-                with loop.block(f"while pending and pending[0] <= now - {self.plan.delay_ms}:"):
-                    loop.line("at = pending.popleft()")
-                    self._write_leaving(loop, f"at - {self.back_ms}")
-                    with loop.block(f"if not {loop.own('times')}:"):
-                        loop.line("continue")
-                    loop.line(f"end = at + {self.plan.delay_ms}")
-                    self.row.write(loop, f"(at - {self.plan.length_ms})", "end", "end", "None")
-                self.row.write_end(loop)
+            with loop.block("while pending and pending[0] == at:"):
+                loop.line("pending.popleft()")
+                with loop.block(f"if not {loop.own('times')}:"):
+                    loop.line("continue")
+                self.row.write(loop, f"(at - {self.plan.length_ms})", "end", "end", "None")
+            self.row.write_end(loop, "end")
         loop.line("")
 
     def generated(self, functions: dict[str, Any]) -> None:
@@ -80,7 +84,7 @@ class Sliding(Window):
 
     def write_end(self, loop: Loop) -> None:
         if self.row is not None and not self.plan.delay_ms:
-            self.row.write_end(loop)
+            self.row.write_end(loop, "at")
 
     def write_before(self, loop: Loop) -> None:
         if loop.is_timed or self.plan.partition_by:
