@@ -19,6 +19,7 @@ import msgspec
 from edge.base.message import RETAINED, BadMessage, Message, message_id, qos_of
 from edge.intake.broker_state import MAIN
 from edge.intake.codecs import CodecOptions, Decoder, decoder_for
+from edge.intake.lanes import lanes
 from edge.intake.lessons import Lessons
 from edge.intake.origins import Origins
 from edge.intake.router import TopicRouter
@@ -96,6 +97,7 @@ class StreamTable:
         self.lasting = lasting | {spec.name for spec in specs if spec.reader is not None}
         named = Counter((groups or {}).get(spec.name) for spec in specs)
         self._groups = {name: group for name, group in (groups or {}).items() if named[group] > 1}
+        self._lanes = lanes(specs, self._groups)
         self._routers = {MAIN: TopicRouter()}
         """The streams by the topics of each connection."""
         self._decoders: dict[str, Decoder] = {}
@@ -142,8 +144,9 @@ class StreamTable:
         return [(name, self._groups[name]) for name in streams if name in self._groups]
 
     def lane_of(self, topic: str, connection: str = MAIN) -> str:
-        """The topic; for those whose events must keep their order with those of others, one name for all."""
-        return "" if self._groups and self.groups_of(topic, connection) else topic
+        """The topic; for those whose events must keep their order with those of others, the lane of all of them."""
+        ordered = self.groups_of(topic, connection) if self._groups else ()
+        return self._lanes[ordered[0][0]] if ordered else topic
 
     def in_order(
         self, messages: Sequence[Message], decoded: Decoded, connection: str = MAIN
@@ -153,7 +156,8 @@ class StreamTable:
         yield from ((stream, rows) for stream, rows in decoded.rows.items() if stream not in decoded.each)
         if not decoded.each:
             return
-        for streams, run in groupby(messages, key=lambda message: self.groups_of(message[0], connection)):
+        groups = {topic: self.groups_of(topic, connection) for topic in {message[0] for message in messages}}
+        for streams, run in groupby(messages, key=lambda message: groups[message[0]]):
             if len({group for _, group in streams}) < len(streams):
                 pieces = [(name, next(decoded.each[name])) for _ in run for name, _ in streams]
             else:

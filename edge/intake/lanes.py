@@ -1,0 +1,43 @@
+"""Lanes for topics whose messages must keep their order: one for each group of streams that depend on each other.
+
+A message of a topic that streams of two groups read stands in one place, so those groups share a lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from edge.intake.router import cross, shared_filter, wildcards
+from sql.engine.interplay import groups as joined
+
+
+class Feed(Protocol):
+    """A stream, with the filter of the topics that it reads on a connection."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def connection(self) -> str: ...
+
+
+def lanes(feeds: Iterable[Feed], groups: Mapping[str, str]) -> dict[str, str]:
+    """By stream, the lane of its topics; `groups`: the group of each stream that has one."""
+    members: dict[tuple[str, str], list[str]] = {}
+    for feed in feeds:
+        if feed.name in groups:
+            plain = shared_filter(feed.topic)[1]
+            members.setdefault((feed.connection, plain), []).append(groups[feed.name])
+    meetings = [(found[0], other) for found in members.values() for other in found[1:]]
+    for connection, wide in members:
+        if wildcards([wide]):
+            meetings += [
+                (members[connection, wide][0], found[0])
+                for (there, narrow), found in members.items()
+                if there == connection and cross(wide, narrow)
+            ]
+    leaders = joined([], meetings)
+    # No topic has this name: '+' is a wildcard.
+    return {name: f"+{leaders.get(group, group)}" for name, group in groups.items()}
