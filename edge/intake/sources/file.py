@@ -13,7 +13,7 @@ import io
 import json
 import threading
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
@@ -78,6 +78,30 @@ class FileSourceSettings(Model):
         return self
 
 
+class KnownRows:
+    """The newest row of each key of a table. A row that is here already changes nothing, so it needs no message:
+    a file that is read again puts into the journal what has changed in it.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._rows: dict[str, bytes] = {}
+        """A digest of the row by its key."""
+
+    def take(self, payload: bytes) -> bool:
+        """True if a row is another one than the row of its key before, or is not read as an object with a key."""
+        try:
+            row = msgspec.json.decode(payload)
+        except msgspec.MsgspecError:
+            return True
+        if not isinstance(row, dict) or self._key not in row:
+            return True
+        key, digest = json.dumps(row[self._key]), blake2b(payload, digest_size=16).digest()
+        is_new = self._rows.get(key) != digest
+        self._rows[key] = digest
+        return is_new
+
+
 class FileSource(WorkerSource):
     """Reads one file, row by row. A token is the number of a row since the beginning of the run."""
 
@@ -90,6 +114,9 @@ class FileSource(WorkerSource):
         self._settings = settings
         self._delimiter = str(stream.options.get("DELIMITER", ","))
         self._types = {name: kind.value for name, kind in (stream.columns or {}).items()}
+        key = stream.options.get("KEY") if stream.kind != "stream" else None
+        self._known = KnownRows(str(key)) if key is not None and settings.interval else None
+        """Of a lookup table that is read again: the rows that it has."""
         self._state = _position_file(stream.name, environment)
         self._rows = self._safe = self._stored()
         """Rows delivered of this reading of the file, and how many of them are safe."""
@@ -155,12 +182,12 @@ class FileSource(WorkerSource):
 
     def _read(self) -> bool:
         """Deliver the rows after those delivered already; FALSE when the source shall end."""
-        batch: list[Message] = []
+        batch: list[tuple[int, Message]] = []
         begin = self._rows
         for number, payload in enumerate(self._payloads()):
-            if number < begin:
+            if number < begin or not (self._known is None or self._known.take(payload)):
                 continue
-            batch.append(self._message(payload))
+            batch.append((number, self._message(payload)))
             if self._settings.send_interval or len(batch) >= BATCH_ROWS:
                 if not self._hand_on(batch):
                     return False
@@ -171,16 +198,17 @@ class FileSource(WorkerSource):
         self._last_token += 1
         return topic_of(self.name), payload, self._last_token, 0
 
-    def _hand_on(self, batch: list[Message]) -> bool:
+    def _hand_on(self, batch: list[tuple[int, Message]]) -> bool:
+        """Deliver rows, each with its number in the file; FALSE when the source shall end."""
         wait_ms = self._settings.send_interval if self._rows else 0
         if not self._goes_on(wait_ms):
             return False
         with self._counting:
-            for _, _, token, _ in batch:
+            for number, (_, _, token, _) in batch:
                 assert token is not None
-                self._tokens[token] = self._rows
-                self._rows += 1
-        self._deliver(batch)
+                self._tokens[token] = number
+                self._rows = number + 1
+        self._deliver([message for _, message in batch])
         return True
 
     def _payloads(self) -> Iterator[bytes]:

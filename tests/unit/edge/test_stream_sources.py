@@ -154,6 +154,29 @@ def test_a_file_is_read_again_at_its_interval(world: World) -> None:
     assert [row["a"] for row in rows(world, 3)][:3] == [1, 1, 1]
 
 
+def test_a_table_that_is_read_again_takes_the_rows_that_changed(world: World) -> None:
+    path = world.folder / "input" / "site.csv"
+    path.write_text("k,v\na,1\nb,2\n", "utf-8")
+    extra = json.dumps({"fileType": "csv", "hasHeader": True, "interval": 10})
+    world.write(
+        "r.yaml",
+        f"""
+tables:
+  s: {{kind: lookup, key: k, type: file, datasource: site.csv, columns: {{k: string, v: bigint}}, extra: {extra}}}
+""",
+    )
+    world.reload()
+    shown = "select k, v from s order by k"
+    turn_until(world, lambda: len(world.engine.query(shown).rows) == 2)
+    assert world.gateway.sources["s"].stats["messages"] == 2
+    path.write_text("k,v\na,1\nb,3\nc,1\n", "utf-8")
+    turn_until(world, lambda: len(world.engine.query(shown).rows) == 3)
+    assert world.engine.query(shown).rows == [{"k": "a", "v": 1}, {"k": "b", "v": 3}, {"k": "c", "v": 1}]
+    time.sleep(0.05)
+    world.gateway.turn()
+    assert world.gateway.sources["s"].stats["messages"] == 4
+
+
 def test_what_is_no_row_is_a_dead_letter_and_a_missing_file_is_looked_for_again(world: World) -> None:
     deploy(world, stream("rows.jsonl", "file", fileType="lines", interval=10))
     turn_until(world, lambda: world.gateway.sources["s"].stats["errors"] > 0)
