@@ -22,7 +22,8 @@ FOUND = "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reas
 
 
 class EngineOfKey(StatefulProcessor):
-    """Runs a rule over the events of one key, a batch at a time. The grouping key is (rule, key)."""
+    """Runs a rule over the events of one key, a batch at a time. The grouping key is (rule, key). Spark calls
+    methods and arguments by these names."""
 
     def __init__(self, sources: Sources, zone: str) -> None:
         self._sources = sources
@@ -34,7 +35,7 @@ class EngineOfKey(StatefulProcessor):
         self._state = handle.getValueState("engine", "state BINARY")
         self._known = compiled(self._sources, self._zone)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timer_values: Any) -> Iterator[Row]:  # noqa: N802  Spark's name
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         """The rows of a key's new events, those of all gateways in the order of their arrival."""
         found = list(rows)
         if not key[0]:  # the clock
@@ -52,9 +53,9 @@ class EngineOfKey(StatefulProcessor):
         bad = [str(row["reason"]) for row in found if row["reason"] is not None]
         yield from self._run(key, arrivals, None, bad)
 
-    def handleExpiredTimer(self, key: Any, timer_values: Any, expired: Any) -> Iterator[Row]:  # noqa: N802  Spark's name
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
         """The rows that come from the passing of time."""
-        yield from self._run(key, iter(()), timer_values.getCurrentWatermarkInMs(), ())
+        yield from self._run(key, iter(()), timerValues.getCurrentWatermarkInMs(), ())
 
     def close(self) -> None:
         """There is nothing to release."""
