@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{arguments.out}: {len(files)} file{'' if len(files) == 1 else 's'} written")
     for line in _left_out(export):
         print(f"not imported: {line}")
-    return _checked([arguments.out / name for name in files], arguments.zone)
+    return _checked([arguments.out / name for name in files], arguments.zone, len(_part(export, "rules")))
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -135,7 +135,7 @@ def _left_out(export: Mapping[str, Any]) -> Iterator[str]:
             yield f"sourceConfig '{kind}.{name}': its settings go under {where}"
 
 
-def _checked(paths: list[Path], zone: str) -> int:
+def _checked(paths: list[Path], zone: str, rules: int) -> int:
     """Check what was written, as `penstock check` does."""
     from rules.problems import render_all
 
@@ -144,7 +144,6 @@ def _checked(paths: list[Path], zone: str) -> int:
         print(render_all(problems))
     errors = sum(problem.is_error for problem in problems)
     print(
-        f"{len(compiled.rules)} of {len([1 for file in compiled.loaded.files for _ in file.rules])} rules compile, "
-        f"{errors} errors, {len(problems) - errors} warnings"
+        f"{len(compiled.rules)} of {rules} rules compile, {errors} errors, {len(problems) - errors} warnings"
     )
     return 1 if errors else 0

@@ -2,7 +2,7 @@
 
     GET    /ping                                  the gateway answers
     GET    /streams, /streams/NAME                and tables alike; POST, PUT and DELETE with {"sql": "CREATE …"}
-    GET    /rules, /rules/ID, /rules/ID/status, /rules/ID/explain
+    GET    /rules, /rules/status/all, /rules/ID, /rules/ID/status, /rules/ID/explain
     POST   /rules, PUT and DELETE /rules/ID, POST /rules/ID/start, /stop, /restart, POST /rules/validate
     POST   /ruleset/export, /ruleset/import       all that is managed, and {"content": "…"}
 
@@ -89,6 +89,8 @@ class Manage:
                 return Reply(
                     200, [{"id": item.name, "status": self._state(item.name)} for item in self._rules()]
                 )
+            case "GET", ["rules", "status", "all"]:
+                return Reply(200, {item.name: self._status_of(item.name) for item in self._rules()})
             case "POST", ["rules"]:
                 rule = _object(body)
                 name = str(rule.get("id") or "")
@@ -146,7 +148,7 @@ class Manage:
                 return Reply(200, self._definition(name))
             case "GET", ["status"]:
                 self._files.item("rule", name)
-                return Reply(200, {"status": self._state(name), **self._status()["rules"].get(name, {})})
+                return Reply(200, self._status_of(name))
             case "GET", ["explain"]:
                 return Reply(200, self._explained(name))
             case "PUT", []:
@@ -178,6 +180,9 @@ class Manage:
         for step in rule.path:
             found = found[step]
         return found
+
+    def _status_of(self, name: str) -> dict[str, Any]:
+        return {"status": self._state(name), **self._status()["rules"].get(name, {})}
 
     def _state(self, name: str) -> str:
         status = self._status()

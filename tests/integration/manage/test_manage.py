@@ -102,6 +102,11 @@ def test_a_rule_lives_and_dies(gateway: Gateway) -> None:
     gateway.wait(lambda: gateway.state("plus") == "running")
     gateway.wait(lambda: gateway.ask("GET", "/rules/plus/status")[1]["counters"]["rows_out"] > 2)
     assert gateway.ask("GET", "/rules/plus")[1] == RULE
+    found = gateway.ask("GET", "/rules/status/all")[1]
+    assert {name: status["status"] for name, status in found.items()} == {
+        "mine": "running",
+        "plus": "running",
+    }
     assert "stream sim" in gateway.ask("GET", "/rules/plus/explain")[1]
     assert gateway.ask("POST", "/rules/plus/stop")[0] == 200
     gateway.wait(lambda: gateway.state("plus") == "stopped")

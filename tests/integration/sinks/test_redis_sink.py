@@ -55,7 +55,10 @@ def test_messages_are_stored_under_keys(gateway: Gateway, server: Redis) -> None
 
 
 def test_a_row_that_says_delete_removes_its_key(gateway: Gateway, server: Redis) -> None:
-    stored = gateway.action("redis", settings(server, field="d", fields=["d", "n"], rowkindField="act"))
+    # As in eKuiper the rows come one by one without sendSingle.
+    written = settings(server, field="d", fields=["d", "n"], rowkindField="act")
+    del written["sendSingle"]
+    stored = gateway.action("redis", written)
     stored.submit(rows({"d": "a", "n": 1}, {"d": "b", "n": 2, "act": "upsert"}), 1)
     stored.submit(rows({"d": "a", "n": 3, "act": "delete"}, {"d": "b", "act": "drop"}), 2)
     assert gateway.await_receipts(2) == [(1, "delivered"), (2, "rejected")]

@@ -33,7 +33,7 @@ def test_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         tmp_path,
         streams={"demo": STREAM},
         tables={},
-        rules={"r1": json.dumps(RULE), "a/b": json.dumps(nameless)},
+        rules={"r1": json.dumps(RULE), "a/b": json.dumps(nameless), "drawn": '{"graph": {}}'},
         scripts={"area": "{}"},
         sourceConfig={"mqtt": json.dumps({"plant": {"qos": 1}}), "httppull": '{"x": {}}'},
     )
@@ -49,8 +49,10 @@ def test_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         in out
     )
     assert "R104" in out  # the id a/b
+    assert "1 of 3 rules compile" in out
     assert sorted(item.name for item in (tmp_path / "rules").iterdir()) == [
         "a_b.yaml",
+        "drawn.yaml",
         "r1.yaml",
         "streams.yaml",
     ]
