@@ -16,7 +16,8 @@ from typing import Any
 
 from sql.aggregates.base import Aggregate
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
+from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.hits import HitCounters
 from sql.codegen.names import Names
 from sql.codegen.own_reads import relation_text, variable_text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
+from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.errors import NOWHERE, Span

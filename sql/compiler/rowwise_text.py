@@ -12,7 +12,8 @@ from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import Code, ExpressionWriter
+from sql.codegen.code import Code
+from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names

@@ -8,7 +8,8 @@ from typing import Any
 
 from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import NUMBER, Code, ExpressionWriter
+from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from sql.binder.contexts.correlation import correlation_of
 from sql.catalog.streams import Catalog
-from sql.codegen.expressions import ExpressionWriter
+from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names

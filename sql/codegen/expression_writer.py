@@ -1,0 +1,176 @@
+"""Write bound expressions as Python source.
+
+One writer serves the engine (one small function per clause) and the fast path (one loop per rule): a `Reader`
+writes the reads of columns and slots for the place of the code.
+
+Operators are written by `sql.codegen.operators`, conditions by `sql.codegen.conditions`. Three-valued logic costs
+nothing where NULL and FALSE are equivalent: `true(e)` and `false(e)` give Python conditions that hold exactly
+when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Declared types are not trusted, because messages
+may differ. Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code checks it explicitly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from sql.codegen import support
+from sql.codegen.code import BOOLEAN, NUMBER, TEXT, Code
+from sql.codegen.conditions import CONDITIONS
+from sql.codegen.names import Names
+from sql.codegen.operators import OPERATORS
+from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead
+from sql.types import Type, key_of
+
+
+class Reader(Protocol):
+    """The text of reads of names, for the place of the code."""
+
+    def read(self, source: int, column: str | None) -> Code: ...
+    def slot(self, slot: Slot) -> Code: ...
+    def relation(self, name: str) -> str: ...
+
+
+_SURE = {int: NUMBER, float: NUMBER, str: TEXT, bool: BOOLEAN}
+
+
+class ExpressionWriter:
+    """The writer of expressions for one place (`reader`), with one set of global names."""
+
+    def __init__(self, reader: Reader, names: Names, warnings: support.Warnings, context: Any) -> None:
+        self.reader = reader
+        self.names = names
+        self.warnings = warnings
+        self.context = context
+        self._lambda: list[str] = []
+
+    # --- values ---------------------------------------------------------------------------------------------
+
+    def value(self, node: Bound) -> Code:
+        """The value of an expression; None is NULL."""
+        return _VALUES[type(node)](self, node)
+
+    def text(self, node: Bound) -> str:
+        """The source text of a value."""
+        return self.value(node).text
+
+    def call(self, helper: str, *arguments: str, nullable: bool = True, sure: str | None = None) -> Code:
+        """A call of a function of `sql.codegen.support`."""
+        name = self.names.bind(getattr(support, helper), helper)
+        return Code(f"{name}({', '.join(arguments)})", nullable, False, sure)
+
+    def operands(self, nodes: tuple[Bound, ...]) -> tuple[list[str], list[str], list[Code]]:
+        """For each operand the text that reads it; for those that may be NULL the text to test against None,
+        in order.
+
+        An operand evaluated inside its test is stored in a temporary there.
+        """
+        tests, uses, codes = [], [], [self.value(node) for node in nodes]
+        for code in codes:
+            if not code.nullable:
+                uses.append(code.text)
+            elif code.atom:
+                tests.append(code.text)
+                uses.append(code.text)
+            else:
+                name = self.names.temporary()
+                tests.append(f"({name} := {code.text})")
+                uses.append(name)
+        return tests, uses, codes
+
+    def strict(self, tests: list[str], text: str, *, sure: str | None, nullable: bool = False) -> Code:
+        """An operation that is NULL if an operand is."""
+        if not tests:
+            return Code(f"({text})", nullable, False, sure)
+        nulls = " or ".join(f"{test} is None" for test in tests)
+        return Code(f"(None if {nulls} else {text})", True, False, sure)
+
+    def named(self, text: str) -> tuple[str, str]:
+        """A temporary's name, and the text that evaluates and names it on first use."""
+        name = self.names.temporary()
+        return name, f"({name} := {text})"
+
+    # --- kinds of expressions -------------------------------------------------------------------------------
+
+    def _constant(self, node: Const) -> Code:
+        kind = _SURE.get(node.value.__class__)
+        return Code(self.names.constant(node.value), node.value is None, True, kind)
+
+    def _operator(self, node: Op) -> Code:
+        return OPERATORS[node.name](self, node)
+
+    def _lambda_read(self, node: LambdaRead) -> Code:
+        name = self._lambda[-1]
+        return Code(name) if node.property is None else self.call("field", name, repr(node.property))
+
+    def _apply(self, node: Apply) -> Code:
+        function = node.function
+        sure = {Type.STRING: TEXT, Type.BOOLEAN: BOOLEAN}.get(
+            node.type, NUMBER if node.type.is_numeric else None
+        )
+        lead = [self.names.bind(self.context, "context")] if function.context else []
+        if function.nulls == "pass":
+            text = ", ".join([*lead, *(self.text(arg) for arg in node.args)])
+            return Code(f"{self._function(node)}({text})", True, False, sure)
+        tests, uses, _ = self.operands(node.args)
+        if function.inline is not None and all(arg.type is Type.STRING for arg in node.args):
+            return self.strict(tests, function.inline.format(*uses), sure=sure)
+        return self.strict(
+            tests, f"{self._function(node)}({', '.join([*lead, *uses])})", sure=sure, nullable=True
+        )
+
+    def _function(self, node: Apply) -> str:
+        return self.names.bind(node.function.implementation, f"f_{node.function.name}")
+
+    def _table_read(self, node: TableRead) -> Code:
+        """A lookup of the table's row by key."""
+        table = self.reader.relation(node.table)
+        if node.keys is None:
+            return Code(f"{table}.keys()", nullable=False)
+        key_text = self.names.bind(key_of, "key_of")
+        keys = [f"{key_text}({self.text(key)})" for key in node.keys]
+        key = keys[0] if len(keys) == 1 else f"({', '.join(keys)}{',' if keys else ''})"
+        if node.column is None:
+            return Code(f"{table}.row_at({key})")
+        return Code(f"{table}.value_at({key}, {node.column!r})")
+
+    def _enumerate(self, node: Enumerate) -> Code:
+        base = self.text(node.base)
+        name = self.names.temporary()
+        self._lambda.append(name)
+        body = "None" if node.body is None else self.text(node.body)
+        self._lambda.pop()
+        return self.call("selected", base, f"lambda {name}: {body}")
+
+    # --- conditions -----------------------------------------------------------------------------------------
+
+    def true(self, node: Bound) -> str:
+        """A Python condition that holds exactly when the expression is TRUE."""
+        return self.truth(node, wanted=True)
+
+    def false(self, node: Bound) -> str:
+        """A Python condition that holds exactly when the expression is FALSE."""
+        return self.truth(node, wanted=False)
+
+    def truth(self, node: Bound, *, wanted: bool) -> str:
+        """A Python condition that holds exactly when the expression is TRUE, or FALSE as `wanted`."""
+        if isinstance(node, Const):
+            return str(node.value is wanted)
+        if isinstance(node, Op) and node.name in CONDITIONS:
+            return CONDITIONS[node.name](self, node, wanted=wanted)
+        code = self.value(node)
+        checked = code.text if code.sure == BOOLEAN else self.call("boolean", code.text).text
+        return f"({checked} is {wanted})"
+
+
+_VALUES: dict[type[Bound], Callable[[ExpressionWriter, Any], Code]] = {
+    Const: ExpressionWriter._constant,
+    Read: lambda writer, node: writer.reader.read(node.source, node.column),
+    Slot: lambda writer, node: writer.reader.slot(node),
+    Op: ExpressionWriter._operator,
+    Apply: ExpressionWriter._apply,
+    LambdaRead: ExpressionWriter._lambda_read,
+    Enumerate: ExpressionWriter._enumerate,
+    TableRead: ExpressionWriter._table_read,
+}
+"""By the kind of an expression, what writes its value."""
