@@ -112,7 +112,7 @@ class Gateway:
             self.streams.router(letter.get("connection", MAIN)).match, letter, payload
         )
         self._dead_letters = dead_letters
-        engine.on_defect(self._rule_defect)
+        engine.dispatch.on_defect = self._rule_defect
         self._limits = limits
         self._is_stopping = False
         self._timers_failed = False

@@ -162,4 +162,4 @@ def change_policies(engine: Engine, record: Policies) -> None:
             engine.catalog.asked[table].change(
                 msgspec.convert(dict(zip(POLICY, values, strict=True)), AnswerPolicy)
             )
-    engine.reschedule()
+    engine.timers.schedule_all()

@@ -49,7 +49,7 @@ class Tables:
     def _change_bounds(self, name: str, bounds: Bounds) -> None:
         for part in self._engine.catalog.relations[name].all_parts():
             part.bounded.change(bounds, part.content())
-        self._engine.reschedule()
+        self._engine.timers.schedule_all()
 
     def restore(self, wanted: Mapping[str, CompiledTable], states: Mapping[str, Any], now_ms: int) -> None:
         """Make the tables with the states of a snapshot, in its order."""

@@ -124,7 +124,7 @@ class Report:
             "stopped": list(daemon.manager.stopped),
             "asleep": dict(daemon.manager.asleep),
             "failed": dict(daemon.manager.failed),
-            "defects": daemon.gateway.defects + daemon.engine.defects,
+            "defects": daemon.gateway.defects + daemon.engine.dispatch.defects,
             "files": self._files(),
             "intake": {
                 "received": dict(daemon.gateway.streams.received),
@@ -190,7 +190,7 @@ class Report:
             "hash": running.hash,
             "file": running.rule.path,
             "streams": list(running.rule.plan.streams),
-            "gathers_with": daemon.engine.shares_with(rule_id),
+            "gathers_with": daemon.engine.roster.shares_with(rule_id),
             "counters": daemon.engine.counters(rule_id),
             "last_fired_ms": daemon.outbox.fired.get(rule_id),
             "expect": self._expectations(rule_id),
@@ -273,7 +273,7 @@ class Report:
         yield sample("penstock_rules", len(daemon.manager.stopped), state="stopped")
         yield sample("penstock_rules", len(daemon.manager.asleep), state="asleep")
         yield sample("penstock_rules", len(daemon.manager.failed), state="failed")
-        yield sample("penstock_defects_total", daemon.gateway.defects + daemon.engine.defects)
+        yield sample("penstock_defects_total", daemon.gateway.defects + daemon.engine.dispatch.defects)
         yield sample("penstock_reloads_total", daemon.manager.reloads)
         yield sample(
             "penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error})

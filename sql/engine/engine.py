@@ -8,7 +8,7 @@ reads no clock.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.row_blocks import plain
@@ -17,9 +17,8 @@ from sql.emission import Emission, Emissions
 from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.deployment import Deployment
-from sql.engine.dispatch import Change, Dispatch
+from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.filter_index import FilterIndex
 from sql.engine.relations.view import RelationView
 from sql.engine.running.sampled_query import SampledQuery
 from sql.engine.start import Running
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
     from sql.engine.relations.demand import Answer
     from sql.engine.relations.question_parameters import Parameters
-    from sql.plan.context_plan import ContextPlan
 
 OVERDUE_MS = 1000
 """A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to
@@ -53,41 +51,14 @@ class Engine:
         self.roster = self.dispatch.roster
         self.timers = self.dispatch.timers
         self.steps = self.dispatch.steps
-        catalog.watchers.append(self._variable_changed)
-
-    @property
-    def common(self) -> tuple[object, ...]:
-        """Shared objects, which no rule's memory figure includes."""
-        return self, self.catalog, self.dispatch, self.deployment, self.roster, self.timers, self.steps
-
-    @property
-    def queries(self) -> dict[str, Running]:
+        self.queries: dict[str, Running] = self.roster.queries
         """The running rules, by name."""
-        return self.roster.queries
-
-    @property
-    def contexts(self) -> dict[str, ContextHost]:
+        self.contexts: dict[str, ContextHost] = self.deployment.contexts
         """The contexts, by name."""
-        return self.deployment.contexts
-
-    @property
-    def indexes(self) -> dict[str, FilterIndex]:
-        """The filter indexes that are in use, by stream."""
-        return self.roster.indexes
-
-    @property
-    def before(self) -> dict[str, list[tuple[int, Change]]]:
-        """The functions that change the events of a stream before any query reads them."""
-        return self.dispatch.before
-
-    @property
-    def defects(self) -> int:
-        """The number of exceptions from rules that are defects."""
-        return self.dispatch.defects
-
-    def on_defect(self, hear: Callable[[str, Exception], None]) -> None:
-        """Call `hear` for each defect: with the rule, and the exception with its traceback."""
-        self.dispatch.on_defect = hear
+        parts = self.dispatch, self.deployment, self.roster, self.timers, self.steps
+        self.common: tuple[object, ...] = (self, catalog, *parts)
+        """Shared objects, which no rule's memory figure includes."""
+        catalog.watchers.append(self._variable_changed)
 
     # --- rules ----------------------------------------------------------------------------------------------
 
@@ -108,22 +79,9 @@ class Engine:
         if plan.context is None or plan.timestamp is None:
             self._reach(now_ms)
 
-    def declare(self, name: str, context: ContextPlan) -> None:
-        """Declare a context; it does nothing until a statement uses it."""
-        self.deployment.declare(name, context)
-
-    def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
-        """Run something that behaves like a query."""
-        self.deployment.host(name, query, streams)
-
     def remove(self, name: str) -> None:
         """Stop a rule; its state is gone. SqlError for a context that rules still use."""
         self.deployment.remove(name)
-
-    def change_before(self, stream: str, priority: int, change: Change) -> None:
-        """Change the events of a stream before any query reads them; the change of the
-        highest priority comes last."""
-        self.dispatch.change_before(stream, priority, change)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -158,7 +116,7 @@ class Engine:
         """Events with the instants of their arrival, which never decrease: as if each
         were pushed at its own."""
         query = self.roster.only
-        if isinstance(query, SampledQuery) and self._takes_instants(query, stream):
+        if isinstance(query, SampledQuery) and _takes_instants(self, query, stream):
             self._reach(instants[-1])
             found = self.dispatch.bounded(
                 query.name, rows, instants[-1], lambda: query.push_timed(rows, instants)
@@ -175,17 +133,6 @@ class Engine:
             out += self.push(stream, rows[first:last], now_ms).parts
             first = last
         return Emissions(out)
-
-    def _takes_instants(self, query: SampledQuery, stream: str) -> bool:
-        """True if a rule takes the events of a stream with their instants, and nothing
-        changes these before."""
-        if not query.takes_times or query.plan.insert is not None:
-            return False
-        is_changed = stream in self.dispatch.before or self.dispatch.validators.is_due(stream)
-        is_read = (
-            query.plan.streams == (stream,) and self.deployment.by_instants and not self.catalog.variables
-        )
-        return is_read and not is_changed
 
     # --- time -----------------------------------------------------------------------------------------------
 
@@ -282,12 +229,8 @@ class Engine:
             read_only=read_only,
         )
         emissions = [] if self.steps.is_idle else self.steps.finish([], now_ms)
-        self.reschedule()
-        return Answer(rows, emissions)
-
-    def reschedule(self) -> None:
-        """Named windows may have other deadlines after a change that no statement made."""
         self.timers.schedule_all()
+        return Answer(rows, emissions)
 
     def relation(self, name: str) -> RelationView:
         """A named window or table, to read. KeyError where there is none."""
@@ -310,10 +253,6 @@ class Engine:
         host = self.contexts[context]
         return host.partitions() if selector is None else host.partitions(selector)
 
-    def shares_with(self, name: str) -> list[str]:
-        """The rules that share groups with this one, at this moment."""
-        return self.roster.shares_with(name)
-
     def counters(self, name: str) -> dict[str, int]:
         """The counters of a rule."""
         self.roster.reconcile()
@@ -331,6 +270,19 @@ class Engine:
         self.roster.forget_indexes()
         self.queries[name].restore(state)
         self.timers.schedule(name)
+
+
+def _takes_instants(engine: Engine, query: SampledQuery, stream: str) -> bool:
+    """True if a rule takes the events of a stream with their instants, and nothing
+    changes these before."""
+    dispatch = engine.dispatch
+    if not query.takes_times or query.plan.insert is not None:
+        return False
+    is_changed = stream in dispatch.before or dispatch.validators.is_due(stream)
+    is_read = (
+        query.plan.streams == (stream,) and engine.deployment.by_instants and not engine.catalog.variables
+    )
+    return is_read and not is_changed
 
 
 def _hears_clock(query: EventTime) -> bool:

@@ -239,12 +239,12 @@ def _index(at: StatementStart, statement: ast.CreateIndex) -> bool:
 def _context(at: StatementStart, statement: ast.CreateContext) -> bool:
     context = bind_context(statement, at.catalog, at.options, at.text)
     named = any(note.name == "name" for note in statement.annotations)
-    at.engine.declare(at.name if named else f"context {context.name}", context)
+    at.engine.deployment.declare(at.name if named else f"context {context.name}", context)
     return True
 
 
 def _update(at: StatementStart, statement: ast.UpdateStream) -> bool:
-    at.engine.change_before(statement.stream, priority_of(statement), _change_of(at, statement))
+    at.engine.dispatch.change_before(statement.stream, priority_of(statement), _change_of(at, statement))
     return False
 
 

@@ -55,7 +55,7 @@ def structs_of(engine: StructEngine) -> dict[str, frozenset[str]]:
     catalog.streams = {
         name: replace(stream, options={**stream.options, "TYPE": "mqtt"})
         for name, stream in engine.catalog.streams.items()
-        if name not in engine.before
+        if name not in engine.dispatch.before
     }
     rules: list[Any] = [
         SimpleNamespace(plan=plan, rule=NOTHING_SHOWN.rule, options=NOTHING_SHOWN.options)

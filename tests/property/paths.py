@@ -109,7 +109,7 @@ class Run:
 
     def _started(self, state: dict[str, Any] | None) -> Engine:
         engine = Engine(self.catalog)
-        engine.on_defect(_raise)
+        engine.dispatch.on_defect = _raise
         engine.deploy("rule", self.plan, self.now_ms, state, shape=self.shape, make_row=self.make_row)
         check_names(engine.queries["rule"])
         return engine

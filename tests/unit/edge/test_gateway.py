@@ -332,4 +332,4 @@ def test_a_defect_in_the_engine_costs_the_rows_but_not_the_gateway(folder: Path)
     assert world.source.acknowledged == [1, 2, 3]
     (line,) = world.letters.path.read_text("utf-8").splitlines()
     assert json.loads(line)["rows"] == [{"n": 13}]
-    assert world.engine.defects == 1
+    assert world.engine.dispatch.defects == 1

@@ -80,7 +80,7 @@ def test_rules_that_are_alike_run_as_a_family() -> None:
         ("r9", "rows"),
         ("r9", "error"),
     ]
-    (column,) = engine.indexes["m"].columns.values()
+    (column,) = engine.roster.indexes["m"].columns.values()
     assert [len(family.values) for family in column.large] == [20]
     assert [engine.counters("r9")[name] for name in ("events_in", "rows_out", "errors")] == [4, 1, 1]
     engine.remove("r3")

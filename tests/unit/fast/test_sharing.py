@@ -30,7 +30,7 @@ def rows_of(engine: Engine, now_ms: int) -> dict[str, list[Any]]:
 def test_rules_that_differ_in_having_gather_once() -> None:
     engine = engine_of("tumbling", *(f"{AVERAGE} HAVING count(*) > {number}" for number in range(5)))
     engine.push("m", events(1.0, 2.0), 10)
-    assert engine.shares_with("r0") == ["r1", "r2", "r3", "r4"]
+    assert engine.roster.shares_with("r0") == ["r1", "r2", "r3", "r4"]
     assert rows_of(engine, 2000) == {"r0": [["a", 1.5, 2]], "r1": [["a", 1.5, 2]]}
 
 
@@ -58,25 +58,25 @@ def test_a_row_that_having_cannot_take_is_an_error_of_its_rule_alone() -> None:
 def test_rules_that_differ_in_aggregates_gather_once() -> None:
     engine = engine_of("hopping", AVERAGE, LOUDEST)
     engine.push("m", events(1.0, 2.0, n=3), 10)
-    assert engine.shares_with("r0") == ["r1"]
+    assert engine.roster.shares_with("r0") == ["r1"]
     assert rows_of(engine, 1000) == {"r0": [["a", 1.5, 2]], "r1": [["a", 3]]}
 
 
 def test_an_event_that_only_some_can_take_parts_them_until_the_window_ends() -> None:
     engine = engine_of("tumbling", AVERAGE, LOUDEST, f"{AVERAGE} HAVING count(*) > 1")
     engine.push("m", events(1.0), 10)
-    assert engine.shares_with("r0") == ["r1", "r2"]
+    assert engine.roster.shares_with("r0") == ["r1", "r2"]
     errors = engine.push("m", events(2.0, "x", 4.5, n=7), 20)
     assert sorted((out.rule, out.error) for out in errors) == [
         ("r0", "avg takes numbers, not string 'x'"),
         ("r2", "avg takes numbers, not string 'x'"),
     ]
-    assert engine.shares_with("r0") == ["r2"], "rules with equal aggregates stay together"
-    assert engine.shares_with("r1") == []
+    assert engine.roster.shares_with("r0") == ["r2"], "rules with equal aggregates stay together"
+    assert engine.roster.shares_with("r1") == []
     assert rows_of(engine, 2000) == {"r0": [["a", 2.5, 3]], "r1": [["a", 7]], "r2": [["a", 2.5, 3]]}
     assert engine.counters("r1")["events_in"] == 4
     engine.push("m", events(1.0), 2010)
-    assert engine.shares_with("r0") == ["r1", "r2"]
+    assert engine.roster.shares_with("r0") == ["r1", "r2"]
 
 
 def test_an_event_that_nobody_can_take_parts_nobody() -> None:
@@ -84,7 +84,7 @@ def test_an_event_that_nobody_can_take_parts_nobody() -> None:
     engine = engine_of("tumbling", *rules)
     errors = engine.push("m", [*events(1.0, n="x"), *events(1.0, n=2)], 10)
     assert [(out.rule, out.kind) for out in errors] == [("r0", "error"), ("r1", "error")]
-    assert engine.shares_with("r0") == ["r1"]
+    assert engine.roster.shares_with("r0") == ["r1"]
 
 
 def test_a_rule_deployed_later_joins_when_it_holds_the_same() -> None:
@@ -93,7 +93,7 @@ def test_a_rule_deployed_later_joins_when_it_holds_the_same() -> None:
     engine.deploy("late", plan_rule(LOUDEST.format(WINDOWS["hopping"]), engine.catalog, RuleOptions()), 500)
     for now_ms, others in ((600, []), (1100, []), (2100, ["r0", "r1"])):
         engine.push("m", events(1.0), now_ms)
-        assert engine.shares_with("late") == others, now_ms
+        assert engine.roster.shares_with("late") == others, now_ms
 
 
 def test_restored_rules_gather_together_in_the_middle_of_a_window() -> None:
@@ -106,7 +106,7 @@ def test_restored_rules_gather_together_in_the_middle_of_a_window() -> None:
             name, plan_rule(rule.format(WINDOWS["tumbling"]), other.catalog, RuleOptions()), 20, states[name]
         )
     other.push("m", events(2.0), 30)
-    assert other.shares_with("r0") == ["r1"]
+    assert other.roster.shares_with("r0") == ["r1"]
     assert rows_of(other, 2000) == {"r0": [["a", 1.5, 2]], "r1": [["a", 4]]}
 
 

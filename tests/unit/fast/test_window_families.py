@@ -82,7 +82,7 @@ def test_the_rules_are_in_one_family(event_time: bool) -> None:
 
 def _index(engine: Engine) -> FilterIndex:
     """The index that an event of the stream meets: of rules in event time behind the stage that they share."""
-    index = engine.indexes["m"]
+    index = engine.roster.indexes["m"]
     if not index.always:
         return index
     party = index.always[0].query

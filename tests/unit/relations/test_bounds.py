@@ -112,7 +112,7 @@ def test_bounds_change_while_rows_are_there() -> None:
     bounds = engine.catalog.relations["last"].bounded.bounds
     last = engine.catalog.relations["last"]
     last.bounded.change(type(bounds)(max_rows=2, oldest_first=True, ttl_ms=5000), last.content())
-    engine.reschedule()
+    engine.timers.schedule_all()
     put(engine, 1000, ("c", 1))
     assert keys(engine, "last") == ["b", "c"]
     engine.advance(6000)

@@ -132,4 +132,4 @@ def test_a_row_of_a_lot_whose_key_fails_does_not_take_the_others_with_it(text: s
     mine = [e for e in found if e.rule == "r"]
     assert [e.inserted for e in mine if e.kind == "error"] == [[{"v": "x"}]]
     assert [row for e in mine if e.kind == "rows" for row in e.inserted] == [{"v": 1}, {"v": 3}]
-    assert engine.counters("r")["errors"] == 1 and engine.defects == 0
+    assert engine.counters("r")["errors"] == 1 and engine.dispatch.defects == 0

@@ -40,7 +40,6 @@ MANY_METHODS = {
     "sql/algebra/sample/folded.py:Folded": 31, "sql/algebra/table/table.py:Table": 25,
     "sql/binder/contexts/context_binder.py:LevelBinder": 27, "sql/binder/expression_binder.py:ExpressionBinder": 30,
     "sql/engine/context/host.py:ContextHost": 28,
-    "sql/engine/engine.py:Engine": 33,
     "sql/engine/running/sampled_query.py:SampledQuery": 27,
     "sql/language/context_parser.py:ContextParser": 26, "sql/language/cursor.py:Cursor": 24,
     "sql/language/expression_parser.py:ExpressionParser": 34, "sql/language/pattern_parser.py:PatternGrammar": 23,
