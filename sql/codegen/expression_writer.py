@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from sql.codegen import support
-from sql.codegen.code import BOOLEAN, NUMBER, TEXT, Code
 from sql.codegen.conditions import CONDITIONS
+from sql.codegen.expression_code import BOOLEAN, NUMBER, TEXT, Code
 from sql.codegen.names import Names
 from sql.codegen.operators import OPERATORS
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead

@@ -16,7 +16,7 @@ from typing import Any
 
 from sql.aggregates.base import Aggregate
 from sql.catalog.streams import Catalog
-from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.hits import HitCounters
 from sql.codegen.names import Names

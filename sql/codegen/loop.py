@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sql.codegen.code import BOOLEAN, NUMBER, TEXT, Code
+from sql.codegen.expression_code import BOOLEAN, NUMBER, TEXT, Code
 from sql.plan.bound import Const, Op
 from sql.types import Descending
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from sql.catalog.streams import Catalog
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.names import Names
 from sql.codegen.own_reads import relation_text, variable_text
 from sql.codegen.source import SourceWriter, identifier

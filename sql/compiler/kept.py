@@ -20,7 +20,7 @@ from sql.aggregates.inline import COUNT, FINE, LARGE, NUMBERS, QUEUES, UNIT_SHIF
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.operator import FindEvent
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.functions import argument_text
 from sql.codegen.loop import LoopWriter
 from sql.plan.bound import AggregateCall, Bound

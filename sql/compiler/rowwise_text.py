@@ -12,7 +12,7 @@ from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.catalog.streams import Catalog
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import criteria_text, write_row
 from sql.codegen.source import SourceWriter

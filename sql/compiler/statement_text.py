@@ -25,7 +25,7 @@ from sql.algebra.retain.predicate import BUILTIN_CODES
 from sql.algebra.retain.values import ABSENT, ValueQueue
 from sql.algebra.table.search import reads_subquery
 from sql.catalog.streams import Catalog
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter

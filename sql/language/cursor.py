@@ -11,7 +11,6 @@ from sqlglot.parser import Parser
 
 from sql.errors import Problem, Span, SqlError, did_you_mean
 from sql.language import habits
-from sql.language.lexical import unquote
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.syntax import Expr
 
@@ -121,7 +120,7 @@ class Cursor(Parser):
             self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end))
         shown = self.sql[token.start : token.end + 1]
         hint = habits.hint(self._tokens, habits.place(self._tokens, token, self._index))
-        self._refuse("P001", f"unexpected {_shorten(shown)!r}{wanted}", span_of(token), hint)
+        self._refuse("P001", f"unexpected {shorten(shown)!r}{wanted}", span_of(token), hint)
 
     def _unexpected_rest(self) -> NoReturn:
         """Refuse what follows a whole statement or expression, with the keyword that was probably meant.
@@ -138,7 +137,7 @@ class Cursor(Parser):
                 hint = did_you_mean(word.text, CLAUSE_WORDS)
             if hint:
                 break
-        shown = _shorten(self.sql[token.start : token.end + 1])
+        shown = shorten(self.sql[token.start : token.end + 1])
         self._refuse(
             "P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), habit or hint
         )
@@ -164,10 +163,7 @@ class Cursor(Parser):
     def _word(self) -> str:
         """The current word in lower case; empty for a quoted name, which is never a keyword,
         and for anything else."""
-        return _word_of(self._curr)
-
-    def _next_word(self) -> str:
-        return _word_of(self._next)
+        return word_of(self._curr)
 
     def _after_next(self) -> TokenType | None:
         """The kind of the token after the next one."""
@@ -222,51 +218,13 @@ class Cursor(Parser):
         self._expect(TokenType.R_PAREN, "',' or ')'")
         return tuple(items)
 
-    # --- constants ------------------------------------------------------------------------------------------
 
-    def _constant(self, token: Token) -> None | bool | int | float | str:
-        """The value of a literal token just consumed, with the suffix of a number."""
-        if token.token_type is TokenType.STRING:
-            return unquote(self.sql[token.start : token.end + 1])
-        if token.token_type is TokenType.NUMBER:
-            return self._number(token)
-        return {TokenType.NULL: None, TokenType.TRUE: True, TokenType.FALSE: False}[token.token_type]
-
-    def _number(self, token: Token) -> int | float:
-        suffix, place = "", self._index - 1
-        if self._curr.token_type in WORD_TOKENS and self._curr.start == token.end + 1:
-            suffix = self._take().text.lower()
-        text = token.text
-        whole = text.isdecimal() and suffix in ("", "l")
-        if suffix not in ("", "l", "d", "f") or (suffix == "l" and not whole):
-            shown = self._text_since(token)
-            hint = habits.number_with_unit(self._tokens, place, token.text, suffix)
-            self._refuse("P008", f"{_shorten(shown)!r} is not a number", self._since(token), hint)
-        try:
-            value = int(text) if whole else float(text)
-        except ValueError:  # an exponent without digits, or more digits than the interpreter converts
-            self._refuse("P008", f"{_shorten(text)!r} is not a number", self._since(token))
-        if value in (float("inf"), float("-inf")):
-            self._refuse("P008", f"{_shorten(text)!r} is too large for a float", self._since(token))
-        return value
-
-    def _literal(self, expected: str) -> None | bool | int | float | str:
-        """A constant that must be written out: a string, a number with a sign, TRUE, FALSE or NULL."""
-        negative = self._match(TokenType.DASH)
-        kinds = {TokenType.NUMBER} if negative else _LITERALS
-        if self._curr.token_type not in kinds:
-            self._unexpected(expected)
-        value = self._constant(self._take())
-        return -value if negative and isinstance(value, (int, float)) else value
-
-
-_LITERALS = {TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE}
-
-
-def _word_of(token: Token) -> str:
+def word_of(token: Token) -> str:
+    """A word in lower case; empty for a quoted name and for anything else."""
     is_word = token.token_type in WORD_TOKENS and token.token_type is not TokenType.IDENTIFIER
     return token.text.lower() if is_word else ""
 
 
-def _shorten(text: str, length: int = 40) -> str:
+def shorten(text: str, length: int = 40) -> str:
+    """The beginning of a text, for an error."""
     return text if len(text) <= length else text[: length - 1] + "…"

@@ -6,6 +6,7 @@ from typing import Literal
 
 from sqlglot import Token, TokenType
 
+from sql.language.contexts.context_parser import ContextGrammar
 from sql.language.cursor import span_of
 from sql.language.select_parser import SelectParser
 from sql.syntax import (
@@ -41,7 +42,7 @@ class DefinitionParser(SelectParser):
         word = self._word()
         if word == "context" and not constant:
             self._advance()
-            return self._create_context(start)
+            return ContextGrammar(self).create(start)
         if word == "expression" and not constant:
             return self._declared_expression(start)
         if word in NOT_YET:
@@ -52,9 +53,6 @@ class DefinitionParser(SelectParser):
         self._advance()
         return self._create_stream(start, kind)
 
-    def _create_context(self, start: Token) -> Statement:
-        raise NotImplementedError  # implemented in sql.language.context_parser
-
     def _declared_expression(self, start: Token) -> CreateExpression:
         """`expression name { body }`, `expression name { (x, y) => body }`, `expression name alias for { body }`."""
         self._advance()
@@ -63,7 +61,7 @@ class DefinitionParser(SelectParser):
         if self._match_word("alias") and not self._match_word("for"):
             self._unexpected("FOR behind ALIAS")
         self._expect(TokenType.L_BRACE, "'{', the expression, and '}'")
-        parameters = self._lambda_parameters() or ()
+        parameters = self.calls.lambda_parameters() or ()
         body = self._expression()
         self._expect(TokenType.R_BRACE, "'}' behind the expression")
         return CreateExpression(name, body, parameters, span=self._since(start))
@@ -113,7 +111,9 @@ class DefinitionParser(SelectParser):
     def _column_definition(self, kind: str) -> ColumnDefinition:
         name = self._name("a column")
         column_type = self._column_type(kind)
-        default = self._literal("a constant after DEFAULT") if self._match_word("default") else None
+        default = (
+            self.literals.written_out("a constant after DEFAULT") if self._match_word("default") else None
+        )
         return ColumnDefinition(name.text, column_type, default, span=self._since(name))
 
     def _column_type(self, kind: str) -> ColumnType:
@@ -146,5 +146,5 @@ class DefinitionParser(SelectParser):
     def _option(self) -> Option:
         key = self._any_name("the name of an option")
         self._expect(TokenType.EQ, "'='")
-        value = self._literal("a string, a number, TRUE or FALSE")
+        value = self.literals.written_out("a string, a number, TRUE or FALSE")
         return Option(key.text.upper(), value, span=self._since(key))

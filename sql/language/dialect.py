@@ -112,7 +112,7 @@ class StreamParser(RelationParser):
             name = self._any_name("the name of an annotation").text.lower()
             value = None
             if self._match(TokenType.L_PAREN):
-                value = self._literal("a constant")
+                value = self.literals.written_out("a constant")
                 self._expect(TokenType.R_PAREN, "')'")
             found.append(Annotation(name, value, span=self._since(start)))
         return tuple(found)

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final
 
 from sqlglot import Token, TokenType
+from sqlglot.dialects.dialect import Dialect
 
-from sql.errors import Span, did_you_mean
-from sql.language.cursor import Cursor, node_of, span_of
-from sql.language.tokens import NAME_TOKENS, UNITS, WORD_TOKENS
+from sql.language.call_parser import CallGrammar
+from sql.language.comparison_parser import NEGATABLE, TESTS, ComparisonGrammar, negated
+from sql.language.cursor import Cursor, node_of, span_of, word_of
+from sql.language.literal_parser import LiteralGrammar
+from sql.language.period_parser import PeriodGrammar
+from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.record import replace
 from sql.syntax import (
-    Between,
     Binary,
+    Call,
     Case,
     Column,
     Constant,
     Expr,
     Field,
-    In,
     Index,
-    IsNull,
-    Like,
-    PeriodLiteral,
-    PeriodPart,
-    Quantified,
     Slice,
     Subquery,
     Unary,
     When,
 )
+
+WITHOUT_PARENTHESES = frozenset({"current_timestamp"})
+"""Functions that may be written as a plain name."""
 
 NESTING_MAX: Final = 40
 """The deepest nesting of parentheses, calls, subqueries and prefix operators in a statement."""
@@ -61,13 +62,6 @@ class ExpressionParser(Cursor):
         TokenType.GT: _operator(">"),
         TokenType.GTE: _operator(">="),
     }
-    RANGE_PARSERS: ClassVar[Any] = {
-        TokenType.BETWEEN: lambda self, this: self._parse_between(this),
-        TokenType.IN: lambda self, this: self._parse_in(this),
-        TokenType.IS: lambda self, this: self._parse_is(this),
-        TokenType.LIKE: lambda self, this: self._like(this, regexp=False),
-        TokenType.RLIKE: lambda self, this: self._like(this, regexp=True),
-    }
     TERM: ClassVar[Any] = {
         TokenType.PLUS: _operator("+"),
         TokenType.DASH: _operator("-"),
@@ -88,16 +82,24 @@ class ExpressionParser(Cursor):
     }
     PRIMARY_PARSERS: ClassVar[Any] = {
         TokenType.STRING: lambda self, token: self._constant_node(token),
-        TokenType.NUMBER: lambda self, token: self._number_or_period(token),
+        TokenType.NUMBER: lambda self, token: self.periods.number_or_period(token),
         TokenType.NULL: lambda self, token: self._constant_node(token),
         TokenType.TRUE: lambda self, token: self._constant_node(token),
         TokenType.FALSE: lambda self, token: self._constant_node(token),
         TokenType.L_PAREN: lambda self, token: self._parenthesised(token),
+        TokenType.L_BRACE: lambda self, token: self.calls.array_literal(token),
         TokenType.CASE: lambda self, token: self._case(token),
         TokenType.DOT: lambda self, token: self._fraction(token),
     }
 
     _nesting = 0
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect=dialect)
+        self.literals = LiteralGrammar(self)
+        self.periods = PeriodGrammar(self)
+        self.tests = ComparisonGrammar(self)
+        self.calls = CallGrammar(self)
 
     def _expression(self) -> Expr:
         """One expression, whole."""
@@ -131,88 +133,15 @@ class ExpressionParser(Cursor):
             kind = self._curr.token_type
             if kind in self.COMPARISON:
                 self._advance()
-                this = self._compared(this, kind)
-            elif kind in self.RANGE_PARSERS:
+                this = self.tests.compared(this, kind)
+            elif kind in TESTS:
                 self._advance()
-                this = self.RANGE_PARSERS[kind](self, this)
-            elif kind is TokenType.NOT and self._next.token_type in _NEGATABLE:
+                this = TESTS[kind](self.tests, this)
+            elif kind is TokenType.NOT and self._next.token_type in NEGATABLE:
                 self._advance(2)
-                this = _negated(self.RANGE_PARSERS[self._prev.token_type](self, this))
+                this = negated(TESTS[self._prev.token_type](self.tests, this))
             else:
                 return this
-
-    def _compared(self, this: Any, kind: TokenType) -> Any:
-        """`this op e`, or `this op any|some|all (select …)`."""
-        word = self._word()
-        opened = self._next.token_type is TokenType.L_PAREN and self._after_next() is TokenType.SELECT
-        if word not in ("any", "some", "all") or not opened:
-            return self.COMPARISON[kind](this=this, expression=self._parse_term())
-        self._advance(2)
-        return self._quantified(this, _SIGNS[kind], "all" if word == "all" else "any", this)
-
-    def _quantified(self, operand: Any, op: str, quantifier: Literal["any", "all"], start: Any) -> Quantified:
-        """The subquery of IN, ANY and ALL, with the opening parenthesis consumed."""
-        with self._nested():
-            select = self._parse_select()
-        self._expect(TokenType.R_PAREN, "')'")
-        return Quantified(op, operand, quantifier, select, span=start.span.to(span_of(self._prev)))
-
-    def _parse_between(self, this: Any) -> Any:
-        low: Any = self._parse_term()
-        self._expect(TokenType.AND, "AND")
-        high: Any = self._parse_term()
-        return Between(this, low, high, span=this.span.to(high.span))
-
-    def _parse_in(self, this: Any, alias: bool = False) -> Any:
-        if self._curr.token_type is TokenType.L_BRACKET:
-            return self._range(this, self._take())
-        if self._curr.token_type is not TokenType.L_PAREN:
-            array: Any = self._parse_term()
-            return In(this, array=array, span=this.span.to(array.span))
-        selects = self._next.token_type is TokenType.SELECT
-        opening = self._take()
-        if selects:
-            return self._quantified(this, "=", "any", this)
-        with self._nested():
-            items = self._listed(self._expression)
-        if len(items) == 1 and self._match(TokenType.COLON):
-            return self._range(this, opening, items[0])
-        self._expect(TokenType.R_PAREN, "',' or ')'")
-        return In(this, items, span=this.span.to(self._since(opening)))
-
-    def _range(self, this: Any, opening: Token, low: Expr | None = None) -> Between:
-        """`[low:high]`, EPL; a parenthesis in place of a bracket excludes that end."""
-        with self._nested():
-            if low is None:
-                low = self._expression()
-                self._expect(TokenType.COLON, "':' of a range")
-            high = self._expression()
-        if self._curr.token_type not in (TokenType.R_PAREN, TokenType.R_BRACKET):
-            self._unexpected("')' or ']' at the end of the range")
-        is_open = opening.token_type is TokenType.L_PAREN, self._take().token_type is TokenType.R_PAREN
-        return Between(
-            this, low, high, False, *is_open, in_range=True, span=this.span.to(span_of(self._prev))
-        )
-
-    def _parse_is(self, this: Any) -> Any:
-        negated = self._match(TokenType.NOT)
-        if self._match(TokenType.NULL):
-            return IsNull(this, negated, span=this.span.to(span_of(self._prev)))
-        other: Any = self._parse_term()
-        same = Binary("is", this, other, span=this.span.to(other.span))
-        return Unary("not", same, span=same.span) if negated else same
-
-    def _like(self, this: Expr, regexp: bool) -> Like:
-        pattern: Any = self._parse_term()
-        escape = None
-        span = this.span.to(pattern.span)
-        if not regexp and self._curr.token_type is TokenType.ESCAPE:
-            self._advance()
-            value, token = self._literal("the escape character, as a string"), self._prev
-            if not isinstance(value, str) or len(value) != 1:
-                self._refuse("P001", "ESCAPE takes a string of one character", span_of(token))
-            escape, span = value, span.to(span_of(token))
-        return Like(this, pattern, escape, regexp=regexp, span=span)
 
     def _parse_unary(self) -> Any:
         if self._curr.token_type not in self.UNARY_PARSERS:
@@ -244,10 +173,10 @@ class ExpressionParser(Cursor):
         if token.token_type in self.PRIMARY_PARSERS:
             self._advance()
             return self._parse_column_ops(self.PRIMARY_PARSERS[token.token_type](self, token))
-        if token.token_type not in NAME_TOKENS or self._next_word() == "by":
+        if token.token_type not in NAME_TOKENS or word_of(self._next) == "by":
             self._unexpected("an expression")
         if self._next.token_type is TokenType.L_PAREN:
-            return self._parse_column_ops(self._call())
+            return self._parse_column_ops(self.calls.call())
         return self._parse_column_ops(self._parse_column())
 
     def _parse_column(self) -> Any:
@@ -259,6 +188,9 @@ class ExpressionParser(Cursor):
         return self._plain_name(token)
 
     def _plain_name(self, token: Token) -> Expr:
+        name = token.text.lower()
+        if name in WITHOUT_PARENTHESES and token.token_type is TokenType.VAR:
+            return Call(name, span=span_of(token), name_span=span_of(token))
         return Column(token.text, span=span_of(token))
 
     def _parse_column_ops(self, this: Any) -> Any:
@@ -270,7 +202,7 @@ class ExpressionParser(Cursor):
                 name = self._any_name("a field name")
                 called = kind is TokenType.DOT and self._match(TokenType.L_PAREN)
                 this = (
-                    self._method(this, name)
+                    self.calls.method(this, name)
                     if called
                     else Field(this, name.text, span=this.span.to(span_of(name)))
                 )
@@ -295,7 +227,7 @@ class ExpressionParser(Cursor):
         return Index(this, low, tuple(more), span=span)
 
     def _constant_node(self, token: Token) -> Constant:
-        return Constant(self._constant(token), span=self._since(token))
+        return Constant(self.literals.value(token), span=self._since(token))
 
     def _fraction(self, dot: Token) -> Constant:
         """`.5`, which the tokenizer cuts in two."""
@@ -312,21 +244,12 @@ class ExpressionParser(Cursor):
     def _parenthesised(self, opening: Token) -> Expr:
         with self._nested():
             if self._curr.token_type is TokenType.SELECT:
-                select = self._parse_select()
+                select: Any = self._parse_select()
                 self._expect(TokenType.R_PAREN, "')'")
                 return Subquery(select, span=self._since(opening))
             node = self._expression()
         self._expect(TokenType.R_PAREN, "')'")
         return replace(node, span=self._since(opening))
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError  # implemented in sql.language.select_parser
-
-    def _call(self) -> Expr:
-        raise NotImplementedError  # implemented in sql.language.call_parser
-
-    def _method(self, base: Expr, name: Token) -> Expr:
-        raise NotImplementedError  # implemented in sql.language.call_parser
 
     def _case(self, start: Token) -> Case:
         with self._nested():
@@ -344,69 +267,3 @@ class ExpressionParser(Cursor):
         condition = self._expression()
         self._expect(TokenType.THEN, "THEN")
         return When(condition, self._expression(), span=self._since(start))
-
-    # --- time periods ---------------------------------------------------------------------------------------
-
-    def _number_or_period(self, token: Token) -> Expr:
-        node = self._constant_node(token)
-        return self._period(node) if self._unit() else node
-
-    def _unit(self) -> str | None:
-        return UNITS.get(self._curr.text.lower()) if self._curr.token_type is TokenType.VAR else None
-
-    def _no_unit(self) -> None:
-        """Refuse a word after a number at a place where a unit of time is possible: it was meant as one."""
-        if self._prev.token_type is TokenType.NUMBER and self._curr.token_type is TokenType.VAR:
-            word = self._curr.text
-            known = did_you_mean(word.rstrip("s"), UNITS) or "write day, hour, min, sec or msec"
-            self._refuse("P001", f"'{word}' is no unit of time", span_of(self._curr), known)
-
-    def _period(self, amount: Expr) -> PeriodLiteral:
-        """`amount unit amount unit …`, with the first amount already consumed and a unit ahead."""
-        parts: list[PeriodPart] = []
-        while True:
-            unit = self._unit()
-            if unit is None:
-                self._no_unit()
-                self._unexpected("a unit of time")
-            self._advance()
-            parts.append(PeriodPart(amount, unit, span=amount.span.to(span_of(self._prev))))
-            following = self._amount()
-            if following is None:
-                break
-            amount = following
-        span = Span(parts[0].span.start, parts[-1].span.end)
-        return PeriodLiteral(tuple(parts), span=span)
-
-    def _amount(self) -> Expr | None:
-        """The next amount of a period, if a number or a name follows with a unit after it."""
-        if self._curr.token_type is TokenType.NUMBER:
-            return self._constant_node(self._take())
-        if self._curr.token_type in NAME_TOKENS and self._next.text.lower() in UNITS:
-            return self._plain_name(self._take())
-        return None
-
-    def _expression_or_period(self) -> Expr:
-        """An expression; a time period if a unit follows it: `d minutes`, `(a + b) sec`."""
-        node = self._expression()
-        return self._period(node) if self._unit() and not isinstance(node, PeriodLiteral) else node
-
-
-_SIGNS = {
-    TokenType.EQ: "=",
-    TokenType.NEQ: "!=",
-    TokenType.LT: "<",
-    TokenType.LTE: "<=",
-    TokenType.GT: ">",
-    TokenType.GTE: ">=",
-}
-
-
-def _negated(node: Any) -> Expr:
-    """NOT of a range, a pattern or a list; of `in (select …)`: `!= all (select …)`."""
-    if isinstance(node, Quantified):
-        return replace(node, op="!=", quantifier="all")
-    return node_of(replace(node, negated=True))
-
-
-_NEGATABLE = frozenset({TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.RLIKE})

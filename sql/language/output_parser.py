@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from sqlglot import TokenType
 
-from sql.language.cursor import span_of
+from sql.language.cursor import span_of, word_of
 from sql.language.lexical import unquote
 from sql.language.source_parser import SourceParser
 from sql.syntax import Assignment, CronField, Expr, OutputLimit, PeriodLiteral, Terminated
@@ -35,7 +35,7 @@ class OutputParser(SourceParser):
             found["every"], found["every_events"] = self._period_or_count("EVERY")
         elif self._match_word("at"):
             found["at"] = self._crontab()
-        elif self._curr.token_type is TokenType.WHEN and self._next_word() != "terminated":
+        elif self._curr.token_type is TokenType.WHEN and word_of(self._next) != "terminated":
             self._advance()
             found["when"] = self._expression()
             found["then_set"] = self._then_set()
@@ -49,11 +49,11 @@ class OutputParser(SourceParser):
 
     def _period_or_count(self, clause: str) -> tuple[Expr | None, Expr | None]:
         """A period, or a number of events."""
-        amount = self._expression_or_period()
+        amount = self.periods.expression_or_period()
         if isinstance(amount, PeriodLiteral):
             return amount, None
         if not self._match_word("events") and not self._match_word("event"):
-            self._no_unit()
+            self.periods.refuse_unknown_unit()
             self._unexpected(f"a unit of time or EVENTS after {clause}")
         return None, amount
 

@@ -54,7 +54,7 @@ def parse_expression(text: str) -> Expr:
 
 def parse_declared(name: str, text: str) -> CreateExpression:
     """The declaration of `create expression name { text }`. Raises `SqlError`."""
-    body = _tree(tokens_of(text), text, StreamParser._argument)
+    body = _tree(tokens_of(text), text, lambda parser: parser.calls.argument())
     span = Span(0, len(text))
     if isinstance(body, Lambda):
         return CreateExpression(name, body.body, body.parameters, span=span, text=text)

@@ -6,8 +6,9 @@ from typing import Literal
 
 from sqlglot import Token, TokenType
 
-from sql.language.context_parser import ContextParser
-from sql.language.cursor import span_of
+from sql.language.cursor import word_of
+from sql.language.definition_parser import DefinitionParser
+from sql.language.merge_parser import MergeGrammar
 from sql.record import replace
 from sql.syntax import (
     Assignment,
@@ -21,10 +22,7 @@ from sql.syntax import (
     IndexColumn,
     InsertInto,
     InsertRows,
-    MergeAction,
-    MergeBranch,
     OnDelete,
-    OnMerge,
     OnSelect,
     OnSet,
     OnUpdate,
@@ -41,11 +39,11 @@ from sql.syntax import (
 )
 
 
-class RelationParser(ContextParser):
+class RelationParser(DefinitionParser):
     """The parser of statements about relations."""
 
     def _create(self) -> Statement:
-        word = self._next_word()
+        word = word_of(self._next)
         if word == "window":
             return self._create_window()
         if word == "index" or (word == "unique" and self._after_next_word() == "index"):
@@ -130,7 +128,7 @@ class RelationParser(ContextParser):
                 self._expect(TokenType.R_PAREN, "')'")
         primary = self._match_word("primary", "key") is True
         if self._match_word("default"):
-            self._literal("a constant after DEFAULT")
+            self.literals.written_out("a constant after DEFAULT")
         return TableColumn(name.text, kind, aggregate, primary, span=self._since(name))
 
     def _aggregate_over_types(self) -> Call:
@@ -139,7 +137,7 @@ class RelationParser(ContextParser):
         start = self._curr
         self._advance(2)
         with self._nested():
-            return self._arguments(start, [])
+            return self.calls.arguments(start, [])
 
     # --- on … -----------------------------------------------------------------------------------------------
 
@@ -163,7 +161,7 @@ class RelationParser(ContextParser):
             relation = self._relation()
             return OnUpdate(trigger, relation, self._assignments(), self._where(), span=self._since(start))
         self._match_word("into")
-        return self._merge(start, trigger)
+        return MergeGrammar(self).statement(start, trigger)
 
     def _relation(self) -> StreamSource:
         start = self._curr
@@ -222,70 +220,6 @@ class RelationParser(ContextParser):
         return SplitBranch(into, items, self._where(), span=self._since(start))
 
     # --- merge ----------------------------------------------------------------------------------------------
-
-    def _merge(self, start: Token, trigger: Source) -> OnMerge:
-        relation = self._relation()
-        where = self._where()
-        branches: list[MergeBranch] = []
-        if self._at_word("insert"):
-            at = self._curr
-            action = self._merge_insert()
-            if where is not None:
-                self._refuse(
-                    "P009",
-                    "WHERE has no effect on a merge that only inserts",
-                    where.span,
-                    "write WHEN NOT MATCHED THEN INSERT",
-                )
-            if self._at_word("where"):
-                self._refuse(
-                    "P009",
-                    "WHERE stands in a WHEN branch only",
-                    span_of(self._curr),
-                    "write WHEN NOT MATCHED AND … THEN INSERT",
-                )
-            branches.append(MergeBranch(False, None, (action,), span=self._since(at)))
-        while self._curr.token_type is TokenType.WHEN:
-            branches.append(self._merge_branch())
-        if not branches:
-            self._unexpected("WHEN MATCHED, WHEN NOT MATCHED or INSERT")
-        return OnMerge(trigger, relation, where, tuple(branches), span=self._since(start))
-
-    def _merge_branch(self) -> MergeBranch:
-        start = self._take()
-        matched = not self._match(TokenType.NOT)
-        self._expect_word("matched")
-        condition = self._expression() if self._match(TokenType.AND) else None
-        actions = []
-        while self._match(TokenType.THEN):
-            actions.append(self._merge_action())
-        if not actions:
-            self._unexpected("THEN and INSERT, UPDATE or DELETE")
-        return MergeBranch(matched, condition, tuple(actions), span=self._since(start))
-
-    def _merge_action(self) -> MergeAction:
-        start = self._curr
-        if self._at_word("insert"):
-            action = self._merge_insert()
-            return replace(action, where=self._where(), span=self._since(start))
-        if self._match_word("update"):
-            assignments = self._assignments()
-            return MergeAction(
-                "update", assignments=assignments, where=self._where(), span=self._since(start)
-            )
-        if not self._match_word("delete"):
-            self._unexpected("INSERT, UPDATE or DELETE")
-        return MergeAction("delete", where=self._where(), span=self._since(start))
-
-    def _merge_insert(self) -> MergeAction:
-        start = self._take()
-        into = self._name("a stream").text if self._match_word("into") else None
-        columns: tuple[str, ...] = ()
-        if self._curr.token_type is TokenType.L_PAREN:
-            columns = self._wrapped(lambda: self._name("a column").text)
-        self._expect(TokenType.SELECT, "SELECT")
-        items = self._listed(self._select_item)
-        return MergeAction("insert", into, columns, items, span=self._since(start))
 
     # --- update, delete, insert, into table -----------------------------------------------------------------
 

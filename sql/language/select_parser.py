@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from sqlglot import Token, TokenType
 
-from sql.language.cursor import span_of
+from sql.language.cursor import span_of, word_of
 from sql.language.output_parser import OutputParser
 from sql.language.window_words import GROUP_WINDOWS
 from sql.syntax import Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
@@ -63,7 +63,7 @@ class SelectParser(OutputParser):
         group_by, windows = self._grouping()
         having = self._expression() if self._match_word("having") else None
         output = self._output_limit() if self._at_word("output") else None
-        order_by = self._listed(self._ordering) if self._match_word("order", "by") else ()
+        order_by = self._listed(self.calls.ordering) if self._match_word("order", "by") else ()
         limit, offset = self._limit()
         self._refuse_misplaced_clause()
         return Select(
@@ -109,8 +109,8 @@ class SelectParser(OutputParser):
 
     def _select_item(self) -> SelectItem:
         start = self._curr
-        if start.token_type is TokenType.STAR or self._at_qualified_star():
-            star = self._star()
+        if start.token_type is TokenType.STAR or self.calls.at_qualified_star():
+            star = self.calls.star()
             return SelectItem(star, text=self._text_since(start), span=star.span)
         node = self._expression()
         text = self._text_since(start)
@@ -134,7 +134,7 @@ class SelectParser(OutputParser):
             return None
         start = self._take()
         args = self._wrapped(self._expression)
-        condition, over = self._filter_and_over()
+        condition, over = self.calls.filter_and_over()
         return GroupWindow(name, args, condition, over, span=self._since(start))
 
     def _limit(self) -> tuple[Expr | None, Expr | None]:
@@ -148,7 +148,7 @@ class SelectParser(OutputParser):
 
     def _refuse_misplaced_clause(self) -> None:
         word = self._word()
-        if word in _CLAUSES and (word not in ("group", "order") or self._next_word() == "by"):
+        if word in _CLAUSES and (word not in ("group", "order") or word_of(self._next) == "by"):
             later = [_CLAUSES[name] for name in list(_CLAUSES)[list(_CLAUSES).index(word) + 1 :]]
             hint = f"write it once, before {', '.join(later)}" if later else "write it once"
             self._refuse("P009", f"{_CLAUSES[word]} stands twice or too late", span_of(self._curr), hint)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from sqlglot import Token, TokenType
 
-from sql.language.call_parser import CallParser
 from sql.language.cursor import span_of
-from sql.language.pattern_parser import PatternGrammar
-from sql.language.recognize_parser import RecognizeGrammar
+from sql.language.expression_parser import ExpressionParser
+from sql.language.patterns.pattern_parser import PatternGrammar
+from sql.language.patterns.recognize_parser import RecognizeGrammar
 from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.language.window_words import LOT_WINDOWS, LotArgument
 from sql.record import replace
@@ -62,7 +62,7 @@ _JOINS: dict[str, Literal["inner", "left", "right", "full", "cross"]] = {
 }
 
 
-class SourceParser(CallParser):
+class SourceParser(ExpressionParser):
     """The parser of the FROM clause of the three languages."""
 
     def _alias(self) -> str | None:
@@ -167,8 +167,8 @@ class SourceParser(CallParser):
         return reduce(lambda left, right: Binary("and", left, right, span=left.span.to(right.span)), parts)
 
     def _window_argument(self) -> Expr:
-        node = self._argument()
-        self._no_unit()
+        node = self.calls.argument()
+        self.periods.refuse_unknown_unit()
         return node
 
     def _window_call(self) -> WindowCall:
@@ -251,7 +251,7 @@ class SourceParser(CallParser):
     def _lot_argument(self, argument: LotArgument) -> Expr | None:
         if argument == "none":
             return None
-        return self._expression_or_period() if argument == "period" else self._expression()
+        return self.periods.expression_or_period() if argument == "period" else self._expression()
 
     def _every(self) -> Expr | None:
-        return self._expression_or_period() if self._match_word("every") else None
+        return self.periods.expression_or_period() if self._match_word("every") else None

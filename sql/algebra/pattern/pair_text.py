@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter

@@ -17,7 +17,7 @@ from sql.algebra.gate.batch import Decision, Trigger
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.queues import Queue
-from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Const, Op, Slot

@@ -14,7 +14,7 @@ from typing import Any
 from sql.algebra.sample.content import Entries, Sample
 from sql.algebra.sample.text import LOCALS, Loop
 from sql.catalog.streams import Catalog
-from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.loop import WINDOW_SLOTS

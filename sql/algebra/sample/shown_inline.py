@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.sliding import Sliding
-from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.output_rows import write_row
 from sql.emission import Emission, Row, singles
 from sql.plan.bound import Apply, Bound, Read, Slot

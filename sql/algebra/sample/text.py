@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
-from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter

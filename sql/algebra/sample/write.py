@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.sample.text import LOCALS, Loop, instance_class
-from sql.codegen.code import NUMBER, Code
+from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import FunctionSet
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Apply, Bound

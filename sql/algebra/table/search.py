@@ -23,7 +23,7 @@ from sql.algebra.table import lookup
 from sql.algebra.table.index import Index, sought
 from sql.algebra.table.lookup import KeyRange, Own, equalities, ranges
 from sql.algebra.table.sorted_rows import placed
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter

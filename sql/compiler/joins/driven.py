@@ -18,7 +18,7 @@ from sql.algebra.event import Event
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
 from sql.algebra.join.store import Pulled
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.plan.logical import Plan

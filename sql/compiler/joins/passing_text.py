@@ -28,7 +28,7 @@ from sql.algebra.join.inner import parts_of
 from sql.algebra.join.passing import opened_names
 from sql.algebra.join.store import Pulled, Rows
 from sql.algebra.windows.catalog import lookup
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter

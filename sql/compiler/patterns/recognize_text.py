@@ -19,7 +19,7 @@ from sql.algebra.recognize.attempts import Reading, Rules
 from sql.algebra.recognize.automaton import RecognizeProgram
 from sql.algebra.window_builder import period
 from sql.catalog.streams import Catalog
-from sql.codegen.code import Code
+from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.loop import LoopWriter

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import Token, TokenType
+from sqlglot import TokenType
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
+from sql.language.patterns.timer_parser import TimerGrammar
 from sql.record import replace
 from sql.syntax import (
     Absent,
     AllOf,
     AnyOf,
-    Binary,
     Constant,
-    CrontabAtom,
     Every,
     Expr,
     FilterAtom,
@@ -29,9 +28,7 @@ from sql.syntax import (
     PatternClause,
     PatternNode,
     PeriodLiteral,
-    PeriodPart,
     Repeat,
-    ScheduleAtom,
     While,
     Within,
 )
@@ -42,15 +39,13 @@ if TYPE_CHECKING:
 ANNOTATIONS = {"suppressoverlappingmatches": "suppress", "discardpartialsonmatch": "discard"}
 """The annotations between `pattern` and its bracket, and the field of `PatternClause` that each sets."""
 
-OBSERVERS = ("interval", "at", "schedule")
-GUARDS = ("within", "withinmax")
-
 
 class PatternGrammar:
     """The parser of a pattern, from the tokens of another parser."""
 
     def __init__(self, parser: OutputParser) -> None:
         self.parser = parser
+        self.timers = TimerGrammar(parser)
 
     # --- the whole ------------------------------------------------------------------------------------------
 
@@ -85,7 +80,7 @@ class PatternGrammar:
         parser._expect(TokenType.R_PAREN, "'->' or ')'")
         if not parser._match_word("within"):
             parser._unexpected("WITHIN and how long an attempt may take")
-        period = self.length()
+        period = self.timers.length()
         return PatternClause(self._attempt(whole, period), span=parser._since(start))
 
     def _attempt(self, whole: PatternNode, period: Expr) -> PatternNode:
@@ -209,7 +204,7 @@ class PatternGrammar:
     def _distinct_by(self) -> tuple[tuple[Expr, ...], Expr | None]:
         """`(key, … [, period])`."""
         opening = self.parser._curr
-        items = self.parser._wrapped(self.length)
+        items = self.parser._wrapped(self.timers.length)
         if not items:
             self.parser._refuse(
                 "P001", "every-distinct needs a key", span_of(opening), "every-distinct(a.dev) a=E"
@@ -239,43 +234,13 @@ class PatternGrammar:
         parser, start = self.parser, self.parser._curr
         operand = self._operand()
         if parser._match(TokenType.WHERE):
-            name = self._timer(GUARDS)
-            period = self._only(
-                parser._wrapped(self.length), name, 2 if name.text.lower() == "withinmax" else 1
-            )
-            return Within(operand, *period, span=parser._since(start))
+            return Within(operand, *self.timers.guard(), span=parser._since(start))
         if parser._at_word("while") and parser._next.token_type is TokenType.L_PAREN:
             parser._advance(2)
             condition = parser._expression()
             parser._expect(TokenType.R_PAREN, "')'")
             return While(operand, condition, span=parser._since(start))
         return operand
-
-    def _timer(self, known: tuple[str, ...]) -> Token:
-        """`timer:name`, one of the names known here; the token of the name."""
-        parser, start = self.parser, self.parser._curr
-        parser._expect_word("timer")
-        parser._expect(TokenType.COLON, "':'")
-        name = parser._any_name(f"{' or '.join(known)}")
-        word = name.text.lower()
-        if word not in known:
-            other = GUARDS if known is OBSERVERS else OBSERVERS
-            what = "an observer" if known is OBSERVERS else "a guard"
-            hint = did_you_mean(word, known) or f"there are {', '.join(f'timer:{item}' for item in known)}"
-            if word in other:
-                hint = (
-                    "a guard stands behind WHERE"
-                    if known is OBSERVERS
-                    else "an observer stands by itself, not behind WHERE"
-                )
-            parser._refuse("P019", f"timer:{name.text} is not {what}", parser._since(start), hint)
-        return name
-
-    def _only(self, items: tuple[Expr, ...], name: Token, count: int) -> tuple[Expr, ...]:
-        if len(items) != count:
-            wanted = "a length of time" if count == 1 else "a length of time and a number of matches"
-            self.parser._refuse("P019", f"timer:{name.text} takes {wanted}", span_of(name))
-        return items
 
     # --- atoms ----------------------------------------------------------------------------------------------
 
@@ -287,44 +252,8 @@ class PatternGrammar:
             parser._expect(TokenType.R_PAREN, "')'")
             return replace(inner, span=parser._since(start))
         if parser._at_word("timer") and parser._next.token_type is TokenType.COLON:
-            return self._observer()
+            return self.timers.observer()
         return self._filter()
-
-    def _observer(self) -> PatternNode:
-        parser, start = self.parser, self.parser._curr
-        name = self._timer(OBSERVERS)
-        word = name.text.lower()
-        if word == "at":
-            return CrontabAtom(parser._crontab(), span=parser._since(start))
-        if word == "schedule":
-            return self._schedule(start)
-        (period,) = self._only(parser._wrapped(self.length), name, 1)
-        return IntervalAtom(period, span=parser._since(start))
-
-    def _schedule(self, start: Token) -> ScheduleAtom:
-        """`(iso: …)` or `(date: …, period: …, repetitions: …)`, in any order."""
-        parser = self.parser
-        found: dict[str, Expr] = {}
-
-        def parameter() -> None:
-            name = parser._any_name("iso, date, period or repetitions")
-            word = name.text.lower()
-            if word not in ("iso", "date", "period", "repetitions"):
-                parser._unexpected("iso, date, period or repetitions", name)
-            if word in found:
-                parser._refuse("P009", f"'{word}' stands twice", span_of(name))
-            parser._expect(TokenType.COLON, "':'")
-            found[word] = self.length()
-
-        parser._wrapped(parameter)
-        if not ("iso" in found or "date" in found or "period" in found) or (
-            "iso" in found and len(found) > 1
-        ):
-            hint = "timer:schedule(iso: 'R/PT10S') or timer:schedule(date: '2026-01-01T00:00:00Z', period: 1 day)"
-            parser._refuse(
-                "P019", "timer:schedule takes iso alone, or a date or period", parser._since(start), hint
-            )
-        return ScheduleAtom(**found, span=parser._since(start))
 
     def _filter(self) -> FilterAtom:
         """`[tag=] Stream [(filters)] [AS tag] [@consume[(level)]]`."""
@@ -351,28 +280,8 @@ class PatternGrammar:
             )
         if not parser._match(TokenType.L_PAREN):
             return 1
-        level = parser._literal("a level, a whole number")
+        level = parser.literals.written_out("a level, a whole number")
         if level.__class__ is not int:
             parser._refuse("P017", "the level of @consume is a whole number", span_of(parser._prev))
         parser._expect(TokenType.R_PAREN, "')'")
         return level
-
-    # --- lengths of time ------------------------------------------------------------------------------------
-
-    def length(self) -> Expr:
-        """A length of time, or another parameter: in `a.n + 1 sec` the unit belongs to the sum."""
-        node = self.parser._expression_or_period()
-        self.parser._no_unit()
-        return _sum_with_unit(node)
-
-
-def _sum_with_unit(node: Expr) -> Expr:
-    """`a.n + (1 sec)`, as it was read, as `(a.n + 1) sec`."""
-    if not isinstance(node, Binary):
-        return node
-    right = _sum_with_unit(node.right)
-    if not isinstance(right, PeriodLiteral) or len(right.parts) != 1:
-        return node
-    part = right.parts[0]
-    amount = replace(node, right=part.amount, span=node.left.span.to(part.amount.span))
-    return PeriodLiteral((PeriodPart(amount, part.unit, span=node.span),), span=node.span)

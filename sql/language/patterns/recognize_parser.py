@@ -64,7 +64,9 @@ class RecognizeGrammar:
         """A length of time; OR behind it belongs to the clause."""
         node = node_of(self.parser._parse_term())
         return (
-            node if isinstance(node, PeriodLiteral) or not self.parser._unit() else self.parser._period(node)
+            node
+            if isinstance(node, PeriodLiteral) or not self.parser.periods.unit()
+            else self.parser.periods.period(node)
         )
 
     def _measure(self) -> Measure:

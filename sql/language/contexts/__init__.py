@@ -1,0 +1,1 @@
+"""Definitions of contexts."""
