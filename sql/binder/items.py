@@ -37,7 +37,7 @@ class ItemBinder:
             if spreads.handles(item):
                 out += spreads.bind(item)
                 continue
-            bound = self.binder.item(item.expr, item.alias, SELECT)
+            bound = self.binder.names.item(item.expr, item.alias, SELECT)
             is_whole = isinstance(bound, Read) and bound.column is None
             if is_whole and item.alias is None and self._tag_of(bound) is None:
                 out.append(ItemPlan(None, bound))
@@ -123,7 +123,9 @@ class ItemBinder:
         if not self.binder.epl and not matches:
             out += kuiper.shared_columns(self.scope, chosen, excluded, star.span)
         for item in star.replaced:
-            out.append(ItemPlan(item.alias or item.text, self.binder.item(item.expr, item.alias, SELECT)))
+            out.append(
+                ItemPlan(item.alias or item.text, self.binder.names.item(item.expr, item.alias, SELECT))
+            )
         return out
 
     def _columns_of(self, row: Read) -> dict[str, Type] | None:

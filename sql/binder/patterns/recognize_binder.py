@@ -177,12 +177,12 @@ class _MeasureBinder(ExpressionBinder):
 
     rows: list[SourceScope]
 
-    def _call(self, node: ast.Call, place: Place) -> Bound:
+    def call(self, node: ast.Call, place: Place) -> Bound:
         if aggregates.lookup(node.name) is None or not place.aggregates:
-            return super()._call(node, place)
+            return super().call(node, place)
         lists, self.scope.sources = self.scope.sources, self.rows
         try:
-            return super()._call(node, place)
+            return super().call(node, place)
         finally:
             self.scope.sources = lists
 
@@ -194,9 +194,9 @@ class _DefinitionBinder(ExpressionBinder):
     width: int
     offsets: list[int]
 
-    def _call(self, node: ast.Call, place: Place) -> Bound:
+    def call(self, node: ast.Call, place: Place) -> Bound:
         if node.name != "prev" or not 1 <= len(node.args) <= 2:
-            return super()._call(node, place)
+            return super().call(node, place)
         offset = self.bind(node.args[1], place) if len(node.args) == 2 else Const(1)
         if not (isinstance(offset, Const) and offset.value.__class__ is int and offset.value >= 0):
             self.problems.error("B323", "prev() needs a constant number of rows", node.span)

@@ -37,7 +37,7 @@ MANY_METHODS = {
     "sql/algebra/context/lifecycle.py:Lifecycle": 22, "sql/algebra/pattern/pattern_builder.py:PatternBuilder": 24,
     "sql/algebra/sample/running/running_groups.py:RunningGroups": 22,
     "sql/algebra/sample/folded.py:Folded": 31, "sql/algebra/table/table.py:Table": 25,
-    "sql/binder/contexts/context_binder.py:LevelBinder": 27, "sql/binder/expression_binder.py:ExpressionBinder": 30,
+    "sql/binder/contexts/context_binder.py:LevelBinder": 27,
     "sql/engine/context/host.py:ContextHost": 28,
     "sql/engine/running/sampled_query.py:SampledQuery": 27,
 }  # fmt: skip
@@ -53,7 +53,7 @@ DYNAMIC_ATTRIBUTES = {
     "sinks/databases/alchemy.py": 1, "sinks/settings.py": 2, "sinks/tcp.py": 1, "sql/aggregates/plain_values.py": 2,
     "sql/algebra/sample/running/fallback.py": 3, "sql/algebra/sample/running/event_state.py": 3,
     "sql/algebra/sample/windows/window.py": 1, "sql/algebra/table/index.py": 1,
-    "sql/binder/relations/declarations.py": 1, "sql/binder/expression_binder.py": 1,
+    "sql/binder/relations/declarations.py": 1,
     "sql/binder/relations/relation_binder.py": 1, "sql/binder/rule.py": 1, "sql/binder/relations/trigger_binder.py": 1,
     "sql/calendar/zones.py": 1, "sql/codegen/expression_writer.py": 1, "sql/codegen/support.py": 1,
     "sql/compiler/fold.py": 1, "sql/engine/event_time/stage.py": 2, "sql/engine/filter_index.py": 3,

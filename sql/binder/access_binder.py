@@ -1,12 +1,15 @@
-"""Binding `a[i]` and `a[i:j]`: elements and slices of arrays, keys of objects, rows of tables."""
+"""Binding `a.b`, `a[i]`, `a[i:j]` and `a.f(…)`: fields, elements and slices of arrays, keys of objects, rows of
+tables, methods of lists."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from sql import syntax as ast
+from sql.binder.contexts.partition_properties import bind_property, property_path
 from sql.binder.relations import table_reads
-from sql.plan.bound import Bound, Const, Op, Read
+from sql.binder.scope import UNKNOWN
+from sql.plan.bound import Bound, Const, Enumerate, Op, Read, TableRead
 from sql.types import Type
 
 if TYPE_CHECKING:
@@ -44,3 +47,37 @@ def bind_slice(binder: ExpressionBinder, node: ast.Slice, place: Place) -> Bound
         if part is not None:
             binder.expect(bounds[-1], Type.INTEGER, "a bound of a slice is a whole number", part.span)
     return Op("slice", (base, *bounds), type=Type.ARRAY, span=node.span)
+
+
+def bind_field(binder: ExpressionBinder, node: ast.Field, place: Place) -> Bound:
+    """A field of a struct, a column of a table's row, or a property of the context."""
+    path = None if binder.scope.context is None else property_path(node)
+    if path is not None and binder.scope.context is not None:
+        return bind_property(binder.scope, binder.scope.context, path, node.span)
+    base = binder.bind(node.base, place)
+    if isinstance(base, TableRead) and base.column is None:
+        return table_reads.column(binder, base, node.name, node.span)
+    return binder.scope.field(base, node.name, node.span)
+
+
+def bind_method(binder: ExpressionBinder, node: ast.Method, place: Place) -> Bound:
+    """`selectFrom(x => …)` and the other methods of lists."""
+    if (
+        isinstance(node.base, ast.Column)
+        and node.name == "keys"
+        and table_reads.is_table(binder, node.base.name)
+    ):
+        return table_reads.keys(binder, node.base.name, node.span)
+    if node.name in table_reads.LIST_METHODS and not node.args:
+        return table_reads.method(binder, node, binder.bind(node.base, place))
+    if node.name.lower() != "selectfrom" or len(node.args) != 1 or not isinstance(node.args[0], ast.Lambda):
+        binder.problems.error(
+            "B305", f"unknown method '{node.name}'", node.span, "lists have selectFrom(x => …)"
+        )
+        return UNKNOWN
+    body = node.args[0]
+    base = binder.bind(node.base, place)
+    binder.names.parameters.append(body.parameters[0])
+    bound = binder.bind(body.body, place)
+    binder.names.parameters.pop()
+    return Enumerate(base, "selectfrom", bound, type=Type.ARRAY, span=node.span)
