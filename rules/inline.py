@@ -28,7 +28,7 @@ from sql import Emission, Engine
 from sql.catalog.topics import topic_parts, topic_values
 from sql.errors import did_you_mean
 from sql.record import Record
-from sql.types import key_of
+from sql.types import Value, key_of
 
 TIMERS_MAX = 100_000
 """The most timers that one test may fire; a test that needs more is stopped with an error."""
@@ -273,7 +273,7 @@ def same_row(wanted: dict[str, Any], got: dict[str, Any]) -> bool:
     return left.keys() == right.keys() and all(same_value(value, right[key]) for key, value in left.items())
 
 
-def same_value(wanted: Any, got: Any) -> bool:
+def same_value(wanted: Value, got: Value) -> bool:
     """True if two values are equal: numbers to nine digits, NaN equals NaN, TRUE is not 1."""
     if isinstance(wanted, dict) and isinstance(got, dict):
         return wanted.keys() == got.keys() and all(

@@ -37,7 +37,7 @@ class Moment(Record):
         return self.ms if self.absolute else start_ms + self.ms
 
 
-def _moment(value: Any) -> Moment:
+def _moment(value: int | str) -> Moment:
     if looks_like_instant(value):
         return Moment(parse_instant(value), absolute=True)
     return Moment(parse_duration(value))
@@ -49,7 +49,7 @@ Start = Annotated[
 ]
 
 
-def _rows(value: object) -> Any:
+def _rows(value: int | str) -> Any:
     """A list of rows; a single row is put into one."""
     return [value] if isinstance(value, dict) else value
 

@@ -53,7 +53,7 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def _reachable(schema: Any, definitions: dict[str, Any]) -> set[str]:
+def _reachable(schema: object, definitions: dict[str, Any]) -> set[str]:
     """The names of the definitions that a schema refers to, directly or through others."""
     found: set[str] = set()
     pending = [schema]

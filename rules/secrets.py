@@ -61,7 +61,7 @@ class Secret:
         return self
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: Any) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> core_schema.CoreSchema:
         """The schema as a field type: accepts a secret, or a text and hides it; dumps as stars."""
         return core_schema.no_info_before_validator_function(
             lambda value: cls(value) if isinstance(value, str) else value,
@@ -70,7 +70,7 @@ class Secret:
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: object, handler: object) -> dict[str, Any]:
         return {"type": "string"}
 
 

@@ -27,7 +27,5 @@ def acknowledge_at_once(connection: Any) -> None:
     """Let the kernel acknowledge what was received. Linux resets the option, so it is set after each read;
     other systems lack it."""
     if _QUICKACK is not None:
-        try:  # noqa: SIM105 - it runs with every read
+        with contextlib.suppress(OSError):
             connection.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
-        except OSError:
-            pass

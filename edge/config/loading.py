@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,9 @@ from rules.problems import render_all
 from rules.secrets import Secret, Secrets, references_in
 from rules.source.document import Document, Limits
 from rules.source.yaml_source import read_file
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 def load(
@@ -59,7 +62,7 @@ def _read(path: Path) -> Document | None:
     return document
 
 
-def _sentence(item: Any, document: Document | None) -> str:
+def _sentence(item: ErrorDetails, document: Document | None) -> str:
     """pydantic's message with the place of the key, without the value: it may be a secret."""
     keys = tuple(item["loc"])
     message = (

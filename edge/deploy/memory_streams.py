@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from edge.gateway import Gateway
 from edge.intake.streams import ChainedRows
 from sinks import MemoryBus
+from sinks.memory_bus import Subscriber
 
 
 class MemoryStreams:
@@ -27,10 +27,10 @@ class MemoryStreams:
         for stream, topic in kept - self._leave.keys():
             self._leave[stream, topic] = self._memory.subscribe(topic, self._subscriber(stream))
 
-    def _subscriber(self, stream: str) -> Any:
+    def _subscriber(self, stream: str) -> Subscriber:
         chained = self._gateway.chained
 
-        def take(topic: str, rows: Any, at_ms: int) -> bool:
+        def take(topic: str, rows: Sequence[Mapping[str, object]], at_ms: int) -> bool:
             """Called by memory actions, in the loop."""
             chained.append(ChainedRows(stream, [dict(row) for row in rows]))
             return True

@@ -7,7 +7,7 @@ itself (`connections`, `mqtt`) are not checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
@@ -65,7 +65,7 @@ def _named(stream: Stream) -> Iterator[tuple[str, str]]:
                 yield "EXTRA", part
 
 
-def _addresses_in(settings: Any) -> Iterator[str]:
+def _addresses_in(settings: Mapping[str, Any]) -> Iterator[str]:
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from _addresses_in(value)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edge.docs.markdown import FENCE, code, result, table
 from sql.algebra.derived.analytic_catalog import Analytic
+
+if TYPE_CHECKING:
+    from sql.aggregates.base import Aggregate
+    from sql.functions.registry import Function
 
 
 def windows() -> str:
@@ -79,7 +83,7 @@ the topic are columns where the stream declares them, `columns: {machine: topic(
 """
 
 
-def _signature(item: Any) -> str:
+def _signature(item: Function | Aggregate) -> str:
     out = []
     for parameter in item.parameters:
         word = f"{parameter.name}, …" if parameter.variadic else parameter.name
@@ -137,7 +141,7 @@ def _analytic(item: Analytic) -> str:
     return f"### {item.signature}\n\n{item.doc}\n\n" + "\n\n".join(examples) + "\n"
 
 
-def _function(item: Any) -> str:
+def _function(item: Function) -> str:
     types = ", ".join(f"{p.name} {p.type.value}" for p in item.parameters)
     returns = "" if callable(item.returns) else f" → {item.returns.value}"
     nulls = ""

@@ -8,7 +8,7 @@ replay of the journal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -66,7 +66,7 @@ class MessageKeys:
         restored_field, seen = self._restored.pop(name, ("", []))
         return StreamKeys(field, seen if restored_field == field else ())
 
-    def fresh(self, messages: list[Message], streams_of: Any) -> list[Message]:
+    def fresh(self, messages: list[Message], streams_of: Callable[[str], Iterable[str]]) -> list[Message]:
         """The messages whose key is new; from now on it is known. `streams_of` gives
         the streams of a topic."""
         if not self._streams:
@@ -75,7 +75,7 @@ class MessageKeys:
         self.recognised += len(messages) - len(found)
         return found
 
-    def note(self, messages: Sequence[Message], streams_of: Any) -> None:
+    def note(self, messages: Sequence[Message], streams_of: Callable[[str], Iterable[str]]) -> None:
         """Replay: these messages were processed."""
         if self._streams:
             for message in messages:

@@ -159,7 +159,7 @@ class _Server(ThreadingHTTPServer):
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Any, client_address: object) -> None:
         with self._lock:
             if len(self._waiting) + len(self._answering) >= CONNECTIONS_MAX:
                 if not self._waiting:
@@ -180,7 +180,7 @@ class _Server(ThreadingHTTPServer):
             self._answering.append(connection)
             return True
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: Any, client_address: object) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:

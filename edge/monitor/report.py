@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cloud_sync.spool import Spool
     from edge.monitor.flight.ask import Why
     from edge.monitor.observed import Observed
+    from sinks.delivery import Stats
 
 COUNTERS = {
     "events_in": "penstock_rule_events_total",
@@ -228,7 +229,7 @@ class Report:
         return self._daemon.commits.snapshots.sizes.get(rule_id, 0)
 
     @staticmethod
-    def _delivery(stats: Any) -> dict[str, Any]:
+    def _delivery(stats: Stats) -> dict[str, Any]:
         return {
             "state": stats.state,
             "sent": stats.sent,

@@ -8,20 +8,26 @@ column that the message has no field for is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sql.errors import DataError, did_you_mean
+from sql.types import Value
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
+
 
 DEPTH_MAX = 100
 """Messages within messages; the library itself reads no deeper ones."""
 
 
-def columns_of(message: Any) -> dict[str, Any]:
+def columns_of(message: Message) -> dict[str, Any]:
     """The fields of a message."""
     return {field.name: _value(message, field) for field in message.DESCRIPTOR.fields}
 
 
-def _value(message: Any, field: Any) -> Any:
+def _value(message: Message, field: FieldDescriptor) -> Any:
     is_message = field.message_type is not None
     if is_message and field.message_type.GetOptions().map_entry:
         of_messages = field.message_type.fields_by_name["value"].message_type is not None
@@ -36,7 +42,7 @@ def _value(message: Any, field: Any) -> Any:
     return columns_of(found) if is_message else found
 
 
-def _content(message: Any, field: Any) -> Any:
+def _content(message: Message, field: FieldDescriptor) -> Any:
     """The value of a field of a message."""
     return getattr(message, field.name)
 
@@ -56,7 +62,7 @@ def message_of(kind: Any, row: Mapping[str, Any]) -> bytes:
     return encoded
 
 
-def _fill(message: Any, row: Mapping[str, Any], depth: int) -> None:
+def _fill(message: Message, row: Mapping[str, Any], depth: int) -> None:
     name_of_message = message.DESCRIPTOR.full_name
     if depth > DEPTH_MAX:
         raise DataError(f"{name_of_message}: more than {DEPTH_MAX} messages within each other")
@@ -74,7 +80,7 @@ def _fill(message: Any, row: Mapping[str, Any], depth: int) -> None:
             raise DataError(f"{field.full_name} cannot be {_short(value)}: {error}") from None
 
 
-def _set(message: Any, field: Any, value: Any, depth: int) -> None:
+def _set(message: Message, field: FieldDescriptor, value: Value, depth: int) -> None:
     target = _content(message, field)
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         value_field = field.message_type.fields_by_name["value"]
@@ -97,7 +103,7 @@ def _set(message: Any, field: Any, value: Any, depth: int) -> None:
         setattr(message, field.name, _scalar(field, value))
 
 
-def _scalar(field: Any, value: Any) -> Any:
+def _scalar(field: FieldDescriptor, value: Value) -> Any:
     """A value as the library takes it: whole floats for integers, names for enums, text for bytes."""
     if field.enum_type is not None and isinstance(value, str):
         if value not in field.enum_type.values_by_name:
@@ -114,12 +120,12 @@ def _scalar(field: Any, value: Any) -> Any:
     return value
 
 
-def _typed_key(field: Any, key: str) -> Any:
+def _typed_key(field: FieldDescriptor, key: str) -> Any:
     if field.cpp_type == field.CPPTYPE_STRING:
         return key
     return key == "true" if field.cpp_type == field.CPPTYPE_BOOL else int(key)
 
 
-def _short(value: object) -> str:
+def _short(value: Value) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

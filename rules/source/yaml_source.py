@@ -146,7 +146,7 @@ def _read_yaml(text: str, builder: Builder, report: Report) -> Document | None:
     return builder.finish()
 
 
-def _handle(event: Any, span: Span, builder: Builder, report: Report) -> None:
+def _handle(event: yaml.Event, span: Span, builder: Builder, report: Report) -> None:
     if isinstance(event, yaml.NodeEvent):
         _check_node(event, span, builder, report)
     if isinstance(event, yaml.AliasEvent):
@@ -170,7 +170,7 @@ def _put(value: object, written: str, span: Span, style: Style, builder: Builder
         builder.scalar(value, span, style)
 
 
-def _check_node(event: Any, span: Span, builder: Builder, report: Report) -> None:
+def _check_node(event: yaml.NodeEvent, span: Span, builder: Builder, report: Report) -> None:
     if event.anchor:
         what = "aliases" if isinstance(event, yaml.AliasEvent) else "anchors"
         report.error(
@@ -194,7 +194,7 @@ def _check_node(event: Any, span: Span, builder: Builder, report: Report) -> Non
         report.error("R005", "merge keys are not supported in rule files", span, "write the keys out")
 
 
-def _value(event: Any, span: Span, builder: Builder, report: Report) -> Any:
+def _value(event: yaml.ScalarEvent, span: Span, builder: Builder, report: Report) -> Any:
     text = str(event.value)
     if not event.implicit[0] or builder.expects_key:
         return text

@@ -6,7 +6,7 @@ import contextlib
 import socket
 import ssl
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -275,7 +275,7 @@ class MqttSink:
         text = f"broker refused the message: {reason}"
         return Retry(text, done=done) if reason in _TRY_LATER else Reject(text, done=done)
 
-    def _wait_until(self, fulfilled: Any) -> None:
+    def _wait_until(self, fulfilled: Callable[[], bool]) -> None:
         """Wait for `fulfilled()`, the loss of the connection, or the time limit."""
         until_ms = self._clock.monotonic_ms() + self._settings.timeout
         with self._changed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -14,6 +14,9 @@ from sinks.databases.base import Refused, kind_of
 from sinks.dynamic import check_topic
 from sinks.json_text import json_bytes
 from sinks.settings import SinkSettings, Text, reveal
+
+if TYPE_CHECKING:
+    from redis.client import Pipeline
 
 
 class _Server(SinkSettings, ConnectionSettings):
@@ -189,10 +192,10 @@ class RedisSink:
                 done = next(index for index, count in enumerate(counts) if number < count)
                 raise Reject(f"the server refused it: {answer}", done=done)
 
-    def _publish(self, pipeline: Any, message: Message) -> None:
+    def _publish(self, pipeline: Pipeline, message: Message) -> None:
         pipeline.publish(message.target, message.payload)
 
-    def _store(self, pipeline: Any, message: Message) -> None:
+    def _store(self, pipeline: Pipeline, message: Message) -> None:
         settings = self._settings
         assert isinstance(settings, RedisSettings)
         kind = kind_of(message.rows[0] if message.rows else {}, settings.rowkind_field, "insert")

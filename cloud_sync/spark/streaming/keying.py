@@ -66,7 +66,7 @@ def key_text(values: Iterable[Any]) -> str:
     return lossless_json.encode([_canonical(value) for value in values]).decode("utf-8", "backslashreplace")
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: object) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from edge.deploy.stream_types import stream_type
 from rules.compile import Compiled, CompiledRule
 from rules.drive import advance, deploy_with
 from sinks import Environment, MemoryBus, SinkSettings
+from sinks.memory_bus import Subscriber
 from sql import Emission, Engine
 from sql.binder.rule import relations_of
 
@@ -71,8 +72,8 @@ class Chain:
             for rule in self._rules
         }
 
-    def _subscriber(self, stream: str) -> Any:
-        def take(topic: str, rows: Any, at_ms: int) -> bool:
+    def _subscriber(self, stream: str) -> Subscriber:
+        def take(topic: str, rows: Sequence[Mapping[str, object]], at_ms: int) -> bool:
             self._pending.append((stream, [dict(row) for row in rows]))
             return True
 

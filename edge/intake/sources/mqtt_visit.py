@@ -6,6 +6,7 @@ Nothing of the gateway is touched: the visit has a client id of the broker's cho
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from edge.intake.sources.mqtt_client import connect, make_client, subscribe
 from sql.record import replace
 
 if TYPE_CHECKING:
-    from paho.mqtt.client import Client
+    from paho.mqtt.client import Client, MQTTMessage
 
 ANSWER_S = 5.0
 """The time limit for each answer of the broker."""
@@ -107,7 +108,7 @@ class Visit:
             raise
         return client
 
-    def _wait(self, fulfilled: Any, failure: str) -> None:
+    def _wait(self, fulfilled: Callable[[], bool], failure: str) -> None:
         with self._changed:
             if not self._changed.wait_for(fulfilled, ANSWER_S):
                 raise VisitFailed(failure)
@@ -122,10 +123,10 @@ class Visit:
             self._granted[mid] = reasons
             self._changed.notify_all()
 
-    def _take(self, message: Any) -> None:
+    def _take(self, message: MQTTMessage) -> None:
         with self._changed:
             if len(self.messages) < SAMPLES_MAX:
-                self.messages.append((message.topic, message.payload, bool(message.retain)))
+                self.messages.append((message.topic, bytes(message.payload), bool(message.retain)))
             self._changed.notify_all()
 
 

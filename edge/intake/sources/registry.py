@@ -24,6 +24,8 @@ from sql.errors import did_you_mean
 from sql.record import Record, field
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from edge.intake.sources.http_push_server import PushServers
 
 DEFAULT = "default"
@@ -167,7 +169,7 @@ def settings_of(kind: Kind, stream: Stream, configured: Configured | None = None
         raise BadSource("EXTRA", f"settings of {kind.name}: {'; '.join(reasons)}") from None
 
 
-def _reason(item: Any) -> str:
+def _reason(item: ErrorDetails) -> str:
     return (
         "is not known"
         if item["type"] == "extra_forbidden"

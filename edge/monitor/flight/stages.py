@@ -4,9 +4,9 @@ out of the one before."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from edge.monitor.flight.observe import Seen
+from sql import Plan
 from sql.explain.tally import Tally
 from sql.plan.relation_plan import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
@@ -134,7 +134,7 @@ def _output(seen: Seen, before: Stage) -> Stage:
     return Stage("output", "rows", before.passed, rows, lost)
 
 
-def _limit_of(plan: Any) -> str:
+def _limit_of(plan: Plan | None) -> str:
     """The reason why rows are held back after HAVING."""
     if plan is None:
         return "held back"

@@ -8,7 +8,7 @@ from sinks.template.functions.registry import Function
 from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
 from sql.functions.limits import ELEMENTS_MAX
-from sql.types import key_of
+from sql.types import Value, key_of
 
 
 def _list(value: object, name: str) -> list[Any]:
@@ -42,7 +42,7 @@ def _until(count: object) -> list[int]:
     return list(range(count))
 
 
-def _picked(value: Any, names: tuple[Any, ...], *, wanted: bool) -> dict[str, Any]:
+def _picked(value: Value, names: tuple[Any, ...], *, wanted: bool) -> dict[str, Any]:
     """The entries whose names are among these, or are not."""
     return {key: item for key, item in value.items() if (key in names) == wanted}
 

@@ -10,9 +10,10 @@ from typing import Any
 from sinks.template.functions.registry import Function
 from sinks.template.values import kind_of
 from sql.errors import DataError
+from sql.types import Value
 
 
-def _float(value: Any) -> float:
+def _float(value: Value) -> float:
     """A number, a boolean as 0 or 1, or a text that is a number."""
     if isinstance(value, bool | int | float):
         return value

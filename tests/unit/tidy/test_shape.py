@@ -66,6 +66,9 @@ FORMAT_SKIPS = {"rules": 3, "sinks": 1, "cloud_sync": 1, "edge": 3, "sql": 39}
 """Tables that the formatter would pull apart: at most 50 in all."""
 TYPE_IGNORES = {"sinks": 1, "edge": 1, "sql": 8}
 
+ANY_PARAMETERS = {"cloud_sync": 10, "edge": 16, "rules": 4, "sinks": 8, "sql": 150}
+"""Parameters that are `Any`: mostly objects of libraries without types and of generated classes."""
+
 
 def none(found: Iterable[str]) -> None:
     """Fail with all findings, one a line."""
@@ -167,3 +170,16 @@ def test_attributes_have_names() -> None:
 def test_checks_are_seldom_switched_off(words: str, allowed: Mapping[str, int]) -> None:
     figures = {folder: sum(text(path).count(words) for path in python_files(folder)) for folder in allowed}
     none(beyond(figures, 0, allowed, f"write it so that it needs no '{words}'"))
+
+
+@pytest.mark.parametrize("folder", PACKAGES)
+def test_parameters_have_types(folder: str) -> None:
+    untyped = [
+        f"{path}:{node.lineno}: {parameter.arg}"
+        for path in python_files(folder)
+        for node in functions(path)
+        for parameter in (*node.args.args, *node.args.kwonlyargs)
+        if isinstance(parameter.annotation, ast.Name) and parameter.annotation.id == "Any"
+    ]
+    if len(untyped) > ANY_PARAMETERS[folder]:
+        none([f"{len(untyped)} parameters are Any; at most {ANY_PARAMETERS[folder]}", *untyped])
