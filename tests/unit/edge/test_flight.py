@@ -39,7 +39,7 @@ def feed(world: World, count: int, first: int = 0) -> None:
         world.clock.move(100)
         world.source.send({"k": "ab"[number % 2], "n": number})
         world.gateway.turn()
-        world.gateway.commit()
+        world.gateway.commit(force=True)
 
 
 def rows(world: World, from_ms: int = 0) -> list[tuple[str, int, Emission]]:
@@ -80,7 +80,7 @@ def test_a_rerun_gives_what_was_given_byte_for_byte_over_crashes_and_reloads(wor
     feed(world, 60, 120)
     world.clock.move(3_000)
     world.gateway.turn()
-    world.gateway.commit()
+    world.gateway.commit(force=True)
     again = rows(world)
     assert len(given) > 80
     assert again == given[-len(again) :]

@@ -16,7 +16,7 @@ def data(tmp_path: Path) -> Path:
     """The data directory of a gateway that took five messages in, and has a snapshot after three."""
     world = World(tmp_path)
     world.write("s.yaml", STREAM)
-    world.write("a.yaml", rule("a", "SELECT n FROM m"))
+    world.write("a.yaml", rule("a", "SELECT n, lag(n) AS before FROM m"))
     world.reload()
     for number in range(5):
         world.source.send({"n": number})
