@@ -181,7 +181,8 @@ class Gateway:
         if self.commits is not None and commit_in_ms == 0:
             if self.commits.acknowledgements.is_window_full:  # what comes next is taken at once
                 self._taken_ms = self.clock.monotonic_ms() - self.latency_ms
-            self.commit()
+            if not self.commits.settle():
+                self.commit()
             commit_in_ms = self.commits.due_in_ms()
         self._brake()
         return self._sleep_ms(commit_in_ms)
@@ -194,11 +195,9 @@ class Gateway:
             self.commits.latency_ms = self.latency_ms
 
     def commit(self, *, force: bool = False) -> bool:
-        """Acknowledge what was taken in, and make it durable with the receipts of sinks where it must be."""
+        """Make everything recorded so far durable, with the receipts of sinks, and acknowledge it."""
         assert self.commits is not None
         self.outbox.reconcile()
-        if not force and self.commits.settle():
-            return True
         self.commits.share(len(self.streams.received))
         receipts = self.outbox.receipts()
         if receipts is not None:

@@ -71,3 +71,17 @@ def test_results_that_their_sink_has_not_taken_need_one(tmp_path: Path) -> None:
     away = rule("r", PASS, '{rest: {url: "http://127.0.0.1:9/x"}}')
     assert syncs_of(tmp_path, STREAM + away, {"n": 1}) == (1, [1])
     assert syncs_of(tmp_path / "other", STREAM + away, {"n": 0}) == (0, [1]), "no result"
+
+
+def test_a_commit_that_is_asked_for_is_made(tmp_path: Path) -> None:
+    """`penstock why` reads the journal from the disk."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "rule.yaml").write_text(STREAM + rule("r", PASS), "utf-8")
+    world = World(tmp_path)
+    world.source.send({"n": 1})
+    world.gateway.turn()
+    assert world.source.acknowledged == [1]
+    assert not world.commits.journal.is_written
+    world.gateway.commit()
+    assert world.commits.journal.is_written
+    world.close()
