@@ -213,8 +213,8 @@ class Gateway:
             self.intake.poller.wait(sleep_ms, self._gather_ms(sleep_ms))
 
     def _gather_ms(self, sleep_ms: int | None) -> int:
-        """On a busy line, messages wait for company: at most `latency_ms` since the last look. Where more than twice
-        that passes between them, none is waited for."""
+        """On a busy line, messages wait for company: at most `latency_ms` since the last look.
+        Where more than twice that passes between them, none is waited for."""
         if sleep_ms == 0 or not self._is_busy:
             return 0
         return self._taken_ms + self.latency_ms - self.clock.monotonic_ms()

@@ -135,8 +135,8 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
 
 
 def _has_effect(rule: LoadedRule, plan: Plan) -> bool:
-    """True if a rule has an effect without actions: it feeds a stream or a table, or acts on one; one over the fleet
-    fills a table in the cloud."""
+    """True if a rule has an effect without actions: it feeds a stream or a table, or acts on one;
+    one over the fleet fills a table in the cloud."""
     return (
         rule.is_of_fleet
         or plan.insert_into is not None

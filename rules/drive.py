@@ -20,7 +20,8 @@ Arrival = tuple[int, str, dict[str, Any]]
 
 
 State = dict[str, Any] | None
-"""The state of an engine between two events, as plain data (`state_of`): its clock, variables, tables and rules."""
+"""The state of an engine between two events, as plain data (`state_of`):
+its clock, variables, tables and rules."""
 
 
 def drive(
@@ -32,8 +33,9 @@ def drive(
     *,
     is_open: bool = False,
 ) -> Iterator[Emission]:
-    """Deploy tables and rules at the first arrival, or with the state that earlier events have left; push all, and
-    close the windows that are open at the end, unless they stay open (`is_open`) for more events."""
+    """Deploy tables and rules at the first arrival, or with the state that earlier events have left;
+    push all, and close the windows that are open at the end,
+    unless they stay open (`is_open`) for more events."""
     now_ms: int | None = None
     if state is not None:
         now_ms = int(state["now_ms"])

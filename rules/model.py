@@ -139,13 +139,13 @@ problems found."""
 
 
 Widen = Callable[[Any, Plan], Plan]
-"""A function that adds to the plan of a rule the columns that an action with these settings needs beside those of the
-SELECT (`Plan.states`)."""
+"""A function that adds to the plan of a rule the columns that an action with these settings needs beside
+those of the SELECT (`Plan.states`)."""
 
 
 class ActionKind(Record):
-    """A registered action: the model of its settings, the function that binds them to a plan, if any, and the one
-    that adds columns to it before."""
+    """A registered action: the model of its settings, the function that binds them to a plan, if any,
+    and the one that adds columns to it before."""
 
     settings: type[Model]
     bind: Bind | None = None

@@ -88,11 +88,13 @@ class Secrets:
 
     env_prefixes  only variables that begin with one of these may be used; "" allows all.
     allow         `env:NAME` and `file:name`: only these may be used; None: by prefix, and every file.
-    reserved      those that the gateway itself is configured with; only `allow` gives them to rule files as well.
+    reserved      those that the gateway itself is configured with;
+                  only `allow` gives them to rule files as well.
     is_of_rules   variables that configure the gateway are refused.
     directory     `${file:path}` is relative to it and may not leave it; None: no files.
     file_bytes_max  a larger file is refused.
-    may_be_absent   nothing is opened here, so a secret that is only on the gateway is worth a note, not an error.
+    may_be_absent   nothing is opened here, so a secret that is only on the gateway is worth a
+                    note, not an error.
     """
 
     env_prefixes: tuple[str, ...] = ("PENSTOCK_",)

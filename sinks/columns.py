@@ -22,8 +22,8 @@ _ONE_BRACE = re.compile(r"(?<!\{)\{([^\W\d]\w*)\}(?!\})")
 def check_columns(settings: SinkSettings, plan: Plan) -> tuple[SinkSettings, list[ActionProblem]]:
     """The unchanged settings, and problems with columns that no row has; none if the columns are unknown.
 
-    In a topic, URL or path such a column is an error, for no row could be sent. Elsewhere it is a warning: rows
-    are sent without it, as eKuiper does.
+    In a topic, URL or path such a column is an error, for no row could be sent. Elsewhere it is a warning:
+    rows are sent without it, as eKuiper does.
     """
     if plan.output_columns is None:
         return settings, []

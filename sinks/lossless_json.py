@@ -24,7 +24,8 @@ def untagged(value: dict[str, Any]) -> Any:
 
 
 def encode(value: object, other: Callable[[object], dict[str, Any]] = tagged) -> bytes:
-    """Plain data as compact UTF-8 JSON; `other` makes an object of what is no plain data, or raises TypeError.
+    """Plain data as compact UTF-8 JSON; `other` makes an object of what is no plain
+    data, or raises TypeError.
 
     >>> encode({"sum": float("inf"), "raw": b"ab"})
     b'{"sum":Infinity,"raw":{"$bytes":"YWI="}}'
@@ -35,7 +36,8 @@ def encode(value: object, other: Callable[[object], dict[str, Any]] = tagged) ->
 
 
 def decode(data: bytes, other: Callable[[dict[str, Any]], Any] = untagged) -> Any:
-    """The value that `encode` was called with; `other` says what an object stands for. ValueError for anything else.
+    """The value that `encode` was called with; `other` says what an object stands for.
+    ValueError for anything else.
 
     >>> decode(encode({"raw": b"ab"}))
     {'raw': b'ab'}

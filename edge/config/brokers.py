@@ -48,7 +48,8 @@ class BrokerNames(Record):
     faults: Mapping[str, str] = field(default_factory=dict)
 
     def of_stream(self, options: Mapping[str, Any]) -> str:
-        """The name of the connection that a stream with these options is read from; empty: the gateway's own."""
+        """The name of the connection that a stream with these options is read from;
+        empty: the gateway's own."""
         name = str(options.get("CONF_KEY", DEFAULT))
         return name if name in self.names else ""
 

@@ -32,14 +32,15 @@ class MqttOptions(Record):
     """The address of a broker, the client's identity, and the limits of the connection.
 
     server              mqtt://host[:port] or mqtts://host[:port]; tcp, ssl and tls are understood as well
-    client_id           must stay the same over restarts: the broker keeps the session under it; empty, where there is
-                        no session: the broker chooses
+    client_id           must stay the same over restarts: the broker keeps the session under it;
+                        empty, where there is no session: the broker chooses
     version             "auto" tries MQTT 5 first and falls back to 3.1.1 where the broker does not support it
     session_expiry_s    time for which the broker keeps subscriptions and unacknowledged messages while we are
                         away; 0: no session, and nothing survives a disconnect (MQTT 3.1.1 has only "never"
                         and "at once")
     receive_max         the number of unacknowledged messages that the broker may send (MQTT 5)
-    packet_bytes_max    largest packet taken; a larger one is dropped as it comes in, acknowledged and reported
+    packet_bytes_max    largest packet taken; a larger one is dropped as it comes in,
+                        acknowledged and reported
     keepalive_s         a dead connection is noticed after at most twice this time
     status_prefix       prefix of the status topic `<prefix>/<client_id>/status`, retained; None: no status
     tls                 makes the context of an encrypted connection; None: from the files named here

@@ -117,8 +117,8 @@ class MqttConfig(Section):
     receive_max: int = Field(default=1_000, ge=1, le=65_535)
     """Unacknowledged messages the broker may send (MQTT 5); it holds back the others."""
     status_prefix: str | None = "penstock"
-    """`<prefix>/<client id>/status` has, retained, JSON: that the gateway is there, its version and the hash of each
-    rule, or that it is gone; null: no status and no last will."""
+    """`<prefix>/<client id>/status` has, retained, JSON: that the gateway is there, its version and the hash
+    of each rule, or that it is gone; null: no status and no last will."""
 
     @field_validator("server")
     @classmethod
@@ -151,8 +151,9 @@ class OutgoingConfig(Section):
     """The hosts that rules may send to."""
 
     allow: Names | None = None
-    """Hosts that actions, `httppull` streams and lookup tables may name: `host`, `host:port`, patterns such as
-    `*.plant.example`. null: any. `connections` and the broker of the streams are not checked."""
+    """Hosts that actions, `httppull` streams and lookup tables may name: `host`, `host:port`,
+    patterns such as `*.plant.example`. null: any. `connections` and the broker of the
+    streams are not checked."""
 
 
 class HttpConfig(Section):
@@ -313,11 +314,12 @@ class Config(Section):
     cloud: CloudConfig = Field(default_factory=CloudConfig)
     http_push: HttpPushConfig = Field(default_factory=HttpPushConfig)
     sources: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
-    """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives; `default` where it gives none.
-    Those of `mqtt` are a broker of their own: the settings of `mqtt`, or `connectionSelector`."""
+    """Settings of stream sources: by TYPE, then by the name that CONF_KEY gives;
+    `default` where it gives none. Those of `mqtt` are a broker of their own:
+    the settings of `mqtt`, or `connectionSelector`."""
     connections: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Settings that actions and sources share, by a name that `connectionSelector` gives, or CONF_KEY of an mqtt
-    stream: `server`, `username`, `password`, …"""
+    """Settings that actions and sources share, by a name that `connectionSelector` gives,
+    or CONF_KEY of an mqtt stream: `server`, `username`, `password`, …"""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_timeout_ms: int = Field(default=10_000, ge=100)
     """From SIGTERM to exit. What sinks have not taken by then is in the journal and

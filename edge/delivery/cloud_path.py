@@ -23,7 +23,8 @@ class CloudPath:
     """The spools of a gateway, and for each, if a target is configured, an uploader with its thread."""
 
     def __init__(self, config: Config, clock: Clock) -> None:
-        """Open the spool of results, and that of archived events if there is one. Raises SpoolError, BadTarget."""
+        """Open the spool of results, and that of archived events if there is one.
+        Raises SpoolError, BadTarget."""
         self._config = config
         self._clock = clock
         self._is_started = False

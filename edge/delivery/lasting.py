@@ -1,7 +1,8 @@
-"""The streams whose messages have effects that a crash may not undo: those are acknowledged once the journal has them.
+"""The streams whose messages have effects that a crash may not undo:
+those are acknowledged once the journal has them.
 
-Messages of the others pass through rules that keep nothing, to sinks that have no part in a replay. When the sinks
-have the results, nothing is left of the messages.
+Messages of the others pass through rules that keep nothing, to sinks that have no part in a replay.
+When the sinks have the results, nothing is left of the messages.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def lasting_streams(
 
     rules   with their actions
     moves   pairs of streams: rows of a rule that reads the first enter the second
-    known   streams that last for another reason: a table is made of them, keys of their messages are remembered
+    known   streams that last for another reason: a table is made of them,
+            keys of their messages are remembered
     """
     found = set(known)
     for rule, actions in rules:
@@ -42,8 +44,8 @@ def lasting_streams(
 
 
 def _lasts(action: Action) -> bool:
-    """True if a replay must make the action's rows again. Those of memory topics that are known before enter streams
-    that `moves` names."""
+    """True if a replay must make the action's rows again. Those of memory topics that are known before enter
+    streams that `moves` names."""
     if not action.is_replayed:
         return False
     is_moved = action.delivery.name == MEMORY and action.role == "actions"

@@ -117,7 +117,8 @@ class Outbox:
         self._dead_letters = dead_letters
         self._actions: dict[str, list[Action]] = {}
         self._behind: list[tuple[str, Action]] = []
-        """The actions with results that wait, each with its rule: mostly none, however many rules there are."""
+        """The actions with results that wait, each with its rule: mostly none,
+        however many rules there are."""
         self._taking: dict[tuple[str, str], list[Action]] = {}
         """The actions of a rule that take a kind of emission; left out where there are none."""
         self._receipts: deque[Token] = deque()

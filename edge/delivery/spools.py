@@ -1,4 +1,5 @@
-"""The spools of a gateway: that of results, and that of archived events, which is opened when a rule archives."""
+"""The spools of a gateway: that of results, and that of archived events,
+which is opened when a rule archives."""
 
 from __future__ import annotations
 

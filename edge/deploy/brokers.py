@@ -82,8 +82,8 @@ class Brokers:
     def connect(self, gateway: Gateway) -> None:
         """Open the connections that are not open; never while the journal is replayed.
 
-        A session that an earlier run left is taken up, if only to end its subscriptions: the broker would go on
-        to keep messages for them.
+        A session that an earlier run left is taken up, if only to end its subscriptions:
+        the broker would go on to keep messages for them.
         """
         sessions = {name: state.session for name, state in gateway.brokers.all.items()}
         self._need(name for name, session in sessions.items() if session is not None and session.granted)

@@ -1,4 +1,5 @@
-"""The streams that memory topics feed: their rows enter the stream in the step in which an action publishes them."""
+"""The streams that memory topics feed: their rows enter the stream in the step in which
+an action publishes them."""
 
 from __future__ import annotations
 

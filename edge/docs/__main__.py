@@ -1,4 +1,5 @@
-"""`python -m edge.docs` writes docs/reference/, docs/cookbook/ and docs/images/grammar/; `--check` fails if stale.
+"""`python -m edge.docs` writes docs/reference/, docs/cookbook/ and docs/images/grammar/;
+`--check` fails if stale.
 
 Nothing is described twice: a window, function, aggregate, sink, option, command or problem code is documented
 where it is defined.

@@ -4,7 +4,8 @@
         | …                                      alternatives
     // ## SELECT                                 a section, and sentences about it
 
-Names in capitals are what the tokenizer gives: NAME, NUMBER, STRING, UNIT, GROUP_WINDOW, LOT_WINDOW, CRON_FIELD.
+Names in capitals are what the tokenizer gives: NAME, NUMBER, STRING, UNIT, GROUP_WINDOW,
+LOT_WINDOW, CRON_FIELD.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ A slice is the work of the loop between two checks of everything else: timers, c
 threads. It is small enough that none of them waits long, however much has come at once.
 
 Messages that fit into one slice keep their order. Where more waits, each topic has a lane, and a slice takes
-the same number of bytes from each: a flood on one topic, or a few payloads of a megabyte, hold up its own lane
-and no other. The order within a topic is kept then, that of different topics is not. Topics whose order
-matters share a lane (`edge.intake.lanes`).
+the same number of bytes from each: a flood on one topic, or a few payloads of a megabyte,
+hold up its own lane and no other. The order within a topic is kept then, that of different topics is not.
+Topics whose order matters share a lane (`edge.intake.lanes`).
 
 Slices become smaller where rules take long for them, and larger again where they do not: so the time of a
 slice is bounded too, whatever an event costs.

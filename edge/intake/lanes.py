@@ -1,4 +1,5 @@
-"""Lanes for topics whose messages must keep their order: one for each group of streams that depend on each other.
+"""Lanes for topics whose messages must keep their order:
+one for each group of streams that depend on each other.
 
 A message of a topic that streams of two groups read stands in one place, so those groups share a lane.
 """

@@ -71,7 +71,8 @@ class Decoded:
     """The result of a batch of messages: rows by stream, in order, and the messages that are dead letters.
 
     origins   by stream: the origins of its rows
-    each      the rows of each message, one message after the other, of streams whose order with others matters
+    each      the rows of each message, one message after the other,
+              of streams whose order with others matters
     """
 
     rows: dict[str, list[Any]] = field(default_factory=dict)
@@ -139,20 +140,22 @@ class StreamTable:
         return self._routers.get(connection) or TopicRouter()
 
     def groups_of(self, topic: str, connection: str = MAIN) -> list[tuple[str, str]]:
-        """The streams of a topic whose events must keep their order with those of others, and their groups."""
+        """The streams of a topic whose events must keep their order with those of
+        others, and their groups."""
         streams = self.router(connection).match(topic)
         return [(name, self._groups[name]) for name in streams if name in self._groups]
 
     def lane_of(self, topic: str, connection: str = MAIN) -> str:
-        """The topic; for those whose events must keep their order with those of others, the lane of all of them."""
+        """The topic; for those whose events must keep their order with those of others,
+        the lane of all of them."""
         ordered = self.groups_of(topic, connection) if self._groups else ()
         return self._lanes[ordered[0][0]] if ordered else topic
 
     def in_order(
         self, messages: Sequence[Message], decoded: Decoded, connection: str = MAIN
     ) -> Iterator[tuple[str, list[Any]]]:
-        """The rows of decoded messages by stream, cut where another stream begins whose order with the one before
-        matters; message by message where they enter two such streams each."""
+        """The rows of decoded messages by stream, cut where another stream begins whose order with the one
+        before matters; message by message where they enter two such streams each."""
         yield from ((stream, rows) for stream, rows in decoded.rows.items() if stream not in decoded.each)
         if not decoded.each:
             return
@@ -189,7 +192,8 @@ class StreamTable:
     def _each(
         self, stream: str, messages: Sequence[Message], rows: list[Any], bad: set[int]
     ) -> Iterator[list[Any]]:
-        """The rows of each message. Where some hold arrays, each is decoded by itself, for its number of rows."""
+        """The rows of each message. Where some hold arrays, each is decoded by itself,
+        for its number of rows."""
         is_one = len(rows) + len(bad) == len(messages) and not any(map(_may_be_array, messages))
         if is_one and not bad:
             return ([row] for row in rows)

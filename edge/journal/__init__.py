@@ -24,6 +24,6 @@ every rule are numbered, and a replay gives them their numbers again: the spool 
 other sinks get again the rows that they gave no receipt for. Chains of rules over memory topics are inside
 the function.
 
-Written: each message once, and what has changed of the state each time the journal has grown by four times its
-size. Nothing in the loop waits for the state to be written. A restart replays at the speed of the engine.
+Written: each message once, and what has changed of the state each time the journal has grown by four times
+its size. Nothing in the loop waits for the state to be written. A restart replays at the speed of the engine.
 """

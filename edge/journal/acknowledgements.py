@@ -12,7 +12,8 @@ from edge.journal.window import Window
 class Entry(NamedTuple):
     """The function that acknowledges, its receipt, and the number of messages it covers.
 
-    is_done   True once nothing is left of the messages that a crash could lose; None: only a commit makes it so
+    is_done   True once nothing is left of the messages that a crash could lose;
+              None: only a commit makes it so
     """
 
     acknowledge: Callable[[Any], None]
@@ -22,8 +23,8 @@ class Entry(NamedTuple):
 
 
 MESSAGES_MAX = 500
-"""From so many on a commit is due at once: half of those that a broker may send by default before it waits for
-acknowledgements (`mqtt.receiveMax`)."""
+"""From so many on a commit is due at once: half of those that a broker may send by default before it waits
+for acknowledgements (`mqtt.receiveMax`)."""
 
 
 class Acknowledgements:
@@ -53,8 +54,8 @@ class Acknowledgements:
         return self._window.is_full(self.messages)
 
     def due_ms(self, sync_interval_ms: int, quiet_ms: int) -> int | None:
-        """The time of the next commit: after a quiet time, once the first message has waited so long, or once there
-        are many."""
+        """The time of the next commit: after a quiet time,
+        once the first message has waited so long, or once there are many."""
         if self._first_ms is None:
             return None
         if self.messages >= MESSAGES_MAX:

@@ -15,8 +15,9 @@ the broker sends again what the journal has, its packet id and content show it. 
 spool after the journal that holds their inputs, with the number of the last one, so that those a replay
 makes again are known.
 
-Messages that leave nothing which a crash could lose need no commit before they are acknowledged (`settle`): no
-rule that they reached keeps state, and sinks have all of their results. Their records are written with the next one.
+Messages that leave nothing which a crash could lose need no commit before they are acknowledged (`settle`):
+no rule that they reached keeps state, and sinks have all of their results.
+Their records are written with the next one.
 
 On a slow disk a thread writes and syncs, and the loop goes on: what is appended
 meanwhile is for the next commit.
@@ -66,7 +67,8 @@ class Effects(Protocol):
         """The time until spooled rows are to be committed; None when there are none."""
 
     def rows(self, *, force: bool) -> Sequence[int]:
-        """The number of rows of each spool to be committed now; empty for none. `force`: even if they are not due."""
+        """The number of rows of each spool to be committed now; empty for none.
+        `force`: even if they are not due."""
 
     def after(self, rows: Sequence[int]) -> None:
         """Commit so many rows; the journal has their inputs. Raises OSError."""

@@ -8,8 +8,8 @@ snapshot has is not written again: the new index names the file that it stands i
     000007.pages                    the pages that were new with it, compressed one by one
 
 A page is identified by its digest, so operators need not track their changes. The rows of named windows and
-tables come in blocks (`sql.algebra.row_blocks`): one that an older snapshot of this process has, by its mark, is
-not even encoded again.
+tables come in blocks (`sql.algebra.row_blocks`): one that an older snapshot of this process has, by its mark,
+is not even encoded again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ the ends of lists, of which rows and groups consist; in long ones without lists 
 has some kilobytes."""
 
 FILES_MAX = 32
-"""Files that the pages of one snapshot may stand in; from those with the fewest pages they are written again."""
+"""Files that the pages of one snapshot may stand in;
+from those with the fewest pages they are written again."""
 
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"penstkS3"
@@ -101,8 +102,8 @@ class Parts(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The pages and blocks that the next snapshot takes over: pages by digest; blocks by mark, all of whose pages
-    are among these."""
+    """The pages and blocks that the next snapshot takes over: pages by digest;
+    blocks by mark, all of whose pages are among these."""
 
     pages: Mapping[str, Page]
     blocks: Mapping[str, StoredBlock]
@@ -144,8 +145,8 @@ def _ends(text: bytes, start: int, cuts: Sequence[tuple[bytes, int]]) -> Iterato
 
 
 def encode(state: Mapping[str, Any], number: int, known: Known, run: str) -> tuple[bytes, bytes]:
-    """A state as the bytes of its index and of its pages that are not `known`; these are to stand in the file of
-    this number. `run`: of the process, a name that no other run has."""
+    """A state as the bytes of its index and of its pages that are not `known`;
+    these are to stand in the file of this number. `run`: of the process, a name that no other run has."""
     encoding = _Encoding(number, known, run)
     encoding.add("", {key: value for key, value in state.items() if key != RULES})
     for name, value in state[RULES].items():
@@ -293,11 +294,12 @@ def _plain(file: bytes, page: Page) -> bytes:
 
 
 def reusable(snapshots: Sequence[Path]) -> Known:
-    """The pages and blocks that the next snapshot takes over; `snapshots`: those that there are, the newest first.
+    """The pages and blocks that the next snapshot takes over;
+    `snapshots`: those that there are, the newest first.
 
-    It is of the second one, and stands in no file of the newest: if one file is damaged, one of the two newest
-    snapshots is whole. A file of which less than half is still used is given up, and of more than `FILES_MAX`
-    files those that are used least.
+    It is of the second one, and stands in no file of the newest: if one file is damaged,
+    one of the two newest snapshots is whole. A file of which less than half is still used is given up,
+    and of more than `FILES_MAX` files those that are used least.
     """
     found = [(path, summary) for path in snapshots if (summary := _summary_of(path)) is not None]
     if len(found) < 2:

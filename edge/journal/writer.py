@@ -86,8 +86,8 @@ class Journal:
 
     @property
     def position(self) -> int:
-        """The end of the frames, including those that wait in memory. The records that gather for the next one
-        come behind it."""
+        """The end of the frames, including those that wait in memory.
+        The records that gather for the next one come behind it."""
         return self._segment.end
 
     @property

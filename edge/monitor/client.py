@@ -17,7 +17,8 @@ FOLLOW_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Client:
-    """A connection to a running gateway. `address`: `host:port` of its HTTP server. `token`: what its pages demand."""
+    """A connection to a running gateway. `address`: `host:port` of its HTTP server.
+    `token`: what its pages demand."""
 
     address: str
     token: str | None = field(default=None, repr=False)

@@ -1,7 +1,8 @@
 """The daemon's own HTTP server, standard library only.
 
     /healthz   200 while the gateway loop answers within a bound, else 503
-    /readyz    200 when every source is connected and every rule file is in use as it stands, else 503 with the reasons
+    /readyz    200 when every source is connected and every rule file is in use as it stands,
+               else 503 with the reasons
     /metrics   Prometheus text
     /status    JSON: rules with their states and counters, files with their problems, sources, sinks, spool
     /relations, /relations/NAME, /query?sql=SELECT …   tables and named windows (`edge.monitor.relations`)

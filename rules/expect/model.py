@@ -70,8 +70,8 @@ class Expect(Model):
         return self.column or "freshness"
 
     def is_broken_by(self, value: object) -> bool:
-        """True if a value of the column breaks the check; NULL breaks `not_null` only, and what is no number any
-        range."""
+        """True if a value of the column breaks the check; NULL breaks `not_null` only,
+        and what is no number any range."""
         if value is None:
             return self.not_null
         if self.range is None:

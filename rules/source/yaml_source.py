@@ -1,6 +1,7 @@
 """YAML of rule files: a strict subset, read with positions.
 
-    refused    duplicate keys, anchors, aliases, tags, directives, further documents, keys that are collections
+    refused    duplicate keys, anchors, aliases, tags, directives, further documents,
+               keys that are collections
     scalars    those of YAML 1.2 (`rules.source.scalars`)
     bounded    bytes, depth, number of values (`rules.source.document.Limits`)
 

@@ -77,7 +77,8 @@ class RedisSettings(_Server):
 
     @classmethod
     def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
-        """A key that is a row's column, and a column that says what is done with it, take the rows one by one."""
+        """A key that is a row's column, and a column that says what is done with it,
+        take the rows one by one."""
         single = {"sendSingle": True} if data.keys() & {"field", "rowkindField"} else {}
         return super()._without_what_has_no_effect({**single, **data})
 

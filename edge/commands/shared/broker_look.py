@@ -28,7 +28,8 @@ PAYLOAD_SHOWN = 120
 
 
 def look(config: Config, rules: Path | None, seconds: float) -> Iterator[Finding]:
-    """Findings about the brokers of a configuration, and the streams of a rule directory where one is given."""
+    """Findings about the brokers of a configuration,
+    and the streams of a rule directory where one is given."""
     from edge.config.brokers import brokers_of, own_broker
     from edge.config.mqtt_options import BadOptions
 
@@ -59,7 +60,8 @@ def _needed(named: Mapping[str, T], streams: Mapping[str, object] | None) -> Ite
 def _visited(
     options: MqttOptions, called: str, streams: Mapping[str, str] | None, seconds: float
 ) -> Iterator[Finding]:
-    """Findings about one broker. `streams`: the topic filter of each stream that it feeds; None: all topics."""
+    """Findings about one broker. `streams`: the topic filter of each stream that
+    it feeds; None: all topics."""
     from edge.intake.sources.mqtt_visit import Visit, VisitFailed
 
     filters = ["#"] if streams is None else list(dict.fromkeys(streams.values()))

@@ -1,4 +1,5 @@
-"""Arguments that say which gateway a command means: flags, then the file of --config, the environment, defaults."""
+"""Arguments that say which gateway a command means: flags, then the file of --config,
+the environment, defaults."""
 
 from __future__ import annotations
 

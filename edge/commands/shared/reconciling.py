@@ -78,7 +78,8 @@ def _clouds(rule: CompiledRule) -> list[CloudSettings]:
 
 
 def _settings(rule: CompiledRule) -> CloudSettings:
-    """The cloud action of a rule. Raises UsageError if its rows cannot be made again from those of the SELECT."""
+    """The cloud action of a rule. Raises UsageError if its rows cannot be made again from
+    those of the SELECT."""
     settings, *others = _clouds(rule)
     place = f"{rule.path}: rule {rule.id}"
     if others:

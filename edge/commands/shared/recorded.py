@@ -75,7 +75,8 @@ class Batch(NamedTuple):
 class Recording:
     """A file of events, read in batches.
 
-    columns   what the rule reads: rows are structs of these columns; None: rows are dicts of the whole message
+    columns   what the rule reads: rows are structs of these columns;
+              None: rows are dicts of the whole message
     """
 
     def __init__(

@@ -20,8 +20,8 @@ def add_master(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_rules(arguments: argparse.Namespace, *, of_fleet: bool = False) -> dict[str, CompiledRule]:
-    """The rules of `arguments.rules`, those of gateways or those over the fleet, or the one that `--rule` names. Raises
-    UsageError."""
+    """The rules of `arguments.rules`, those of gateways or those over the fleet, or the one that `--rule`
+    names. Raises UsageError."""
     from rules.problems import render_all
     from sql.errors import did_you_mean
 

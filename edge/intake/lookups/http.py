@@ -25,9 +25,9 @@ PLACE = re.compile(r"\{([^{}]+)\}")
 class HttpLookupSettings(LookupSettings, TlsSettings):
     """Get JSON from an HTTP server: an object is a row, an array of objects are rows, 404 and 204 are none.
 
-    The address is `url` with DATASOURCE behind it; DATASOURCE alone may be the whole address. `{column}` in it
-    stands for that column's value of the key. Rows with other values in the columns of the key are left out, so
-    an address without `{column}` may give a whole list.
+    The address is `url` with DATASOURCE behind it; DATASOURCE alone may be the whole address.
+    `{column}` in it stands for that column's value of the key. Rows with other values in the columns of the
+    key are left out, so an address without `{column}` may give a whole list.
     """
 
     url: Text = Field("", description="http or https")

@@ -79,8 +79,8 @@ class FileSourceSettings(Model):
 
 
 class KnownRows:
-    """The newest row of each key of a table. A row that is here already changes nothing, so it needs no message:
-    a file that is read again puts into the journal what has changed in it.
+    """The newest row of each key of a table. A row that is here already changes nothing,
+    so it needs no message: a file that is read again puts into the journal what has changed in it.
     """
 
     def __init__(self, key: str) -> None:
@@ -89,7 +89,8 @@ class KnownRows:
         """A digest of the row by its key."""
 
     def take(self, payload: bytes) -> bool:
-        """True if a row is another one than the row of its key before, or is not read as an object with a key."""
+        """True if a row is another one than the row of its key before,
+        or is not read as an object with a key."""
         try:
             row = msgspec.json.decode(payload)
         except msgspec.MsgspecError:

@@ -77,7 +77,8 @@ def fits(client: paho.Client) -> bool:
 class StockReader:
     """Reads by paho's public loop.
 
-    epoch              of the connection; it is part of each token, so that an acknowledgement finds its connection
+    epoch              of the connection; it is part of each token,
+                       so that an acknowledgement finds its connection
     packet_bytes_max   a longer PUBLISH is reported as bad, its payload left out
     """
 

@@ -49,7 +49,8 @@ class MqttSource:
     """One broker, one session, any number of subscriptions. Implements `edge.intake.sources.base.Source`.
 
     intake   "auto": the buffered reader where paho's internals are as expected, else paho's own loop
-    poller   of the loop that serves the source, on whose thread `start` and `stop` are called; None: it has its own
+    poller   of the loop that serves the source, on whose thread `start` and `stop` are
+             called; None: it has its own
     publishing   the messages that go out on the connection; needs the buffered reader
     """
 

@@ -20,7 +20,8 @@ FILTERS_PER_PACKET = 100
 class Subscriptions:
     """Follows what is wanted.
 
-    granted   filters the broker confirmed, with the QoS it gave; outlives the connection as the broker's session does
+    granted   filters the broker confirmed, with the QoS it gave;
+              outlives the connection as the broker's session does
     refused   filters the broker did not accept, and its reason
     """
 

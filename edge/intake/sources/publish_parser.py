@@ -15,7 +15,8 @@ TOPICS_MAX = 10_000
 class PublishParser:
     """Bytes in, tuples out; what is incomplete waits for the next bytes.
 
-    epoch              of the connection; it is part of each token, so that an acknowledgement finds its connection
+    epoch              of the connection; it is part of each token,
+                       so that an acknowledgement finds its connection
     has_properties     MQTT 5
     packet_bytes_max   a longer PUBLISH is dropped as it comes in and reported as bad, its payload left out
     other              takes the packets that are not QoS 0 or 1 PUBLISH, as (first byte, body)

@@ -149,8 +149,8 @@ def topic_of(stream: str) -> str:
 
 
 def settings_of(kind: Kind, stream: Stream, configured: Configured | None = None) -> Any:
-    """The settings of a stream's source, or of a table's store. `configured` None: the gateway's are not known,
-    so any CONF_KEY and any connection is right.
+    """The settings of a stream's source, or of a table's store. `configured` None: the gateway's are not
+    known, so any CONF_KEY and any connection is right.
 
     Raises `BadSource` with the option that is wrong.
     """

@@ -109,8 +109,8 @@ def _told(status: int, text: str) -> Page:
 
 
 def newest(data: Path, path: Path, count: int) -> list[dict[str, Any]]:
-    """The newest dead letters, the newest first, without their payloads. `again`: the topic to which each can be
-    published again; `is_retried`: whether it was."""
+    """The newest dead letters, the newest first, without their payloads. `again`: the topic to which each can
+    be published again; `is_retried`: whether it was."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)

@@ -6,7 +6,8 @@ them; the engine is deterministic, so a private one with the same input does the
     rerun         a private gateway without broker and sinks that goes through the journal again
     observe       one rule during a rerun: its events, conditions, windows and results
     census        the contents of a stream's messages: topics, columns, types, time stamps
-    facts         state of the running gateway that no rerun has: connections, deliveries, rules that do not run
+    facts         state of the running gateway that no rerun has: connections, deliveries,
+                  rules that do not run
     stages        the way of the events as stages with counts
     causes        from both to findings: the stage where the events end, and the cause
     report        the findings as plain data, and as text

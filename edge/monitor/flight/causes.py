@@ -27,8 +27,8 @@ CLOCK_OFF_MS = 3_600_000
 class Finding(NamedTuple):
     """One thing that keeps results from coming.
 
-    code     a word for programs: not-running, broker, refused, silent, rejected, column, type, clock, late, filter,
-             no-pair, context, waiting, having, limit, sink, fired
+    code     a word for programs: not-running, broker, refused, silent, rejected, column, type, clock, late,
+             filter, no-pair, context, waiting, having, limit, sink, fired
     is_whole  nothing gets past it
     """
 

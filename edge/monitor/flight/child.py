@@ -1,8 +1,8 @@
 """The process that answers: it reads a question from standard input, goes through the
 journal, and prints the answer.
 
-It is started by `edge.monitor.flight.ask`, shares nothing with the gateway but the data directory, which it only
-reads, and gives way to it.
+It is started by `edge.monitor.flight.ask`, shares nothing with the gateway but the data directory,
+which it only reads, and gives way to it.
 """
 
 from __future__ import annotations

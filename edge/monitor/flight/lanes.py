@@ -13,7 +13,8 @@ LANES_TOLD = 24
 
 
 def lanes(seen: Seen) -> dict[str, Any]:
-    """Events are marks with a time; looks have the window they are at. `more`: how many keys have no lane here."""
+    """Events are marks with a time; looks have the window they are at.
+    `more`: how many keys have no lane here."""
     events = [tally for tally in seen.tallies if tally.probe.stage == "events"]
     looks = [tally for tally in seen.tallies if tally.probe.stage != "events"]
     names = {name for tally in seen.tallies for name in tally.lanes.looks}

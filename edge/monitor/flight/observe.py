@@ -79,8 +79,8 @@ keep less of a group than its rule."""
 
 
 def state_of(plan: Plan, state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a rule as that of a probe, which keeps the same in windows and groups: marked with what the
-    probe computes, in each partition of a context."""
+    """The state of a rule as that of a probe, which keeps the same in windows and groups:
+    marked with what the probe computes, in each partition of a context."""
     own = state | {"fingerprint": plan.fingerprint}
     if "bodies" in state:
         own["context"] = None

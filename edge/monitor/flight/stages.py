@@ -60,8 +60,8 @@ def _received(seen: Seen) -> Stage:
 
 
 def _partitions(seen: Seen, context: str) -> Stage:
-    """Events that came while a partition of the rule's context was open; in overlapping ones they count once for
-    each."""
+    """Events that came while a partition of the rule's context was open;
+    in overlapping ones they count once for each."""
     rows = sum(census.rows for census in seen.streams.values())
     inside = sum(tally.rows + tally.errors.total() for tally in seen.tallies if tally.probe.stage == "events")
     outside = max(0, rows - inside)
