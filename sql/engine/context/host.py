@@ -229,7 +229,8 @@ class ContextHost(Hosted):
         why = f"context '{self.context.name}': {self.functions.failure(error)}"
         for member in self.members.values():
             member.counts["errors"] += 1
-        for name in dict.fromkeys((self.name, *self.members)):
+        own = f"context {self.context.name}" if self.is_passing else self.name
+        for name in dict.fromkeys((own, *self.members)):
             self.out.append(Emission(name, now_ms, "error", rows, (), why))
 
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
