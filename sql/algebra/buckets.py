@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item", bound=Hashable)
@@ -35,12 +35,12 @@ class Buckets(Generic[Item]):
             if not known:
                 del self.found[key]
 
-    def of(self, key: Hashable) -> Collection[Item]:
+    def of(self, key: Hashable) -> Sequence[Item]:
         """The items of a key, in the order in which they came."""
         return items_of(self.found.get(key))
 
 
-def items_of(found: Item | dict[Item, None] | None) -> Collection[Item]:
+def items_of(found: Item | dict[Item, None] | None) -> Sequence[Item]:
     """The items that `Buckets.found` has for a key, as they are now."""
     if found is None:
         return ()

@@ -14,6 +14,7 @@ from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.declaring import TableStatement, WindowStatement
 from sql.engine.start import Running, start
+from sql.errors import Problem, Span, SqlError
 from sql.plan.logical import Plan
 from sql.plan.relation_plan import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import Shape
@@ -102,7 +103,7 @@ class Deployment:
         if isinstance(query, ContextMember):
             self._leave(name, query.host)
         if isinstance(query, ContextHost):
-            query.check_unused()
+            _check_unused(query)
             if self.contexts.get(query.context.name) is query:
                 del self.contexts[query.context.name], self.catalog.contexts[query.context.name]
         self.roster.drop(name)
@@ -166,3 +167,11 @@ class Deployment:
         self.timers.schedule(host.name)
         if host.is_passing and not host.members:
             self.remove(host.name)
+
+
+def _check_unused(host: ContextHost) -> None:
+    """Raise SqlError where statements use a context."""
+    if host.members:
+        names = ", ".join(f"'{name}'" for name in host.members)
+        message = f"context '{host.context.name}' cannot go before the statements that use it: {names}"
+        raise SqlError([Problem("B819", message, Span(0, 0))])

@@ -3,7 +3,7 @@ event alone, else one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.context.level_definitions import EventCondition
@@ -36,10 +36,10 @@ class EventEnds:
         elif partition.end_key is not None:
             self.by_key.discard(partition.end_key, partition)
 
-    def of(self, event: Event) -> Collection[Partition]:
+    def of(self, event: Event) -> Sequence[Partition]:
         """The partitions the event ends, in order of allocation."""
         find, passes = self.point.find, self.point.passes
-        found: Collection[Partition]
+        found: Sequence[Partition]
         if find is None:
             if not self.others or not (self.point.asks_each or passes is None or passes(event, ())):
                 return ()

@@ -28,6 +28,9 @@ class KeyedLevel(Level):
             self.ends = EventEnds(end)
         if isinstance(end, PatternCondition):
             self.pattern_ends = PatternEnds(end, self.life)
+        self.ends_together = (
+            self.is_innermost and self.pattern_ends is None and self.definition.idle_ms is None
+        )
 
     def watch(self, now_ms: int) -> None:
         return None
@@ -57,7 +60,7 @@ class KeyedLevel(Level):
             and end.stream == arrival.stream
             and end.fits(event, partition.row)
         ):
-            self.end_by(end, event, partition, arrival.now_ms)
+            self.end_by(end, event, (partition,), arrival.now_ms)
         elif passes:
             self._touch(partition, arrival.now_ms)
             self.visit(partition, arrival)
@@ -65,8 +68,8 @@ class KeyedLevel(Level):
     def _act_on_all(self, arrival: Arrival) -> None:
         """An event of a stream that is not listed belongs to every partition, and may end some."""
         if self.ends is not None and self.ends.point.stream == arrival.stream:
-            for partition in self.ends.of(arrival.event):
-                self.end_by(self.ends.point, arrival.event, partition, arrival.now_ms)
+            found = self.ends.of(arrival.event)
+            self.end_by(self.ends.point, arrival.event, found, arrival.now_ms)
         if self.pattern_ends is not None:
             self.pattern_ends.enter_all(arrival)
         self.visit_all(arrival)
@@ -110,7 +113,7 @@ class KeyedLevel(Level):
     def end_due(self, partition: Partition, now_ms: int) -> None:
         idle_ms = self.definition.idle_ms
         if idle_ms is not None and self.touched.get(partition, -idle_ms) + idle_ms > now_ms:
-            self.life.schedule_end(partition, self.touched.pop(partition) + idle_ms)
+            self.life.timers.end(partition, self.touched.pop(partition) + idle_ms)
             return
         super().end_due(partition, now_ms)
 

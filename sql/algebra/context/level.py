@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,8 @@ class Level(ABC):
         self.parent = parent
         self.is_innermost = definition.depth == life.depth
         """True if the statements run in its partitions."""
+        self.ends_together = False
+        """True if ends of several partitions are those of each: nothing but the end follows from them."""
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
         self.pattern_start: PatternStart | None = None
@@ -119,12 +121,15 @@ class Level(ABC):
         else:
             self.pattern_ends.advance(partition, now_ms)
 
-    def end_by(self, point: EventCondition, event: Event, partition: Partition, now_ms: int) -> None:
-        """An event ends a partition, and is among its properties then."""
-        if point.place is not None:
+    def end_by(
+        self, point: EventCondition, event: Event, partitions: Sequence[Partition], now_ms: int
+    ) -> None:
+        """An event ends partitions, and is among the properties of each then."""
+        if point.place is not None and partitions:
             self.life.bodies.settle()
-            point.keep(event, partition.values)
-        self.life.end(partition, now_ms)
+            for partition in partitions:
+                point.keep(event, partition.values)
+        self.life.end_all(self, partitions, now_ms)
 
     # --- common ---------------------------------------------------------------------------------------------
 
@@ -187,6 +192,6 @@ class Level(ABC):
         if self.pattern_start is not None:
             self.pattern_start.restore(state["starting"], now_ms)
         if self.due_ms is not None:
-            self.life.schedule_start(self)
+            self.life.timers.start(self)
         for packed in state["partitions"]:
             self.life.unpack(self, packed, now_ms)

@@ -7,8 +7,7 @@ ends and starts the earlier due time comes first, then the outer level.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.context.categories import CategoriesLevel
@@ -23,6 +22,7 @@ from sql.algebra.context.level_definitions import (
     OverlappingDefinition,
     SpanDefinition,
 )
+from sql.algebra.context.life_timers import LifeTimers
 from sql.algebra.context.living import Living
 from sql.algebra.context.overlapping import OverlappingLevel
 from sql.algebra.context.partition import Partition
@@ -30,9 +30,6 @@ from sql.algebra.context.span import SpanLevel
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.errors import DataError
 from sql.types import Saved
-
-END: Final = 0
-START: Final = 1
 
 _LEVELS: dict[type[LevelDefinition], type[Level]] = {
     KeyedDefinition: KeyedLevel,
@@ -55,8 +52,11 @@ class Bodies(Protocol):
     def give_first(self, partition: Partition, stream: str, event: Any, now_ms: int) -> None:
         """The event that started a partition, for all statements in it."""
 
-    def stop(self, partition: Partition, now_ms: int) -> None:
-        """A partition ends; its properties are filled in."""
+    def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
+        """Partitions end; their properties are filled in."""
+
+    def stop_together(self) -> bool:
+        """True if statements may stop in several partitions at once: nothing is given out before all have."""
 
     def fail(self, event: Any, error: BaseException, now_ms: int) -> None:
         """A condition could not be evaluated."""
@@ -91,10 +91,7 @@ class Lifecycle:
         self.next_id = 0
         self.next_outer = 0
         self.counts = {"partitions_started": 0, "partitions_ended": 0, "partitions_refused": 0}
-        self.timers: list[tuple[int, int, int, int, int, Partition | Level]] = []
-        """A heap of (due, END or START, depth, id of the partition, number, owner); what no longer
-        holds is dropped on top."""
-        self.scheduled = 0
+        self.timers = LifeTimers()
         self.root: Level | None = None
 
     @property
@@ -129,24 +126,19 @@ class Lifecycle:
             self.root.route(arrival)
         return arrival
 
-    def next_due(self) -> int | None:
-        """When time next ends or starts a partition."""
-        while self.timers:
-            due, phase, _, _, _, owner = self.timers[0]
-            if owner.due_ms == due and (phase == START or (isinstance(owner, Partition) and owner.is_alive)):
-                return due
-            heappop(self.timers)
-        return None
-
     def fire(self, now_ms: int) -> None:
-        """Do the one thing that is due next, at `now_ms`."""
-        *_, owner = heappop(self.timers)
-        if isinstance(owner, Partition):
-            assert owner.level is not None
-            owner.level.end_due(owner, now_ms)
-        else:
+        """Do what is due next, at `now_ms`: one thing, or the ends of a level that come at one instant."""
+        owner = self.timers.pop()
+        if not isinstance(owner, Partition):
             owner.due_ms = None
             owner.start_due(now_ms)
+            return
+        level = owner.level
+        assert level is not None
+        if level.ends_together:
+            self.end_all(level, self.timers.pop_with(owner), now_ms)
+        else:
+            level.end_due(owner, now_ms)
 
     # --- what levels call -----------------------------------------------------------------------------------
 
@@ -155,27 +147,12 @@ class Lifecycle:
         definition = self.definitions[depth]
         return _LEVELS[type(definition)](definition, self, parent)
 
-    def schedule_start(self, level: Level) -> None:
-        """A level's `due_ms` is set."""
-        assert level.due_ms is not None
-        self.scheduled += 1
-        outer = 0 if level.parent is None else level.parent.id
-        heappush(self.timers, (level.due_ms, START, level.definition.depth, outer, self.scheduled, level))
-
-    def schedule_end(self, partition: Partition, due_ms: int) -> None:
-        """Time will end a partition at `due_ms`, unless something does before."""
-        assert partition.level is not None
-        partition.due_ms = due_ms
-        self.scheduled += 1
-        depth = partition.level.definition.depth
-        heappush(self.timers, (due_ms, END, depth, partition.id, self.scheduled, partition))
-
     def move_end(self, partition: Partition, due_ms: int | None) -> None:
         """Time will end a partition, or may, at another instant; None: never."""
         if due_ms is None:
             partition.due_ms = None
         elif due_ms != partition.due_ms:
-            self.schedule_end(partition, due_ms)
+            self.timers.end(partition, due_ms)
 
     def open(
         self,
@@ -214,7 +191,7 @@ class Lifecycle:
                 self.end(partition, now_ms, alone=False)
                 raise
         if due_ms is not None and partition.is_alive:
-            self.schedule_end(partition, due_ms)
+            self.timers.end(partition, due_ms)
         if level.pattern_ends is not None and partition.is_alive:
             level.pattern_ends.watch(partition, now_ms)
         return partition
@@ -254,13 +231,26 @@ class Lifecycle:
             partition.level = None
             self.live.forget()
             self.counts["partitions_ended"] += 1
-            self.bodies.stop(partition, now_ms)
+            self.bodies.stop((partition,), now_ms)
         level.discard(partition)
         if level.pattern_ends is not None:
             level.pattern_ends.forget(partition)
         partition.level = None
         if alone:
             level.ended(partition, now_ms)
+
+    def end_all(self, level: Level, partitions: Sequence[Partition], now_ms: int) -> None:
+        """End partitions of one level at one instant, in this order."""
+        if len(partitions) < 2 or not level.ends_together or not self.bodies.stop_together():
+            for partition in partitions:
+                self.end(partition, now_ms)
+            return
+        for partition in partitions:
+            partition.level = None
+            level.discard(partition)
+        self.live.forget(len(partitions))
+        self.counts["partitions_ended"] += len(partitions)
+        self.bodies.stop(partitions, now_ms)
 
     # --- state ----------------------------------------------------------------------------------------------
 
@@ -303,4 +293,4 @@ class Lifecycle:
         if pattern is not None and level.pattern_ends is not None:
             level.pattern_ends.restore(partition, pattern, now_ms)
         if due_ms is not None:
-            self.schedule_end(partition, due_ms)
+            self.timers.end(partition, due_ms)

@@ -36,9 +36,9 @@ class Living:
         self._items.append(partition)
         self._count += 1
 
-    def forget(self) -> None:
-        """Note that one of them has ended."""
-        self._count -= 1
+    def forget(self, count: int = 1) -> None:
+        """Note that so many of them have ended."""
+        self._count -= count
         ended = len(self._items) - self._count
         if ended > SPARE + self._count // 2:
             self._items = list(self)

@@ -27,6 +27,7 @@ class OverlappingLevel(Level):
         end = self.definition.end
         self.ends = EventEnds(end) if isinstance(end, EventCondition) else None
         self.pattern_ends = PatternEnds(end, self.life) if isinstance(end, PatternCondition) else None
+        self.ends_together = self.is_innermost and self.pattern_ends is None
         start = self.definition.start
         self.event_start = start if isinstance(start, EventCondition) else None
         self.pattern_start = PatternStart(start, self) if isinstance(start, PatternCondition) else None
@@ -54,7 +55,7 @@ class OverlappingLevel(Level):
         start = self.definition.start
         assert isinstance(start, TimePoint)
         self.due_ms = max(start.next_ms(now_ms), now_ms + 1)
-        self.life.schedule_start(self)
+        self.life.timers.start(self)
 
     def start_due(self, now_ms: int) -> None:
         start = self.pattern_start
@@ -80,8 +81,7 @@ class OverlappingLevel(Level):
     def act(self, arrival: Arrival) -> None:
         stream, start, ends = arrival.stream, self.event_start, self.ends
         if ends is not None and ends.point.stream == stream:
-            for partition in ends.of(arrival.event):
-                self.end_by(ends.point, arrival.event, partition, arrival.now_ms)
+            self.end_by(ends.point, arrival.event, ends.of(arrival.event), arrival.now_ms)
         if self.pattern_ends is not None:
             self.pattern_ends.enter_all(arrival)
         is_innermost = self.is_innermost

@@ -152,7 +152,7 @@ class PatternStart:
         if due_ms != self.level.due_ms:
             self.level.due_ms = due_ms
             if due_ms is not None:
-                self.level.life.schedule_start(self.level)
+                self.level.life.timers.start(self.level)
         return matches
 
     def snapshot(self) -> Saved:

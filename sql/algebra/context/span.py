@@ -62,7 +62,7 @@ class SpanLevel(Level):
 
     def _await(self, due_ms: int) -> None:
         self.due_ms = due_ms
-        self.life.schedule_start(self)
+        self.life.timers.start(self)
 
     def _open(self, now_ms: int, arrival: Arrival | None = None, match: Match | None = None) -> None:
         end, start = self.definition.end, self.definition.start
@@ -110,7 +110,7 @@ class SpanLevel(Level):
                 self.visit(current, arrival)
                 return
             assert isinstance(end, EventCondition)
-            self.end_by(end, arrival.event, current, arrival.now_ms)
+            self.end_by(end, arrival.event, (current,), arrival.now_ms)
             if self.current is not None:
                 self.life.join(self.current, arrival)
                 return

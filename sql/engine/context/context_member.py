@@ -88,6 +88,13 @@ class ContextMember(Hosted):
             if selector.takes(partition):
                 yield from (body for body in partition.bodies if body.member is self)
 
+    def stops_together(self) -> bool:
+        """True if its reports at the end of several partitions can be made together, after all have ended."""
+        cells = self.cells
+        if cells is None:
+            return self.fits_cells
+        return not cells.reports_end or (cells.shows_one and not self.fills_own)
+
     def variable_changed(self, name: str) -> None:
         if self.watches_variables:
             for body in self.bodies():

@@ -25,7 +25,7 @@ from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declaring import TableStatement, WindowStatement
 from sql.engine.relations.hosted import Hosted
 from sql.engine.steps import moved
-from sql.errors import CorruptState, Problem, Span, SqlError
+from sql.errors import CorruptState
 from sql.functions.registry import Context
 from sql.plan.context_plan import ContextPlan, OverlappingPlan
 from sql.plan.logical import Plan
@@ -108,13 +108,6 @@ class ContextHost(Hosted):
             partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
         self.timers.drop(member)
 
-    def check_unused(self) -> None:
-        """Raise SqlError where statements use the context."""
-        if self.members:
-            names = ", ".join(f"'{name}'" for name in self.members)
-            message = f"context '{self.context.name}' cannot go before the statements that use it: {names}"
-            raise SqlError([Problem("B819", message, Span(0, 0))])
-
     def _begin(
         self, member: ContextMember, partition: Partition, now_ms: int, *, is_late: bool = False
     ) -> None:
@@ -190,22 +183,26 @@ class ContextHost(Hosted):
         for member in self.members.values():
             self._begin(member, partition, now_ms)
 
-    def stop(self, partition: Partition, now_ms: int) -> None:
-        """A partition ends: its statements stop in reverse order, each giving out what is due at the end."""
-        bodies, partition.bodies = partition.bodies, ()
-        for body in bodies:
-            if body.member.index is not None:
-                body.member.index.discard(body)
-        if self.lane is not None:
-            if self.lane.takes_last(bodies):
-                return
-            self.settle()
-        for body in reversed(bodies):
-            body.due_ms = None
-            if self.lane is None and body.reports_later:
-                self.ended.setdefault(body.member, []).append(body)
-            elif given := body.terminate(now_ms):
-                self._emit(body, given)
+    def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
+        """Partitions end: the statements of each stop in reverse order, and give out what is due at the end."""
+        for partition in partitions:
+            bodies, partition.bodies = partition.bodies, ()
+            for body in bodies:
+                if body.member.index is not None:
+                    body.member.index.discard(body)
+            if self.lane is not None:
+                if self.lane.takes_last(bodies):
+                    continue
+                self.settle()
+            for body in reversed(bodies):
+                body.due_ms = None
+                if self.lane is None and body.reports_later:
+                    self.ended.setdefault(body.member, []).append(body)
+                elif given := body.terminate(now_ms):
+                    self._emit(body, given)
+
+    def stop_together(self) -> bool:
+        return all(member.stops_together() for member in self.members.values())
 
     # --- driving --------------------------------------------------------------------------------------------
 
@@ -281,7 +278,7 @@ class ContextHost(Hosted):
         due time before that."""
         self.clock.now_ms = now_ms
         while True:
-            body_due, life_due = self.timers.next_ms(), self.life.next_due()
+            body_due, life_due = self.timers.next_ms(), self.life.timers.next_ms()
             if body_due is not None and body_due <= now_ms and (life_due is None or body_due <= life_due):
                 body = self.timers.pop()
                 # Windows that go through instants by themselves do not go beyond the end of the partition.
@@ -297,7 +294,7 @@ class ContextHost(Hosted):
                 return self.taken()
 
     def next_deadline(self) -> int | None:
-        due = [due for due in (self.timers.next_ms(), self.life.next_due()) if due is not None]
+        due = [due for due in (self.timers.next_ms(), self.life.timers.next_ms()) if due is not None]
         return min(due, default=None)
 
     def schedule(self, body: Body) -> None:

@@ -89,3 +89,44 @@ def test_the_index_of_patterns_is_restored_with_the_partitions() -> None:
     assert second.send("T", id="a") == []
     assert second.send("T", id="b") == [{"s": "b", "c": 0}]
     assert second.send("T", id="a") == [{"s": "a", "c": 0}]
+
+
+@pytest.mark.parametrize("end", ["after 3 sec", "T(n = 9) as t"])
+@pytest.mark.parametrize("report", ["last when terminated", "snapshot when terminated", "every 100 events"])
+def test_partitions_that_end_together_give_out_what_each_gives_out_alone(end: str, report: str) -> None:
+    script = (
+        f"create context C initiated by S as s terminated by {end}; "
+        f"context C select context.s.id as s, context.id as i, count(*) as c from E output {report}"
+    ).replace("terminated by after", "terminated after")
+    together, alone = World(script), World(script)
+    root = alone.engine.contexts["C"].life.root
+    assert root is not None
+    root.ends_together = False
+    found = []
+    for world in (together, alone):
+        rows = [world.send("S", id=str(number)) for number in range(3 * LIVE)]
+        rows += [world.to(1000), world.send("S", id="later"), world.send("E", id="x"), world.to(3000)]
+        rows += [world.send("T", id="t", n=9), world.to(9000), world.engine.partitions("C")]
+        found.append(rows)
+    assert found[0] == found[1]
+    assert any(found[0]) is (report != "every 100 events")
+
+
+def test_the_heap_gives_out_the_ends_of_one_instant_and_keeps_the_others() -> None:
+    world = World(
+        "create context C context K partition by k from E, "
+        "context O initiated by E(n > 0) as s terminated after 5 sec; "
+        "context C select context.K.key1 as k, context.O.s.id as s, count(*) as c from E output last when terminated"
+    )
+    for number in range(2 * LIVE):
+        world.send("E", id=f"a{number}", k="a", n=1)
+        world.send("E", id=f"b{number}", k="b", n=1)
+    for number in range(LIVE):
+        world.send("E", id=f"more{number}", k="b", n=1)
+    world.to(2000)
+    world.send("E", id="late", k="a", n=1)
+    ended = world.to(5000)
+    both = [f"{k}{number}" for number in range(2 * LIVE) for k in "ab"]
+    assert [row["s"] for row in ended] == [*both, *(f"more{number}" for number in range(LIVE))]
+    assert [row["s"] for row in world.to(7000)] == ["late"]
+    assert world.engine.partitions("C") == []

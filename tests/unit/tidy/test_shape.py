@@ -34,7 +34,7 @@ LONG_FILES = {
 MANY_METHODS = {
     "edge/delivery/outbox.py:Outbox": 25, "edge/gateway.py:Gateway": 26,
     "edge/intake/sources/mqtt.py:MqttSource": 24,
-    "sql/algebra/context/lifecycle.py:Lifecycle": 22, "sql/algebra/pattern/pattern_builder.py:PatternBuilder": 24,
+ "sql/algebra/pattern/pattern_builder.py:PatternBuilder": 24,
     "sql/algebra/sample/running/running_groups.py:RunningGroups": 22,
     "sql/algebra/sample/folded.py:Folded": 31, "sql/algebra/table/table.py:Table": 25,
     "sql/binder/contexts/context_binder.py:LevelBinder": 27,
