@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql import syntax as ast
-from sql.binder.contexts.context_binder import check_statement, context_named, priority_of
+from sql.binder.contexts.context_binder import priority_of
+from sql.binder.contexts.statement_checks import check_statement, context_named
 from sql.binder.relations.declarations import bind_table, bind_window
 from sql.binder.relations.ownership import check_ownership
 from sql.binder.relations.trigger_binder import TriggerBinder, bind_choice

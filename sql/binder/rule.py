@@ -75,6 +75,10 @@ class RelationPlan(Record):
         return acts
 
 
+def _refused(message: str, span: Span, text: str, hint: str) -> SqlError:
+    return SqlError([Problem("B001", message, span, hint)], text)
+
+
 def plan_relation(
     name: str, text: str, catalog: Catalog, options: RuleOptions, bounds: Bounds
 ) -> RelationPlan:

@@ -7,13 +7,9 @@ from typing import Literal
 from sql import syntax as ast
 from sql.binder import kuiper
 from sql.binder.clause_checks import check_clauses, check_plan
-from sql.binder.contexts.context_binder import (
-    check_statement,
-    check_without_source,
-    context_named,
-    priority_of,
-)
+from sql.binder.contexts.context_binder import priority_of
 from sql.binder.contexts.partition_properties import keys_fixed
+from sql.binder.contexts.statement_checks import check_statement, check_without_source, context_named
 from sql.binder.effects import check_effects
 from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.binder.items import SELECT, ItemBinder, row_kind

@@ -26,7 +26,6 @@ LONG_MEDIANS = {"rules": 8}
 NINETY_NINE_PERCENT_MAX = 35
 
 LONG_FILES = {
-    "sql/binder/contexts/context_binder.py": 451,
     "tests/reference/windows.py": 442,
     "tests/spark/test_job.py": 427,
     "tests/unit/rules/test_loader.py": 450,
@@ -37,7 +36,7 @@ MANY_METHODS = {
  "sql/algebra/pattern/pattern_builder.py:PatternBuilder": 24,
     "sql/algebra/sample/running/running_groups.py:RunningGroups": 22,
     "sql/algebra/sample/folded.py:Folded": 31, "sql/algebra/table/table.py:Table": 25,
-    "sql/binder/contexts/context_binder.py:LevelBinder": 27,
+
     "sql/engine/context/host.py:ContextHost": 28,
     "sql/engine/running/sampled_query.py:SampledQuery": 27,
 }  # fmt: skip

@@ -1,0 +1,101 @@
+"""The points at which the partitions of a context start and end, bound."""
+
+from __future__ import annotations
+
+from sql import syntax as ast
+from sql.binder.contexts.correlation import correlation_of
+from sql.binder.contexts.level_names import POINT, LevelNames
+from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.patterns.bind import PatternBinder
+from sql.binder.scope import Scope
+from sql.calendar.crontab import Crontab
+from sql.calendar.period import Period
+from sql.plan.bound import Const
+from sql.plan.context_plan import (
+    AfterPlan,
+    CrontabPlan,
+    EndPlan,
+    EventPointPlan,
+    NowPlan,
+    PatternPointPlan,
+    StartPlan,
+)
+from sql.plan.logical import PeriodArgument
+from sql.types import Type
+
+
+class PointBinder:
+    """Binds points to plans."""
+
+    def __init__(self, names: LevelNames) -> None:
+        self.names = names
+
+    def start(self, node: ast.Point) -> StartPlan:
+        """The point at which a partition starts."""
+        return NowPlan() if isinstance(node, ast.NowPoint) else self._point(node)
+
+    def end(self, node: ast.Point | None) -> EndPlan | None:
+        """The point at which it ends, if there is one."""
+        return None if node is None else self._point(node)
+
+    def _point(self, node: ast.Point) -> EndPlan:
+        if isinstance(node, ast.EventPoint):
+            return self.event(node)
+        if isinstance(node, ast.CrontabPoint):
+            return self._crontab(node)
+        if isinstance(node, ast.PatternPoint):
+            return self._pattern_point(node)
+        assert isinstance(node, ast.PeriodPoint)
+        return AfterPlan(self._period(node.period))
+
+    def event(self, node: ast.EventPoint) -> EventPointPlan:
+        """An event that passes a filter."""
+        stream = self.names.stream(node.stream, node.span)
+        correlation, rest = correlation_of(self.names.filter(node.filter, stream, node.name))
+        return EventPointPlan(
+            stream.name, rest, self.names.event_place(node.name, stream, node.span), correlation
+        )
+
+    def _pattern_point(self, node: ast.PatternPoint) -> PatternPointPlan:
+        around = Scope(self.names.catalog, self.names.problems, [])
+        around.places = self.names.places(None)
+        binder = PatternBinder(
+            node.pattern, self.names.catalog, self.names.options, self.names.text, self.names.problems, around
+        )
+        binder.refuse_annotations("in the definition of a context")
+        plan = binder.bind()
+        for stream in plan.streams:
+            self.names.reads[stream] = None
+        if node.name is not None:
+            place = self.names.place(
+                node.name, Type.OBJECT, node.span, dict.fromkeys((tag.name for tag in plan.tags), Type.ANY)
+            )
+            return PatternPointPlan(plan, (), place, node.inclusive)
+        places = tuple(
+            self.names.place(tag.name, Type.ARRAY if tag.is_list else Type.OBJECT, node.span, tag.columns)
+            for tag in plan.tags
+        )
+        return PatternPointPlan(plan, places, None, node.inclusive)
+
+    def _crontab(self, node: ast.CrontabPoint) -> CrontabPlan:
+        for fields in node.crontabs:
+            try:
+                Crontab.parse([item.text for item in fields], self.names.options.zone_info())
+            except ValueError as failure:
+                self.names.problems.error("B528", f"crontab: {failure}", fields[0].span.to(fields[-1].span))
+        return CrontabPlan(node.crontabs)
+
+    def _period(self, node: ast.Expr) -> PeriodArgument:
+        assert isinstance(node, ast.PeriodLiteral)
+        binder = ExpressionBinder(Scope(self.names.catalog, self.names.problems, []), self.names.no_subquery)
+        parts = tuple((binder.bind(part.amount, POINT), part.unit) for part in node.parts)
+        for bound, _ in parts:
+            binder.expect(bound, Type.NUMBER, "AFTER takes a length of time", node.span)
+        amounts = {unit: bound.value for bound, unit in parts if isinstance(bound, Const)}
+        try:
+            Period.of(
+                {unit: value for unit, value in amounts.items() if value is not None}, zero_allowed=True
+            )
+        except ValueError as error:
+            self.names.problems.error("B506", f"'after': {error}", node.span)
+        return PeriodArgument(parts, node.span)
