@@ -92,41 +92,20 @@ def plan_relation(
     if not isinstance(first, ast.CreateWindow | ast.CreateTable):
         wrong = first
     if wrong is not None:
-        raise SqlError(
-            [
-                Problem(
-                    "B001",
-                    "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it",
-                    wrong.span,
-                    "write rules under rules:",
-                )
-            ],
-            text,
+        hint = "write rules under rules:"
+        raise _refused(
+            "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it", wrong.span, text, hint
         )
     assert isinstance(first, ast.CreateWindow | ast.CreateTable)
     if first.name != name:
-        raise SqlError(
-            [
-                Problem(
-                    "B001",
-                    f"the statement declares '{first.name}', but its key is '{name}'",
-                    first.span,
-                    "make them equal",
-                )
-            ],
-            text,
+        hint = "make them equal"
+        raise _refused(
+            f"the statement declares '{first.name}', but its key is '{name}'", first.span, text, hint
         )
     if isinstance(first, ast.CreateWindow) and first.fill:
-        raise SqlError(
-            [
-                Problem(
-                    "B001",
-                    "INSERT copies rows once, when a statement is deployed by hand",
-                    first.span,
-                    "write a rule that inserts into it",
-                )
-            ],
-            text,
+        hint = "write a rule that inserts into it"
+        raise _refused(
+            "INSERT copies rows once, when a statement is deployed by hand", first.span, text, hint
         )
     plan = bind_statement(first, catalog, options, text)
     assert isinstance(plan.acts, WindowDeclaration | TableDeclaration)
@@ -143,16 +122,9 @@ def plan_relation(
 def _index(statement: ast.Statement, name: str, catalog: Catalog, text: str) -> IndexDeclaration:
     assert isinstance(statement, ast.CreateIndex)
     if statement.relation != name:
-        raise SqlError(
-            [
-                Problem(
-                    "B001",
-                    f"this index is on '{statement.relation}', not on '{name}'",
-                    statement.span,
-                    "declare it with its table",
-                )
-            ],
-            text,
+        hint = "declare it with its table"
+        raise _refused(
+            f"this index is on '{statement.relation}', not on '{name}'", statement.span, text, hint
         )
     index = bind_index(statement, catalog, text)
     catalog.relations[name].named[index.name] = index

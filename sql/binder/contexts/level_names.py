@@ -16,7 +16,10 @@ POINT = Place("the condition of a context", analytics=False, aliases=False)
 
 
 class LevelNames:
-    """Binds expressions of one level. Names of starting events become places, which the end condition may read."""
+    """Binds expressions of one level.
+
+    Names of starting events become places, which the end condition may read.
+    """
 
     def __init__(
         self,
