@@ -316,6 +316,9 @@ class SelectBinder:
         inner = SelectBinder(
             node.select, self.catalog, self.options, self.text, self.problems, self.context, scope
         )
+        if node.select.selector is not None:
+            message = f"{node.select.selector} has no effect in a subquery: it reads the rows that are there"
+            self.problems.error("B604", message, node.select.span, "remove the word")
         plan = inner.bind()
         kind = _subquery_kind(node, plan)
         if kind == "list" and (len(plan.items) != 1 or plan.items[0].name is None):

@@ -94,6 +94,11 @@ def _row_type(
     if statement.columns:
         return columns_as_stream(statement, statement.columns, catalog, problems)
     if statement.select is not None:
+        if statement.select.selector is not None:
+            message = (
+                f"{statement.select.selector} has no effect here: SELECT names the columns of the window"
+            )
+            problems.error("B604", message, statement.select.span, "remove the word")
         plan = SelectBinder(statement.select, catalog, options, text, problems).bind()
         return Stream(statement.name, plan.output_columns or {})
     known = catalog.streams.get(statement.like or "")

@@ -160,12 +160,12 @@ Selector = Literal["istream", "rstream", "irstream"]
 
 def sides(select: ast.Select) -> tuple[Selector, Literal["istream", "rstream"] | None]:
     """The rows that a query computes, and those it emits where they are fewer: `insert irstream into S select …`
-    inserts rows that leave and emits none of them."""
+    inserts rows that leave and emits none of them. A stream query computes one side alone."""
     selector = select.selector or "istream"
-    inserts = "istream" if select.insert_into is None else select.insert_into.selector
-    if selector == "irstream" or inserts in ("istream", selector):
+    inserts = selector if select.insert_into is None or select.lots else select.insert_into.selector
+    if selector == "irstream":
         return selector, None
-    return "irstream", selector
+    return (selector, None) if inserts == selector else ("irstream", selector)
 
 
 def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Catalog, scope: Scope) -> None:

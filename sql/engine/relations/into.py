@@ -3,7 +3,7 @@ several statements may feed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Removal
@@ -24,6 +24,10 @@ Counted = tuple[list[TableRow], list[Any], Any]
 
 NO_KEY = object()
 """The key of an event that is not counted."""
+
+
+NOWHERE: Counted = ([], [], None)
+"""What is remembered of an event that no row counts."""
 
 
 class TableFold:
@@ -80,7 +84,7 @@ class TableFold:
         statement's rows are made."""
         statement, show = self.statement, self.statement.program.text.show
         came = [(event, key) for event in delta.inserted if (key := self._key_of(event)) is not NO_KEY]
-        gone = [(event, self.counted[event][2]) for event in delta.removed if event in self.counted]
+        gone = self._keyed_counted(delta.removed, dict(came))
         if not came and not gone and (delta.inserted or delta.removed):
             return
         changed: dict[Any, Event] = {}
@@ -105,6 +109,14 @@ class TableFold:
             statement.groups.representatives.update(changed)
         if show.collects:
             statement.output.updates.append(Update(new, old, len(folded), len(gone), tuple(changed)))
+
+    def _keyed_counted(self, events: Iterable[Event], came: Mapping[Event, Any]) -> list[tuple[Event, Any]]:
+        """The events that are counted, with their keys; some may only come with this update."""
+        keyed = (
+            (event, self.counted[event][2] if event in self.counted else came.get(event, NO_KEY))
+            for event in events
+        )
+        return [(event, key) for event, key in keyed if key is not NO_KEY]
 
     def _key_of(self, event: Event) -> Any:
         """The key of an event; NO_KEY where WHERE does not hold, or where it cannot be evaluated."""
@@ -142,7 +154,8 @@ class TableFold:
         return True
 
     def _leave(self, event: Event) -> None:
-        rows, values, _ = self.counted.pop(event)
+        """Take an event out of its rows, unless it could not be counted."""
+        rows, values, _ = self.counted.pop(event, NOWHERE)
         for row in rows:
             for name, value in zip(self.into.columns, values, strict=True):
                 if value is not SKIP:

@@ -142,6 +142,7 @@ def test_wrong_lookup_tables_are_refused_with_their_place(options: str, message:
         ("t: create table u (k string primary key)", "declares 'u', but its key is 't'"),
         ("t: select * from reading", "a table is CREATE TABLE or CREATE WINDOW"),
         ("t: create window t as reading", "says which rows it keeps"),
+        ("t: 'create window t#keepall as select istream k from reading'", "istream has no effect here"),
         ("t: {sql: create table t (k string primary key), maxRows: 0}", "maxRows"),
         ("t: {sql: create table t (k string primary key), ttl: soon}", "ttl"),
         ("t: 'create table t (k string primary key); create index i on t (kk)'", "unknown column 'kk'"),
