@@ -59,10 +59,11 @@ class SqlSettings(SinkSettings, ConnectionSettings):
     @field_validator("url")
     @classmethod
     def _url_is_one(cls, url: object) -> Any:
-        if url is not None and "://" not in reveal(url):
+        text = "" if url is None else reveal(url)
+        if text.startswith("sqlite:"):
+            path_of(text)
+        elif url is not None and "://" not in text:
             raise ValueError("a url looks like 'postgresql://user@host/database' or 'sqlite:///name.db'")
-        if url is not None and reveal(url).startswith("sqlite:"):
-            path_of(reveal(url))
         return url
 
     @field_validator("table")

@@ -37,7 +37,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     server.stop()
 
 
-def sqlite_store(folder: Path) -> Store:
+def sqlite_store(folder: Path, url: str = "sqlite:///out/results.db") -> Store:
     path = folder / "data" / "out" / "results.db"
     path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -48,7 +48,7 @@ def sqlite_store(folder: Path) -> Store:
         return found
 
     ask(TABLE)
-    return Store("sqlite:///out/results.db", ask)
+    return Store(url, ask)
 
 
 def postgres_store(server: Postgres) -> Store:
@@ -144,3 +144,10 @@ def test_without_the_server_all_wait(gateway: Gateway, postgres: Postgres) -> No
     postgres.start()
     assert dict(gateway.await_receipts(3)) == {1: "delivered", 2: "delivered", 3: "delivered"}
     assert [row[0] for row in store.ask("SELECT n FROM t ORDER BY n")] == [1, 2, 3]
+
+
+def test_ekuipers_address_of_a_sqlite_file(gateway: Gateway, tmp_path: Path) -> None:
+    store = sqlite_store(tmp_path, "sqlite:out/results.db")
+    gateway.action("sql", {"url": store.url, "table": "t"}).submit(rows({"n": 1, "s": "a"}), 1)
+    assert gateway.await_receipts(1) == [(1, "delivered")]
+    assert store.ask("SELECT n, s FROM t") == [(1, "a")]
