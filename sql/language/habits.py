@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sqlglot import Token, TokenType
-
 from sql.errors import did_you_mean
-from sql.language.tokens import NAME_TOKENS
+from sql.language.tokens import NAME_TOKENS, Token, TokenType
 
 GROUP_UNITS = {
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), "ms"),

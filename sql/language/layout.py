@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import Token, TokenType
-
 from sql.language.reading import tokens_of
-from sql.language.tokens import NAME_TOKENS
+from sql.language.tokens import NAME_TOKENS, Token, TokenType, has_comments
 
 CLAUSES = frozenset({"group", "having", "order", "limit", "output", "retain"})
 STATEMENTS = frozenset({"on", "create", "into", "update", "delete"})
@@ -37,7 +35,7 @@ def laid_out(text: str, width: int = 100) -> str | None:
     WHERE a > 1
     """
     tokens = tokens_of(text)
-    if any(token.comments for token in tokens) or (tokens and tokens[0].text.lower() in STATEMENTS):
+    if has_comments(text) or (tokens and tokens[0].text.lower() in STATEMENTS):
         return None
     lines: list[str] = []
     for clause in _clauses(tokens):
@@ -48,7 +46,7 @@ def laid_out(text: str, width: int = 100) -> str | None:
 def on_one_line(text: str) -> str | None:
     """The text on one line, with single blanks; None if it has comments."""
     tokens = tokens_of(text)
-    return None if any(token.comments for token in tokens) else _joined(tokens, text)
+    return None if has_comments(text) else _joined(tokens, text)
 
 
 def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import Token, TokenType
-
 from sql.language import habits
 from sql.language.cursor import shorten
 from sql.language.lexical import unquote
-from sql.language.tokens import WORD_TOKENS
+from sql.language.tokens import WORD_TOKENS, Token, TokenType
 
 if TYPE_CHECKING:
     from sql.language.cursor import Cursor
