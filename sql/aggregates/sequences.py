@@ -24,7 +24,7 @@ class Arrivals(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class ValueQueue:
+class ArrivalOrder:
     """A queue for values that leave in the order they came, or never."""
 
     __slots__ = ("values",)
@@ -50,7 +50,7 @@ class ValueQueue:
         """The value at an index; IndexError outside."""
         return self.values[index]
 
-    def extend(self, other: ValueQueue) -> None:
+    def extend(self, other: ArrivalOrder) -> None:
         """Append the values of another."""
         self.values.extend(other.values)
 
@@ -123,4 +123,4 @@ class Scattered:
 
 def arrivals(removal: Removal) -> Arrivals:
     """The data structure for a way of leaving."""
-    return Scattered() if removal is Removal.ANY else ValueQueue()
+    return Scattered() if removal is Removal.ANY else ArrivalOrder()

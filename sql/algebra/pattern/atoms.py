@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.listening import Listening
-from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.algebra.pattern.nodes import Binding, Parent, PatternInstance, PatternPart
 from sql.types import Saved
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class FilterNode(PatternPart):
             self.listening.find(row, found)
 
 
-class Filter(Instance):
+class Filter(PatternInstance):
     """A filter that listens."""
 
     __slots__ = ("begun", "binding", "node", "number", "parent")

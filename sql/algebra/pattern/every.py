@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.algebra.pattern.nodes import Binding, Parent, PatternInstance, PatternPart
 from sql.algebra.pattern.pattern_timers import Length
 from sql.types import Saved
 
@@ -35,7 +35,7 @@ class EveryNode(PatternPart):
         return made
 
 
-class EverySearch(Instance):
+class EverySearch(PatternInstance):
     """An `every` that has begun. It never ends by itself.
 
     What turns true while it is being started is quit and not replaced, or `every (not a)`
@@ -48,9 +48,9 @@ class EverySearch(Instance):
         self.node = node
         self.parent: Parent | None = parent
         self.binding = binding
-        self.children: dict[Instance, Any] = {}
+        self.children: dict[PatternInstance, Any] = {}
         """The instances that live, each with what the next one begun after it inherits."""
-        self.starting: Instance | None = None
+        self.starting: PatternInstance | None = None
         self.turned = False
         """True if the instance that is being started has turned true."""
 
@@ -77,7 +77,7 @@ class EverySearch(Instance):
         if self.turned and self.children.pop(child, self) is not self:
             child.quit()
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         if child is self.starting:
             self.turned = True
             return
@@ -101,7 +101,7 @@ class EverySearch(Instance):
         """True if a match is passed on; it is remembered then."""
         return True
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         self.children.pop(child, None)
         parent = self.parent
         if parent is None:
@@ -124,7 +124,7 @@ class EverySearch(Instance):
         ]
         return [packer.binding(self.binding), children]
 
-    def below(self) -> Iterable[Instance]:
+    def below(self) -> Iterable[PatternInstance]:
         return self.children
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sql.algebra.pattern.nodes import Binding, Instance, OneOperand, OneOperandNode, Parent, PatternPart
+from sql.algebra.pattern.nodes import (
+    Binding,
+    OneOperand,
+    OneOperandNode,
+    Parent,
+    PatternInstance,
+    PatternPart,
+)
 from sql.algebra.pattern.pattern_timers import Length
 from sql.types import Saved
 
@@ -70,7 +77,7 @@ class WithinSearch(OneOperand):
             self.due = max(length.add(machine.now, machine.zone), machine.now + 1)
             machine.timers.add(self, node.queue)
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         parent = self.parent
         if child is not self.child or parent is None:
             return
@@ -125,7 +132,7 @@ class WhileSearch(OneOperand):
     def start(self) -> None:
         self.begin()
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         parent = self.parent
         if child is not self.child or parent is None:
             return

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.nodes import (
     Binding,
-    Instance,
     OneOperand,
     OneOperandNode,
     Parent,
+    PatternInstance,
     PatternPart,
     holds,
 )
@@ -31,7 +31,7 @@ class _SeveralNode(PatternPart):
         self.parts = parts
 
 
-class _Several(Instance):
+class _Several(PatternInstance):
     """Parts that began together; None where one is over."""
 
     __slots__ = ("binding", "children", "node", "parent")
@@ -41,7 +41,7 @@ class _Several(Instance):
         self.node = node
         self.parent: Parent | None = parent
         self.binding = binding
-        self.children: list[Instance | None] = []
+        self.children: list[PatternInstance | None] = []
 
     def start(self) -> None:
         self.children = [part.make(self, self.binding) for part in self.node.parts]
@@ -52,12 +52,12 @@ class _Several(Instance):
                 child.start()
 
     @abstractmethod
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None: ...
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None: ...
 
     @abstractmethod
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None: ...
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None: ...
 
-    def _place(self, child: Instance) -> int | None:
+    def _place(self, child: PatternInstance) -> int | None:
         return next((i for i, other in enumerate(self.children) if other is child), None)
 
     def quit(self) -> None:
@@ -67,7 +67,7 @@ class _Several(Instance):
             if child is not None:
                 child.quit()
 
-    def below(self) -> Iterable[Instance]:
+    def below(self) -> Iterable[PatternInstance]:
         return (child for child in self.children if child is not None)
 
     def _pack_children(self, packer: Packer) -> list[Any]:
@@ -109,7 +109,7 @@ class AllOfSearch(_Several):
         super().__init__(node, parent, binding)
         self.remembered: list[list[Binding]] = [[] for _ in node.parts]
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         place = self._place(child)
         parent = self.parent
         if place is None or parent is None:
@@ -141,7 +141,7 @@ class AllOfSearch(_Several):
         else:
             machine.counts["remembered_dropped"] += 1
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         if self._place(child) is not None:
             self.fail()
 
@@ -184,7 +184,7 @@ class AnyOfSearch(_Several):
 
     __slots__ = ()
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         place = self._place(child)
         parent = self.parent
         if place is None or parent is None:
@@ -194,7 +194,7 @@ class AnyOfSearch(_Several):
             self.quit()
         parent.on_true(self, binding, over=over)
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         place = self._place(child)
         if place is None:
             return
@@ -223,11 +223,11 @@ class AbsentSearch(OneOperand):
         if self.parent is not None:
             self.parent.on_true(self, self.binding, over=False)
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         parent = self.parent
         if over and parent is not None:
             self.child = self.parent = None
             parent.on_false(self)
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         self.child = None  # an operand that cannot match any more is absent for ever

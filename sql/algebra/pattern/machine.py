@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sql.algebra.pattern.atoms import Filter, FilterNode
-from sql.algebra.pattern.nodes import Binding, Instance, PatternPart, events_of
+from sql.algebra.pattern.nodes import Binding, PatternInstance, PatternPart, events_of
 from sql.algebra.pattern.partials import PartialBounds, Partials
 from sql.algebra.pattern.pattern_timers import Length, Observer, PatternTimers
 from sql.algebra.pattern.snapshot import Packer, Unpacker
@@ -90,7 +90,7 @@ class Pattern:
             if isinstance(node, FilterNode):
                 self.filters.setdefault(node.stream, []).append(node)
         self.consumes = any(node.consume for nodes in self.filters.values() for node in nodes)
-        self.root: Instance | None = None
+        self.root: PatternInstance | None = None
         self.matches: list[Binding] = []
 
     # --- driving --------------------------------------------------------------------------------------------
@@ -194,13 +194,13 @@ class Pattern:
 
     # --- as the parent of the root --------------------------------------------------------------------------
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         """The whole has matched."""
         self.matches.append(binding)
         if over:
             self.root = None
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         """The whole has ended for good."""
         self.root = None
 

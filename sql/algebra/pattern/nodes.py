@@ -19,14 +19,14 @@ Binding = tuple[Any, ...]
 class Parent(Protocol):
     """The receiver of an instance's results."""
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         """A child has matched; `over`: it has ended with that."""
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         """A child has ended and can never match; not `restartable`: starting it again would be in vain."""
 
 
-class Instance(ABC):
+class PatternInstance(ABC):
     """A node that has been started. It belongs to a parent until it is over; `parent`
     is None from then on."""
 
@@ -68,7 +68,7 @@ class Instance(ABC):
     def pack(self, packer: Packer) -> Saved:
         """The state as plain data, with that of the instances below."""
 
-    def below(self) -> Iterable[Instance]:
+    def below(self) -> Iterable[PatternInstance]:
         """The instances directly below."""
         return ()
 
@@ -86,11 +86,11 @@ class PatternPart(ABC):
         """Its number in the tree, depth first."""
 
     @abstractmethod
-    def make(self, parent: Parent, binding: Binding) -> Instance:
+    def make(self, parent: Parent, binding: Binding) -> PatternInstance:
         """An instance, not yet started."""
 
     @abstractmethod
-    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> Instance:
+    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> PatternInstance:
         """The instance whose `pack` gave this state, with its listeners and timers."""
 
 
@@ -111,7 +111,7 @@ class OneOperandNode(PatternPart):
         return made
 
 
-class OneOperand(Instance):
+class OneOperand(PatternInstance):
     """An instance of a node with one operand; `child` is None before the operand is started and after it is over."""
 
     __slots__ = ("binding", "child", "node", "parent")
@@ -121,7 +121,7 @@ class OneOperand(Instance):
         self.node = node
         self.parent: Parent | None = parent
         self.binding = binding
-        self.child: Instance | None = None
+        self.child: PatternInstance | None = None
 
     def begin(self) -> None:
         """Start the operand."""
@@ -129,9 +129,9 @@ class OneOperand(Instance):
         self.child.start()
 
     @abstractmethod
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None: ...
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None: ...
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         if child is self.child:
             self.child = None
             self.fail()
@@ -142,7 +142,7 @@ class OneOperand(Instance):
         if child is not None:
             child.quit()
 
-    def below(self) -> Iterable[Instance]:
+    def below(self) -> Iterable[PatternInstance]:
         return () if self.child is None else (self.child,)
 
     def pack(self, packer: Packer) -> Saved:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
-from sql.algebra.pattern.nodes import Instance
+from sql.algebra.pattern.nodes import PatternInstance
 from sql.plan.options import RuleOptions
 from sql.record import Record
 
@@ -44,14 +44,14 @@ class Partials:
         self.most = bounds.partials
         self.live = 0
         self.counts = counts
-        self.by_age: dict[Instance, None] | None = {} if bounds.overflow == "drop_oldest" else None
+        self.by_age: dict[PatternInstance, None] | None = {} if bounds.overflow == "drop_oldest" else None
         """Those that live, oldest first, where that matters."""
 
     def has_room(self) -> bool:
         """True if one more may begin."""
         return self.live < self.most or self.by_age is not None
 
-    def enter(self, instance: Instance) -> None:
+    def enter(self, instance: PatternInstance) -> None:
         """One begins. Where the oldest makes room it ends as false."""
         self.live += 1
         self.counts["partials_started"] += 1
@@ -66,7 +66,7 @@ class Partials:
             if parent is not None:
                 parent.on_false(oldest)
 
-    def leave(self, instance: Instance) -> None:
+    def leave(self, instance: PatternInstance) -> None:
         """One is over."""
         self.live -= 1
         if self.by_age is not None:

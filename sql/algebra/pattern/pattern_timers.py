@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
-from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.algebra.pattern.nodes import Binding, Parent, PatternInstance, PatternPart
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.calendar.schedule import Schedule
@@ -161,7 +161,7 @@ class ScheduleNode(ObserverNode):
         return None if schedule is None else schedule.next_after(machine.now, observer.begun, machine.zone)
 
 
-class Observer(Instance):
+class Observer(PatternInstance):
     """An observer that waits."""
 
     __slots__ = ("begun", "binding", "due", "node", "number", "parent")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.algebra.pattern.nodes import Binding, Parent, PatternInstance, PatternPart
 from sql.types import Saved
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class RepeatNode(PatternPart):
         return made
 
 
-class RepeatSearch(Instance):
+class RepeatSearch(PatternInstance):
     """A repetition that has begun. The stop is started first, so an event that fits both
     stops and is not counted."""
 
@@ -65,8 +65,8 @@ class RepeatSearch(Instance):
         self.matches = 0
         self.lists: dict[int, list[Any]] = {}
         """The rows met, by tag."""
-        self.matcher: Instance | None = None
-        self.stop: Instance | None = None
+        self.matcher: PatternInstance | None = None
+        self.stop: PatternInstance | None = None
 
     def start(self) -> None:
         node = self.node
@@ -88,7 +88,7 @@ class RepeatSearch(Instance):
         if self.parent is not None and self.matcher is not None:
             self.matcher.start()
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         if self.parent is None:
             return
         if child is self.matcher:
@@ -142,7 +142,7 @@ class RepeatSearch(Instance):
         self.quit()
         parent.on_true(self, tuple(values), over=True)
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         if child is self.matcher:
             self.matcher = None
         elif child is self.stop:
@@ -168,5 +168,5 @@ class RepeatSearch(Instance):
         stop = None if self.stop is None else self.stop.pack(packer)
         return [packer.binding(self.binding), [self.low, self.high], self.matches, lists, matcher, stop]
 
-    def below(self) -> Iterable[Instance]:
+    def below(self) -> Iterable[PatternInstance]:
         return [child for child in (self.stop, self.matcher) if child is not None]

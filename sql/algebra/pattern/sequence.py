@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sql.algebra.pattern.nodes import Binding, Instance, Parent, PatternPart
+from sql.algebra.pattern.nodes import Binding, Parent, PatternInstance, PatternPart
 from sql.types import Saved
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class FollowedByNode(PatternPart):
         return made
 
 
-class FollowedBySearch(Instance):
+class FollowedBySearch(PatternInstance):
     """A sequence that has begun: instances of its steps, in order of their start."""
 
     __slots__ = ("binding", "live", "maxima", "node", "parent")
@@ -52,7 +52,7 @@ class FollowedBySearch(Instance):
         self.node = node
         self.parent: Parent | None = parent
         self.binding = binding
-        self.live: dict[Instance, int] = {}
+        self.live: dict[PatternInstance, int] = {}
         """The instances that live, with the place of their step."""
         self.maxima: list[int | None] | None = None
         """The most instances of the step behind each arrow that may wait; None: any number."""
@@ -66,7 +66,7 @@ class FollowedBySearch(Instance):
         self.live[first] = 0
         first.start()
 
-    def on_true(self, child: Instance, binding: Binding, *, over: bool) -> None:
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         node, live = self.node, self.live
         step = live.get(child)
         if step is None:
@@ -96,7 +96,7 @@ class FollowedBySearch(Instance):
         most = None if self.maxima is None else self.maxima[step]
         return most is None or sum(place == step + 1 for place in self.live.values()) < most
 
-    def on_false(self, child: Instance, *, restartable: bool = True) -> None:
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         step = self.live.pop(child, None)
         if step is None:
             return
@@ -117,5 +117,5 @@ class FollowedBySearch(Instance):
         children = [[step, child.pack(packer)] for child, step in self.live.items()]
         return [packer.binding(self.binding), self.maxima, children]
 
-    def below(self) -> Iterable[Instance]:
+    def below(self) -> Iterable[PatternInstance]:
         return self.live

@@ -31,7 +31,7 @@ from sql.codegen.source import Generated, SourceWriter
 from sql.types import key_of
 
 
-class Owner(Protocol):
+class CoreOwner(Protocol):
     """Whom a core works for."""
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
@@ -76,7 +76,7 @@ class Core:
     def __init__(
         self,
         code: CoreCode,
-        owner: Owner,
+        owner: CoreOwner,
         now_ms: int,
         *,
         see: Callable[[Any], list[Any]] | None,

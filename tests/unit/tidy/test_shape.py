@@ -126,6 +126,13 @@ def test_classes_have_few_methods() -> None:
     none(beyond(figures, METHODS_MAX, MANY_METHODS, "which of them work on the same few attributes?"))
 
 
+def test_names_stand_once_inside_sql() -> None:
+    paths = [path for path in python_files("sql") if path.name != "__init__.py"]
+    names = Counter(path.stem for path in paths)
+    names.update(node.name for path in paths for node in tree(path).body if isinstance(node, ast.ClassDef))
+    none(f"{name}: stands {count} times inside sql" for name, count in names.items() if count > 1)
+
+
 def test_folders_have_few_files() -> None:
     figures = Counter(str(path.parent) for path in python_files(*PACKAGES))
     none(beyond(figures, FILES_MAX, MANY_FILES, "which of them belong together?"))
