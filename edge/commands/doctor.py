@@ -20,7 +20,7 @@ from edge.clock import SystemClock
 SQLITE_FIXED = (3, 51, 3)
 """The first release without the WAL-reset defect, which needs two writing connections; penstock has one."""
 
-LIBRARIES = ("pydantic", "paho-mqtt", "msgspec", "pyyaml")
+LIBRARIES = ("pydantic", "sqlglot", "paho-mqtt", "msgspec", "pyyaml")
 OPTIONAL = {"pyspark": "no cloud job here"}
 
 BROKER_HINT = (

@@ -1,9 +1,9 @@
 """The SQL parser: text of eKuiper SQL, EPL and stream queries becomes the tree of `sql.syntax`.
 
-`tokens` cuts the text with one regular expression; a parser by recursive descent builds the nodes. One class
-per part of the grammar, each on top of the one before: `cursor`, `expression_parser`, `call_parser`,
-`source_parser` (with `pattern_parser`), `output_parser`, `select_parser`, `definition_parser`, `dialect`;
-`reading` drives them.
+Only this package imports sqlglot: a dialect of ours gives it few keywords, and our rules, which build our
+nodes, fill the tables and methods of its parser. One class per part of the grammar, each on top of the one
+before: `cursor`, `expression_parser`, `call_parser`, `source_parser` (with `pattern_parser`), `output_parser`,
+`select_parser`, `definition_parser`, `dialect`; `reading` drives them.
 
 Codes of the problems found here:
 
@@ -13,7 +13,7 @@ Codes of the problems found here:
 | P002 | a character that belongs to no token |
 | P003, P004 | a string or quoted name, a comment, that never ends |
 | P005 | text longer than `lexical.TEXT_CHARS_MAX` |
-| P006 | nesting deeper than `cursor.NESTING_MAX`, a tree deeper than `reading.DEPTH_MAX` |
+| P006 | nesting deeper than `expressions.NESTING_MAX`, a tree deeper than `reading.DEPTH_MAX` |
 | P007 | a bracket without its partner |
 | P008 | a malformed number |
 | P009 | a clause that stands twice or in the wrong place |

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import Token, TokenType
+
 from sql.language.cursor import span_of
-from sql.language.tokens import NAME_TOKENS, Token, TokenType
+from sql.language.tokens import NAME_TOKENS
 from sql.record import replace
 from sql.syntax import (
     ArrayLiteral,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sql.language.cursor import span_of
-from sql.language.tokens import Token, TokenType
+from sqlglot import Token, TokenType
+
+from sql.language.cursor import node_of, span_of
 from sql.record import replace
 from sql.syntax import Between, Binary, Expr, In, IsNull, Like, Quantified, Unary
 
@@ -35,7 +36,7 @@ class ComparisonGrammar:
         word = parser._word()
         opened = parser._next.token_type is TokenType.L_PAREN and parser._after_next() is TokenType.SELECT
         if word not in ("any", "some", "all") or not opened:
-            return parser.COMPARISON[kind](this, parser._parse_term())
+            return parser.COMPARISON[kind](this=this, expression=parser._parse_term())
         parser._advance(2)
         return self._quantified(this, _SIGNS[kind], "all" if word == "all" else "any", this)
 
@@ -117,8 +118,7 @@ def negated(node: Any) -> Expr:
     """NOT of a range, a pattern or a list; of `in (select …)`: `!= all (select …)`."""
     if isinstance(node, Quantified):
         return replace(node, op="!=", quantifier="all")
-    turned: Expr = replace(node, negated=True)
-    return turned
+    return node_of(replace(node, negated=True))
 
 
 TESTS: Final[dict[TokenType, Callable[[ComparisonGrammar, Any], Any]]] = {

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final, NoReturn, Self, TypeVar
+from collections.abc import Callable
+from inspect import isfunction
+from typing import Any, NoReturn, Self, TypeVar
+
+from sqlglot import Token, TokenType
+from sqlglot.parser import Parser
 
 from sql.errors import Problem, Span, SqlError, did_you_mean
 from sql.language import habits
-from sql.language.tokens import NAME_TOKENS, NO_TOKEN, WORD_TOKENS, Token, TokenType
-
-NESTING_MAX: Final = 40
-"""The deepest nesting of parentheses, calls, subqueries and prefix operators in a statement."""
+from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
+from sql.syntax import Expr
 
 Item = TypeVar("Item")
 
@@ -64,76 +65,46 @@ def span_of(token: Token) -> Span:
     return Span(token.start, token.end + 1)
 
 
-class TokenCursor:
-    """The place in the tokens of one statement: the current token, its neighbours, and what they match.
+def node_of(parsed: Any) -> Expr:
+    """Our node, as returned by a method of sqlglot with its own return type."""
+    node: Expr = parsed
+    return node
 
-    One instance reads one text, once.
+
+def require_extendable(method: object) -> None:
+    """Raises ImportError for a method of a compiled class: only interpreted ones can be extended."""
+    if not isfunction(method):
+        raise ImportError("the compiled parser of sqlglot cannot be extended; run: pip uninstall sqlglotc")
+
+
+require_extendable(Parser.__init__)
+
+
+class Cursor(Parser):
+    """sqlglot's parser, with errors that are ours and helpers for clauses that are not SQL's.
+
+    The parsing methods build nodes of `sql.syntax`, not sqlglot's: sqlglot contributes the tokens, the
+    machinery of tables from tokens to operators and the order of precedence.
     """
 
-    def __init__(self, tokens: list[Token], text: str) -> None:
-        """`tokens` were cut from `text`."""
+    def read(self, tokens: list[Token], text: str, rule: Callable[[Self], Item]) -> Item:
+        """The result of `rule` on all of `tokens`, which were cut from `text`. Raises `SqlError`."""
+        self.reset()
         self.sql = text
-        self._tokens = tokens
-        self._tokens_size = len(tokens)
-        self._retreat(0)
-
-    def _retreat(self, index: int) -> None:
-        """Make the token at `index` the current one."""
-        tokens, size = self._tokens, self._tokens_size
-        self._index = index
-        self._curr = tokens[index] if index < size else NO_TOKEN
-        self._next = tokens[index + 1] if index + 1 < size else NO_TOKEN
-        self._prev = tokens[index - 1] if index > 0 else NO_TOKEN
-
-    def _advance(self, times: int = 1) -> None:
-        self._retreat(self._index + times)
-
-    def _after_next(self) -> TokenType | None:
-        """The kind of the token after the next one."""
-        index = self._index + 2
-        return self._tokens[index].token_type if index < self._tokens_size else None
-
-    def _match(self, token_type: TokenType) -> bool:
-        """Consume a token of this kind, if it is the current one."""
-        if self._curr.token_type is not token_type:
-            return False
-        self._advance()
-        return True
-
-    def _match_pair(self, first: TokenType, second: TokenType) -> bool:
-        """Consume two tokens of these kinds, if they follow."""
-        if self._curr.token_type is not first or self._next.token_type is not second:
-            return False
-        self._advance(2)
-        return True
-
-    def _match_word(self, *words: str) -> bool:
-        """Consume `words` (lower case), one after the other, if all of them follow."""
-        index = self._index
-        for word in words:
-            if self._curr.token_type in _NO_WORDS or self._curr.text.lower() != word:
-                self._retreat(index)
-                return False
-            self._advance()
-        return True
-
-    def _take(self) -> Token:
-        token = self._curr
-        self._advance()
-        return token
-
-
-class Cursor(TokenCursor):
-    """The errors about tokens that cannot stand where they do, and the matching that ends in one."""
-
-    _nesting = 0
-
-    def read(self, rule: Callable[[Self], Item]) -> Item:
-        """The result of `rule` on all of the tokens. Raises `SqlError`."""
+        self._chunks = [tokens]
+        self._advance_chunk()
         found = rule(self)
         if self._curr:
             self._unexpected_rest()
         return found
+
+    def raise_error(self, message: str, token: Token | None = None) -> None:
+        """Refuse the current token. sqlglot calls this for tokens that it did not expect itself."""
+        self._unexpected(None, token)
+
+    def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
+        """sqlglot's hook for every operator it builds: our nodes need neither validation nor comments."""
+        return instance
 
     # --- errors ---------------------------------------------------------------------------------------------
 
@@ -174,18 +145,6 @@ class Cursor(TokenCursor):
     def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
         self._refuse("P090", f"{construct} is not supported yet", span_of(token), hint)
 
-    @contextmanager
-    def _nested(self) -> Iterator[None]:
-        if self._nesting >= NESTING_MAX:
-            self._refuse(
-                "P006", f"nested deeper than {NESTING_MAX} levels", span_of(self._curr or self._prev)
-            )
-        self._nesting += 1
-        try:
-            yield
-        finally:
-            self._nesting -= 1
-
     # --- positions ------------------------------------------------------------------------------------------
 
     def _since(self, start: Token) -> Span:
@@ -205,6 +164,15 @@ class Cursor(TokenCursor):
         """The current word in lower case; empty for a quoted name, which is never a keyword,
         and for anything else."""
         return word_of(self._curr)
+
+    def _after_next(self) -> TokenType | None:
+        """The kind of the token after the next one."""
+        index = self._index + 2
+        return self._tokens[index].token_type if index < self._tokens_size else None
+
+    def _match_word(self, *words: str) -> bool:
+        """Consume `words`, one after the other, if all of them follow."""
+        return self._match_text_seq(*(word.upper() for word in words))
 
     def _expect_word(self, word: str) -> None:
         if not self._match_word(word):
@@ -226,6 +194,11 @@ class Cursor(TokenCursor):
             self._unexpected(expected)
         return self._take()
 
+    def _take(self) -> Token:
+        token = self._curr
+        self._advance()
+        return token
+
     def _listed(self, parse: Callable[[], Item]) -> tuple[Item, ...]:
         """One or more items separated by commas."""
         items = [parse()]
@@ -244,10 +217,6 @@ class Cursor(TokenCursor):
                 break
         self._expect(TokenType.R_PAREN, "',' or ')'")
         return tuple(items)
-
-
-_NO_WORDS = {TokenType.STRING, TokenType.IDENTIFIER}
-"""Tokens whose text is none of the language's own."""
 
 
 def word_of(token: Token) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from sqlglot import Token, TokenType
+
 from sql.language.contexts.context_parser import ContextGrammar
 from sql.language.cursor import span_of
 from sql.language.select_parser import SelectParser
-from sql.language.tokens import Token, TokenType
 from sql.syntax import (
     ColumnDefinition,
     ColumnType,

@@ -1,14 +1,17 @@
-"""The statements of all three languages, by their first word."""
+"""The dialect: the parsers of statements by first word, and sqlglot's entry to our tokenizer and parser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from sqlglot import Token, TokenType
+from sqlglot.dialects.dialect import Dialect
+
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
 from sql.language.relation_parser import RelationParser
-from sql.language.tokens import Token, TokenType
+from sql.language.tokens import StreamTokenizer
 from sql.record import replace
 from sql.syntax import Annotation, Column, CreateContext, CreateExpression, Statement
 from sql.syntax.declared_expressions import written_out
@@ -37,7 +40,7 @@ class StreamParser(RelationParser):
         TokenType.PLACEHOLDER: lambda self, token: Column(f"?{token.start}", span=span_of(token)),
         TokenType.COLON: lambda self, token: self._named_parameter(token),
     }
-    """Operands, and parameters of on-demand queries as columns with otherwise impossible names."""
+    """sqlglot's operands, and parameters of on-demand queries as columns with otherwise impossible names."""
 
     def _named_parameter(self, colon: Token) -> Column:
         return Column(f":{self._name('the name of a parameter').text}", span=self._since(colon))
@@ -128,3 +131,10 @@ STATEMENTS: dict[str, Callable[[StreamParser], Statement]] = {
     "expression": lambda parser: parser._with_expressions(),
 }
 """Statements by their first word."""
+
+
+class StreamDialect(Dialect):
+    """eKuiper SQL, EPL and stream queries in one."""
+
+    Tokenizer = StreamTokenizer
+    Parser = StreamParser

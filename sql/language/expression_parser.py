@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
+
+from sqlglot import Token, TokenType
+from sqlglot.dialects.dialect import Dialect
 
 from sql.language.call_parser import CallGrammar
 from sql.language.comparison_parser import NEGATABLE, TESTS, ComparisonGrammar, negated
-from sql.language.cursor import Cursor, span_of, word_of
+from sql.language.cursor import Cursor, node_of, span_of, word_of
 from sql.language.literal_parser import LiteralGrammar
 from sql.language.period_parser import PeriodGrammar
-from sql.language.tokens import NAME_TOKENS, WORD_TOKENS, Token, TokenType
+from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.record import replace
 from sql.syntax import (
     Binary,
@@ -30,15 +34,15 @@ from sql.syntax import (
 WITHOUT_PARENTHESES = frozenset({"current_timestamp"})
 """Functions that may be written as a plain name."""
 
-Build = Callable[[Expr, Expr], Binary]
-"""Makes the node of an operator of two operands."""
+NESTING_MAX: Final = 40
+"""The deepest nesting of parentheses, calls, subqueries and prefix operators in a statement."""
 
 
-def _operator(op: str) -> Build:
-    return lambda left, right: Binary(op, left, right, span=left.span.to(right.span))
+def _operator(op: str) -> Callable[[Expr, Expr], Binary]:
+    def build(this: Expr, expression: Expr) -> Binary:
+        return Binary(op, this, expression, span=this.span.to(expression.span))
 
-
-_EITHER, _BOTH = _operator("or"), _operator("and")
+    return build
 
 
 class ExpressionParser(Cursor):
@@ -47,7 +51,10 @@ class ExpressionParser(Cursor):
     Comparisons are `= != < <= > >= IN BETWEEN LIKE REGEXP IS`; operators of one rank bind left to right.
     """
 
-    COMPARISON: ClassVar[dict[TokenType, Build]] = {
+    DISJUNCTION: ClassVar[Any] = {TokenType.OR: _operator("or")}
+    CONJUNCTION: ClassVar[Any] = {TokenType.AND: _operator("and")}
+    EQUALITY: ClassVar[Any] = {}
+    COMPARISON: ClassVar[Any] = {
         TokenType.EQ: _operator("="),
         TokenType.NEQ: _operator("!="),
         TokenType.LT: _operator("<"),
@@ -55,21 +62,21 @@ class ExpressionParser(Cursor):
         TokenType.GT: _operator(">"),
         TokenType.GTE: _operator(">="),
     }
-    TERM: ClassVar[dict[TokenType, Build]] = {
+    TERM: ClassVar[Any] = {
         TokenType.PLUS: _operator("+"),
         TokenType.DASH: _operator("-"),
         TokenType.PIPE: _operator("|"),
         TokenType.CARET: _operator("^"),
         TokenType.DPIPE: _operator("||"),
     }
-    FACTOR: ClassVar[dict[TokenType, Build]] = {
+    FACTOR: ClassVar[Any] = {
         TokenType.STAR: _operator("*"),
         TokenType.SLASH: _operator("/"),
         TokenType.MOD: _operator("%"),
         TokenType.AMP: _operator("&"),
     }
     UNARY_PARSERS: ClassVar[Any] = {
-        TokenType.NOT: lambda self: self._prefixed("not", self._parse_comparison),
+        TokenType.NOT: lambda self: self._prefixed("not", self._parse_equality),
         TokenType.DASH: lambda self: self._negative(),
         TokenType.PLUS: lambda self: self._prefixed("+", self._parse_unary),
     }
@@ -85,8 +92,10 @@ class ExpressionParser(Cursor):
         TokenType.DOT: lambda self, token: self._fraction(token),
     }
 
-    def __init__(self, tokens: list[Token], text: str) -> None:
-        super().__init__(tokens, text)
+    _nesting = 0
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect=dialect)
         self.literals = LiteralGrammar(self)
         self.periods = PeriodGrammar(self)
         self.tests = ComparisonGrammar(self)
@@ -94,26 +103,32 @@ class ExpressionParser(Cursor):
 
     def _expression(self) -> Expr:
         """One expression, whole."""
-        this = self._parse_conjunction()
-        while self._match(TokenType.OR):
-            this = _EITHER(this, self._parse_conjunction())
-        return this
+        return node_of(self._parse_disjunction())
 
-    def _parse_select(self) -> Any:
-        raise NotImplementedError  # implemented in sql.language.select_parser
+    @contextmanager
+    def _nested(self) -> Iterator[None]:
+        if self._nesting >= NESTING_MAX:
+            self._refuse(
+                "P006", f"nested deeper than {NESTING_MAX} levels", span_of(self._curr or self._prev)
+            )
+        self._nesting += 1
+        try:
+            yield
+        finally:
+            self._nesting -= 1
 
     # --- operators ------------------------------------------------------------------------------------------
 
-    def _parse_conjunction(self) -> Expr:
-        this = self._parse_comparison()
+    def _parse_conjunction(self) -> Any:
+        this = self._parse_equality()
         # `and when terminated` continues an output clause, not the expression before it.
         while self._curr.token_type is TokenType.AND and self._next.token_type is not TokenType.WHEN:
             self._advance()
-            this = _BOTH(this, self._parse_comparison())
+            this = self.CONJUNCTION[TokenType.AND](this=this, expression=self._parse_equality())
         return this
 
-    def _parse_comparison(self) -> Expr:
-        this = self._parse_term()
+    def _parse_comparison(self, this: Any = None) -> Any:
+        this = this or self._parse_term()
         while True:
             kind = self._curr.token_type
             if kind in self.COMPARISON:
@@ -128,23 +143,9 @@ class ExpressionParser(Cursor):
             else:
                 return this
 
-    def _parse_term(self) -> Expr:
-        this = self._parse_factor()
-        while (build := self.TERM.get(self._curr.token_type)) is not None:
-            self._advance()
-            this = build(this, self._parse_factor())
-        return this
-
-    def _parse_factor(self) -> Expr:
-        this: Expr = self._parse_unary()
-        while (build := self.FACTOR.get(self._curr.token_type)) is not None:
-            self._advance()
-            this = build(this, self._parse_unary())
-        return this
-
     def _parse_unary(self) -> Any:
         if self._curr.token_type not in self.UNARY_PARSERS:
-            return self._parse_operand()
+            return self._parse_type()
         with self._nested():
             return self.UNARY_PARSERS[self._take().token_type](self)
 
@@ -160,10 +161,14 @@ class ExpressionParser(Cursor):
             return Constant(-node.operand.value, span=node.span)
         return node
 
+    def _parse_at_time_zone(self, this: Any) -> Any:
+        return this
+
     # --- operands -------------------------------------------------------------------------------------------
 
-    def _parse_operand(self) -> Any:
-        """One operand with its suffixes."""
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
+        """One operand with its suffixes; sqlglot would try types and intervals here, which this language
+        lacks."""
         token = self._curr
         if token.token_type in self.PRIMARY_PARSERS:
             self._advance()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sqlglot import Token, TokenType
+
 from sql.errors import did_you_mean
-from sql.language.tokens import NAME_TOKENS, Token, TokenType
+from sql.language.tokens import NAME_TOKENS
 
 GROUP_UNITS = {
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), "ms"),

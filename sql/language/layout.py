@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlglot import Token, TokenType
+
 from sql.language.reading import tokens_of
-from sql.language.tokens import NAME_TOKENS, Token, TokenType, has_comments
+from sql.language.tokens import NAME_TOKENS
 
 CLAUSES = frozenset({"group", "having", "order", "limit", "output", "retain"})
 STATEMENTS = frozenset({"on", "create", "into", "update", "delete"})
@@ -35,7 +37,7 @@ def laid_out(text: str, width: int = 100) -> str | None:
     WHERE a > 1
     """
     tokens = tokens_of(text)
-    if has_comments(text) or (tokens and tokens[0].text.lower() in STATEMENTS):
+    if any(token.comments for token in tokens) or (tokens and tokens[0].text.lower() in STATEMENTS):
         return None
     lines: list[str] = []
     for clause in _clauses(tokens):
@@ -46,7 +48,7 @@ def laid_out(text: str, width: int = 100) -> str | None:
 def on_one_line(text: str) -> str | None:
     """The text on one line, with single blanks; None if it has comments."""
     tokens = tokens_of(text)
-    return None if has_comments(text) else _joined(tokens, text)
+    return None if any(token.comments for token in tokens) else _joined(tokens, text)
 
 
 def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:

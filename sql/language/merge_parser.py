@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import Token, TokenType
+
 from sql.language.cursor import span_of
-from sql.language.tokens import Token, TokenType
 from sql.record import replace
 from sql.syntax import MergeAction, MergeBranch, OnMerge, Source
 

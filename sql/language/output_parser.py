@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from sqlglot import TokenType
+
 from sql.language.cursor import span_of, word_of
 from sql.language.lexical import unquote
 from sql.language.source_parser import SourceParser
-from sql.language.tokens import TokenType
 from sql.syntax import Assignment, CronField, Expr, OutputLimit, PeriodLiteral, Terminated
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)

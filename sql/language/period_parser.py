@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import Token, TokenType
+
 from sql.errors import Span, did_you_mean
 from sql.language.cursor import span_of
-from sql.language.tokens import NAME_TOKENS, UNITS, Token, TokenType
+from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.syntax import Expr, PeriodLiteral, PeriodPart
 
 if TYPE_CHECKING:

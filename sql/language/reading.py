@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
+from sqlglot import Token, TokenType
+from sqlglot.errors import SqlglotError
+
 from sql.errors import Problem, Span, SqlError
 from sql.language.cursor import span_of
-from sql.language.dialect import StreamParser
+from sql.language.dialect import StreamDialect, StreamParser
 from sql.language.lexical import lexical_problems
-from sql.language.tokens import Token, TokenType, tokens_in
 from sql.record import replace
 from sql.syntax import CreateExpression, Expr, Lambda, Node, Statement
 
@@ -18,6 +20,7 @@ DEPTH_MAX: Final = 200
 
 Tree = TypeVar("Tree", bound=Node)
 
+_DIALECT = StreamDialect()
 _BRACKETS = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 
 
@@ -59,11 +62,16 @@ def parse_declared(name: str, text: str) -> CreateExpression:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text. Raises `SqlError` if it cannot be cut into tokens."""
+    """The words of a text. Raises `SqlError` if it cannot be cut into words."""
     problems = lexical_problems(text)
     if problems:
         raise SqlError(problems, text)
-    return tokens_in(text)
+    try:
+        return _DIALECT.tokenize(text)
+    except SqlglotError as error:
+        raise SqlError(
+            [Problem("P002", "this text cannot be cut into words", Span(0, len(text)))], text
+        ) from error
 
 
 def _between_semicolons(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -82,7 +90,7 @@ def _between_semicolons(tokens: list[Token]) -> Iterator[list[Token]]:
 def _tree(tokens: list[Token], text: str, rule: Callable[[StreamParser], Tree]) -> Tree:
     _check_brackets(tokens, text)
     try:
-        tree = StreamParser(tokens, text).read(rule)
+        tree = StreamParser(dialect=_DIALECT).read(tokens, text, rule)
     except RecursionError:
         span = Span(tokens[0].start, tokens[-1].end + 1)
         raise SqlError([Problem("P006", "nested too deeply for the stack", span)], text) from None

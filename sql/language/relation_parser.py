@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from sqlglot import Token, TokenType
+
 from sql.language.cursor import word_of
 from sql.language.definition_parser import DefinitionParser
 from sql.language.merge_parser import MergeGrammar
-from sql.language.tokens import Token, TokenType
 from sql.record import replace
 from sql.syntax import (
     Assignment,

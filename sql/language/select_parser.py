@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from sqlglot import Token, TokenType
+
 from sql.language.cursor import span_of, word_of
 from sql.language.output_parser import OutputParser
-from sql.language.tokens import Token, TokenType
 from sql.language.window_words import GROUP_WINDOWS
 from sql.syntax import Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
 

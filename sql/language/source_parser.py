@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Literal, cast
 
+from sqlglot import Token, TokenType
+
 from sql.language.cursor import span_of
 from sql.language.expression_parser import ExpressionParser
 from sql.language.patterns.pattern_parser import PatternGrammar
 from sql.language.patterns.recognize_parser import RecognizeGrammar
-from sql.language.tokens import NAME_TOKENS, UNITS, Token, TokenType
+from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.language.window_words import LOT_WINDOWS, LotArgument
 from sql.record import replace
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall

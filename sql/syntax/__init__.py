@@ -1,8 +1,8 @@
 """The syntax tree of a statement, before names and types are known.
 
 Every node carries the `Span` of the text it came from. Nodes are plain frozen data; they depend neither on
-the parser nor on the catalog. The three languages share one tree: an eKuiper window in GROUP BY, EPL windows
-in FROM and the windows of stream queries are fields of the same `Select`.
+sqlglot (which only `sql.language` imports) nor on the catalog. The three languages share one tree: an eKuiper
+window in GROUP BY, EPL windows in FROM and the windows of stream queries are fields of the same `Select`.
 
 Names keep the case they were written in; function, window and keyword names are lower case.
 """

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from sqlglot import Token, TokenType
+
 from sql.language.contexts.point_parser import PointGrammar
 from sql.language.cursor import span_of, word_of
-from sql.language.tokens import UNITS, Token, TokenType
+from sql.language.tokens import UNITS
 from sql.syntax import (
     Call,
     Categories,
@@ -152,7 +154,7 @@ class ContextGrammar:
 
     def _key(self) -> Expr:
         parser, start = self.parser, self.parser._curr
-        key: Expr = parser._parse_operand()
+        key: Expr = parser._parse_type()
         if not isinstance(key, Column | Field):
             parser._refuse("P020", "a key is a property of the event", key.span if key else span_of(start))
         return key

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import Token, TokenType
+
 from sql.language.cursor import span_of, word_of
 from sql.language.patterns.pattern_parser import PatternGrammar
-from sql.language.tokens import Token, TokenType
 from sql.syntax import (
     CrontabPoint,
     EventPoint,

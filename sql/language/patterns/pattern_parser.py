@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import TokenType
+
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
 from sql.language.patterns.timer_parser import TimerGrammar
-from sql.language.tokens import TokenType
 from sql.record import replace
 from sql.syntax import (
     Absent,

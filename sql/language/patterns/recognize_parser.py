@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sql.language.cursor import span_of
-from sql.language.tokens import TokenType
+from sqlglot import TokenType
+
+from sql.language.cursor import node_of, span_of
 from sql.syntax import (
     Definition,
     Expr,
@@ -61,7 +62,7 @@ class RecognizeGrammar:
 
     def _length(self) -> Expr:
         """A length of time; OR behind it belongs to the clause."""
-        node = self.parser._parse_term()
+        node = node_of(self.parser._parse_term())
         return (
             node
             if isinstance(node, PeriodLiteral) or not self.parser.periods.unit()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import Token, TokenType
+
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
-from sql.language.tokens import Token, TokenType
 from sql.record import replace
 from sql.syntax import Binary, CrontabAtom, Expr, IntervalAtom, PeriodLiteral, PeriodPart, ScheduleAtom
 

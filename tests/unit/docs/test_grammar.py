@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from sqlglot import Token, TokenType
 
 import sql.functions  # noqa: F401 - fills the registry
 from edge.docs.grammar import Choice, Name, Part, Repeat, Several, Word, sections
@@ -15,7 +16,7 @@ from sql.algebra.sample.windows.group_entry import group_windows
 from sql.algebra.windows.catalog import all_windows
 from sql.functions.registry import all_functions
 from sql.language.reading import tokens_of
-from sql.language.tokens import NAME_TOKENS, UNITS, Token, TokenType
+from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.language.window_words import GROUP_WINDOWS, LOT_WINDOWS
 from tests.scenarios.format import read
 from tests.unit.explain.test_docs import blocks

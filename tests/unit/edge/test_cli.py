@@ -65,7 +65,7 @@ def test_the_command_line_starts_without_heavy_imports() -> None:
     code = "import sys, edge.cli, edge.commands.health; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = set(done.stdout.split())
-    assert loaded.isdisjoint({"pydantic", "paho", "yaml", "pyspark", "sqlite3", "msgspec"})
+    assert loaded.isdisjoint({"pydantic", "sqlglot", "paho", "yaml", "pyspark", "sqlite3", "msgspec"})
 
 
 def test_check(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:

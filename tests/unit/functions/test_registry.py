@@ -148,9 +148,9 @@ def test_refused_names_are_not_offered_and_say_what_to_do() -> None:
 
 
 def test_importing_the_functions_loads_nothing_heavy() -> None:
-    """What only some functions need loads at their first call; msgspec and json are `sql`'s own."""
+    """What only some functions need loads at their first call; sqlglot, msgspec and json are `sql`'s own."""
     heavy = {"re2", "zstandard", "uuid"}
-    own = "import sys, json, msgspec; before = set(sys.modules)"
+    own = "import sys, json, sqlglot, msgspec; before = set(sys.modules)"
     code = f"{own}; import sql.functions; print(*(set(sys.modules) - before))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not heavy & set(run.stdout.split())

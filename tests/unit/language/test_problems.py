@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from sql.errors import Problem, SqlError, line_and_column
 from sql.language import parse, parse_expression
-from sql.language.cursor import NESTING_MAX
+from sql.language.cursor import require_extendable
+from sql.language.expression_parser import NESTING_MAX
 from sql.language.lexical import TEXT_CHARS_MAX
 from sql.language.reading import DEPTH_MAX
 from sql.syntax import Select
@@ -356,3 +357,8 @@ def test_a_good_statement_with_a_piece_missing(start: int, length: int) -> None:
         assert error.problems
     else:
         assert isinstance(statement, Select)
+
+
+def test_a_compiled_parser_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ImportError, match="pip uninstall sqlglotc"):
+        require_extendable(int.__init__)

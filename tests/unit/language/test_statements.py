@@ -6,6 +6,7 @@ import pytest
 
 from sql.errors import Span
 from sql.language import parse
+from sql.language.dialect import StreamDialect, StreamParser
 from sql.syntax import (
     Annotation,
     Assignment,
@@ -70,6 +71,14 @@ def test_several_statements_know_their_text_and_place() -> None:
 def test_comments_and_line_ends() -> None:
     (query,) = parse("select a, // one\r\n /* two -- ' */ b -- three\n from s /* end */")
     assert isinstance(query, Select) and [item.text for item in query.items] == ["a", "b"]
+
+
+def test_the_rules_live_in_a_dialect_of_sqlglot() -> None:
+    dialect = StreamDialect()
+    parser = dialect.parser()
+    assert isinstance(parser, StreamParser)
+    (tree,) = parser.parse(dialect.tokenize("select a from s"), "select a from s")
+    assert isinstance(tree, Select)
 
 
 CORPUS = """
