@@ -15,6 +15,7 @@ from sql.engine.context.lane import Lane
 from sql.engine.interplay import meet
 from sql.engine.lanes import Lanes
 from sql.engine.roster import Roster
+from sql.engine.start import Running
 from sql.engine.steps import Consumer, Steps
 from sql.engine.timers import Timers
 from sql.engine.validation import Validators
@@ -91,7 +92,7 @@ class Dispatch:
         found = self.roster.ordered.get(stream)
         if found is None:
             queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
-            in_context = any(isinstance(query, ContextHost | ContextMember) for query in queries)
+            in_context = any(isinstance(query, ContextMember) or _is_active(query) for query in queries)
             found = in_context or meet([query.plan for query in queries], self.catalog)
             self.roster.ordered[stream] = found
         return found
@@ -220,3 +221,8 @@ class Dispatch:
                 name for name, query in self.roster.queries.items() if isinstance(query, ContextMember)
             }
             out[:] = joined(out, members)
+
+
+def _is_active(query: Running) -> bool:
+    """True for a context that statements use; in event time each rule has a context of its own."""
+    return isinstance(query, ContextHost) and bool(query.members)
