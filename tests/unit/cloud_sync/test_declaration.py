@@ -201,10 +201,3 @@ def test_calendar_windows_of_a_time_zone() -> None:
     assert (month[1] - month[0]) // 3_600_000 == 31 * 24 - 1
     # the first quarter of 2026
     assert FleetWindow(months=3).around(noon) == (1_767_225_600_000, 1_775_001_600_000)
-
-
-def test_a_rule_over_all_gateways_is_refused_with_what_to_do_instead() -> None:
-    text = "rules:\n  - id: a\n    sql: SELECT a FROM s\n    scope: fleet\n    actions: [{log: {}}]\n"
-    (problem,) = [found for found in load_text(text, "r.yaml").problems if found.code == "R101"]
-    assert problem.line == 4 and problem.hint is not None
-    assert "action cloud" in problem.hint and "penstock cloud backfill" in problem.hint

@@ -11,7 +11,7 @@ import pytest
 
 from edge.cli import main
 from edge.docs.__main__ import main as write_reference
-from sql import Catalog, Engine, parse, plan_rule, run_script
+from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
 from sql.algebra.sample.windows.group_entry import GroupWindowEntry, group_windows
 from sql.algebra.windows.catalog import all_windows
 from sql.algebra.windows.lots import LotPart, lot_parts
@@ -122,8 +122,13 @@ VALUES = [
 @pytest.mark.parametrize(("expression", "expected"), VALUES)
 def test_tables_of_values(expression: str, expected: str) -> None:
     catalog = catalog_of(STREAM)
+    text = f"SELECT {expression} AS x FROM E"
+    if expected == "refused":
+        with pytest.raises(SqlError):
+            plan_rule(text, catalog)
+        return
     engine = Engine(catalog)
-    engine.deploy("r", plan_rule(f"SELECT {expression} AS x FROM E", catalog), 0)
+    engine.deploy("r", plan_rule(text, catalog), 0)
     (emission,) = engine.push("E", [{}], 0)
     (row,) = emission.inserted
     value = row["x"]
