@@ -11,7 +11,7 @@
 #   make parity   the engine inside Spark beside the engine; ARGS="FILE.jsonl" for other scenarios
 #   make crash-cloud  kill the cloud job while a reader polls; ARGS="--kills 20" for fewer kills
 #   make delta    the Delta table, on the pair of Spark and Delta that is pinned, in an environment of its own
-#   make engines  the job on a cluster of two workers, and with Delta tables on an S3 server (downloads 700 MB once)
+#   make engines  the job on a cluster of two workers, on Spark Connect, and with Delta tables on an S3 server (downloads 700 MB once)
 #   make docs     write the generated parts of docs/ anew
 #   make site     the manual as a site with search, in build/site
 #   make bench    the benchmarks
@@ -30,7 +30,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta engines docs site bench image lock clean
+.PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta engines engines-local docs site bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -110,8 +110,10 @@ $(VENV)/.for-engines: $(VENV)/.for-delta
 	@$(PIP) 'moto[server]==5.2.5'
 	@touch $@
 
-engines: $(VENV)/.for-development
-	PENSTOCK_REQUIRE_ENGINES=cluster $(RUN) -m pytest tests/spark/test_engines.py
+engines-local: $(VENV)/.for-development
+	PENSTOCK_REQUIRE_ENGINES=cluster,connect $(RUN) -m pytest tests/spark/test_engines.py
+
+engines: engines-local
 	@$(MAKE) --no-print-directory VENV=.venv-delta .venv-delta/.for-engines
 	PENSTOCK_REQUIRE_ENGINES=s3 .venv-delta/bin/python -m pytest tests/spark/test_engines.py
 

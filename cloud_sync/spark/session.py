@@ -8,7 +8,9 @@ a result.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -67,10 +69,6 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
         raise SparkMissing(
             "PySpark is not installed; install it with: pip install 'penstock[cloud]'"
         ) from None
-    from pyspark.sql.utils import is_remote
-
-    if is_remote() or os.environ.get("SPARK_REMOTE") or (master or "").startswith("sc://"):
-        raise SparkMissing(CONNECT_REMEDY)
     running = SparkSession.getActiveSession()
     if running is not None:
         if delta and DELTA_SETTINGS["spark.sql.extensions"] not in str(
@@ -80,6 +78,10 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
                 f"the running session knows no Delta tables; start it with {_shown(delta_settings())}"
             )
         yield beside(running)
+        return
+    if server := _server(master):
+        with _connected(server) as spark:
+            yield spark
         return
     settings = start_settings(master) | (delta_settings() if delta else {})
     prepare_process()
@@ -91,6 +93,32 @@ def session(master: str | None, *, delta: bool = False) -> Iterator[SparkSession
     try:
         yield beside(started)
     finally:
+        started.stop()
+
+
+def _server(master: str | None) -> str | None:
+    """The Spark Connect server to use, `sc://HOST:PORT`; None without one."""
+    if master is None:
+        return os.environ.get("SPARK_REMOTE") or None
+    return master if master.startswith("sc://") else None
+
+
+@contextmanager
+def _connected(server: str) -> Iterator[SparkSession]:
+    """A session on a Spark Connect server."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        started = SparkSession.builder.remote(server).create()
+    except (ImportError, PySparkException) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise SparkMissing(f"{server}: {reason}; Spark Connect needs: {CONNECT_REMEDY}") from None
+    own = beside(started)
+    try:
+        yield own
+    finally:
+        own.stop()
         started.stop()
 
 
@@ -109,11 +137,7 @@ def delta_settings() -> dict[str, str]:
     return DELTA_SETTINGS | {"spark.jars.packages": f"io.delta:delta-spark_{version}_2.13:{DELTA}"}
 
 
-CONNECT_REMEDY = (
-    "Spark Connect is not supported: the tables' versions and leases need the file systems of the driver. Run the job "
-    "on the cluster's driver (spark-submit, or a notebook on a cluster of its own), or with another --master, such as "
-    "local[*], and without SPARK_REMOTE"
-)
+CONNECT_REMEDY = "pip install 'penstock[cloud,connect]'"
 DELTA_REMEDY = "pip install 'penstock[cloud,delta]'"
 
 
@@ -126,7 +150,24 @@ def beside(host: SparkSession) -> SparkSession:
     own = host.newSession()
     for key, value in RESULT_SETTINGS.items():
         own.conf.set(key, value)
+    if is_connect(own):
+        _ship(own)
     return own
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """True for a session of Spark Connect, which has neither the driver's file systems nor its process."""
+    from pyspark.sql import SparkSession as Classic
+
+    return not isinstance(spark, Classic)
+
+
+def _ship(spark: SparkSession) -> None:
+    """Send the code that runs in workers: those of a Spark Connect server have pyarrow, and the code of the session."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(__file__).parents[1]
+        archive = shutil.make_archive(f"{folder}/penstock", "zip", root.parent, root.name)
+        spark.addArtifacts(archive, pyfile=True)
 
 
 def prepare_process() -> None:

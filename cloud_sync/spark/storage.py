@@ -2,7 +2,8 @@
 
 A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme goes
 through Hadoop's FileSystem, whose `create` without overwrite is atomic on HDFS, ABFS and GCS, and on S3 by a
-conditional PUT (hadoop-aws 3.4.2 and newer).
+conditional PUT (hadoop-aws 3.4.2 and newer). A session of Spark Connect has no file systems: there object stores are
+reached by obstore, with a conditional PUT too, and a local path must be one of this machine and of the workers.
 """
 
 from __future__ import annotations
@@ -10,9 +11,15 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
+
+from cloud_sync.errors import BadTarget, TargetError
+from cloud_sync.spark.session import is_connect
+from cloud_sync.targets.objectstore import ObjectStoreTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +58,7 @@ def open_storage(spark: SparkSession, path: str) -> Storage:
         return LocalStorage(Path(path))
     if parts.scheme == "file":
         return LocalStorage(Path(unquote(parts.path)))
-    return HadoopStorage(spark, path)
+    return ObjectStorage(path) if is_connect(spark) else HadoopStorage(spark, path)
 
 
 def literal(path: str) -> str:
@@ -108,12 +115,7 @@ class HadoopStorage:
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.root = root.rstrip("/")
-        jvm: Any = getattr(spark, "_jvm", None)
-        if jvm is None:
-            raise StorageMissing(
-                f"{root} needs a classic Spark session: Spark Connect gives no access to file systems"
-            )
-        self._jvm = jvm
+        self._jvm: Any = spark._jvm
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -163,3 +165,49 @@ class HadoopStorage:
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.root}/{name}" if name else self.root)
+
+
+class ObjectStorage:
+    """A folder of an object store, by obstore; credentials come from the environment, as for the gateways' uploads."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/")
+        try:
+            self._target = ObjectStoreTarget(self.root)
+        except BadTarget as error:
+            raise StorageMissing(
+                f"Spark Connect gives no access to file systems, so {root} must be a path, or the URL of an object "
+                f"store: {error}"
+            ) from None
+
+    def is_folder(self, name: str) -> bool:
+        return next(iter(self._below(name)), None) is not None
+
+    def names(self, folder: str) -> list[str]:
+        below = len(folder) + 1 if folder else 0
+        return list(dict.fromkeys(name[below:].partition("/")[0] for name in self._below(folder)))
+
+    def read(self, name: str) -> bytes | None:
+        with _as_os_error():
+            return self._target.get(name)
+
+    def create(self, name: str, content: bytes) -> bool:
+        with _as_os_error():
+            return self._target.put_if_absent(name, content)
+
+    def delete(self, name: str) -> None:
+        with _as_os_error():
+            self._target.delete([name, *self._below(name)])
+
+    def _below(self, folder: str) -> Iterator[str]:
+        """The names of all files below a folder."""
+        with _as_os_error():
+            yield from self._target.names(f"{folder}/" if folder else "")
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    try:
+        yield
+    except TargetError as error:
+        raise OSError(str(error)) from None

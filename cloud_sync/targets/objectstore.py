@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cloud_sync.errors import BadTarget, TargetError
@@ -65,3 +65,13 @@ class ObjectStoreTarget:
                 yield from (str(entry["path"]) for entry in batch)
         except (self._failures.BaseError, OSError) as error:
             raise TargetError(f"cannot list {prefix}: {error}") from error
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete files; those that are gone already do not matter. For the cloud job: a gateway deletes nothing."""
+        for name in names:
+            try:
+                self._obstore.delete(self._store, name)
+            except (self._failures.NotFoundError, FileNotFoundError):
+                continue
+            except (self._failures.BaseError, OSError) as error:
+                raise TargetError(f"cannot delete {name}: {error}") from error

@@ -1,7 +1,8 @@
-"""The job on other engines than a local session: workers in processes of their own, and Delta tables on S3.
+"""The job on other engines than a local session: workers in processes of their own, Spark Connect, and Delta tables on
+S3.
 
-`make engines` runs it: the cluster on the newest Spark, S3 on the pair of Spark and Delta that is pinned, with a
-server from PyPI and the connector from Maven Central.
+`make engines` runs it: the cluster and Spark Connect on the newest Spark, S3 on the pair of Spark and Delta that is
+pinned, with a server from PyPI and the connector from Maven Central.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ from tests.spark.support import DAY_MS, Row, brute_force, fleet_table, rows, upl
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.5.0"
 QUICK = {"spark.databricks.delta.snapshotPartitions": "1"}
 REQUIRED = "PENSTOCK_REQUIRE_ENGINES"
-"""Set, to `cluster` or `s3`, this engine is tested; else all are skipped: they take minutes, or a large download."""
+"""The engines that are tested, such as `cluster,connect` or `s3`; the others are skipped: they take minutes, or a large
+download."""
 
 
 def only(engine: str) -> None:
-    if os.environ.get(REQUIRED) != engine:
+    if engine not in os.environ.get(REQUIRED, "").split(","):
         pytest.skip(f"make engines tests it ({REQUIRED}={engine})")
 
 
@@ -50,33 +53,89 @@ def uploaded(bucket: Path) -> list[tuple[str, Row]]:
     return sent
 
 
+def check_tables(bucket: Path, out: Path, master: str) -> None:
+    """A run with this master makes the tables of what was uploaded, and a second one adds to them."""
+    sent = uploaded(bucket)
+    command = [
+        sys.executable,
+        "-m",
+        "edge.cli",
+        "cloud",
+        "aggregate",
+        str(bucket),
+        str(out),
+        "--master",
+        master,
+    ]
+    for seed in (3, 4):
+        done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+        assert done.returncode == job.OK, done.stderr.decode()
+        found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in fleet(out)}
+        assert found == brute_force(sent)
+        made = rows(random.Random(seed), 5)
+        upload(bucket, "gw1", made)
+        sent += [("gw1", row) for row in made]
+
+
 def test_a_cluster_of_two_workers_makes_the_same_tables(bucket: Path, tmp_path: Path) -> None:
     only("cluster")
-    sent, out = uploaded(bucket), tmp_path / "out"
-    command = [sys.executable, "-m", "edge.cli", "cloud", "aggregate", str(bucket), str(out)]
-    done = subprocess.run([*command, "--master", "local-cluster[2,1,1024]"], capture_output=True, check=False)
-    assert done.returncode == job.OK, done.stderr.decode()
-    found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in fleet(out)}
-    assert found == brute_force(sent)
+    check_tables(bucket, tmp_path / "out", "local-cluster[2,1,1024]")
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def wait_for(port: int, seconds: float) -> None:
+    """Return when a server listens."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def connect_server() -> Iterator[str]:
+    """A Spark Connect server, whose workers do not find this package by themselves; its URL."""
+    only("connect")
+    import pyspark
+
+    prepare_process()
+    home, port = Path(pyspark.__file__).parent, free_port()
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYTHONPATH": "", "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [str(home / "bin" / "spark-submit"), "--class", SERVER]
+    settings = start_settings("local[2]") | SMALL | {"spark.connect.grpc.binding.port": str(port)}
+    pairs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    process = subprocess.Popen(
+        [*command, *pairs], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for(port, 120)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_spark_connect_makes_the_same_tables(connect_server: str, bucket: Path, tmp_path: Path) -> None:
+    check_tables(bucket, tmp_path / "out", connect_server)
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
     """An S3 server; its URL."""
     only("s3")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     program = Path(sys.executable).with_name("moto_server")
     process = subprocess.Popen(
         [program, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        for _ in range(300):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        wait_for(port, 30)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.kill()

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_sync.spark import java, job
-from edge.cli import main
+from cloud_sync.spark import java
 from tests.spark.support import rows, upload
 
 
@@ -90,16 +89,3 @@ def test_the_job_runs_without_a_system_java(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert '"rows": 5' in done.stdout and list((out / "fleet").rglob("*.parquet"))
-
-
-@pytest.mark.parametrize("remote", ["", "sc://127.0.0.1:15002"])
-def test_spark_connect_is_refused_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], remote: str
-) -> None:
-    arguments = ["cloud", "aggregate", str(tmp_path), str(tmp_path / "out")]
-    if remote:
-        monkeypatch.setenv("SPARK_REMOTE", remote)
-    else:
-        arguments += ["--master", "sc://127.0.0.1:15002"]
-    assert main(arguments) == job.FAILED
-    assert "Spark Connect is not supported" in capsys.readouterr().err

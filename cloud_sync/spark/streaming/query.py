@@ -24,6 +24,7 @@ from cloud_sync.names import safe
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.backfill.tables import by_gateway, check_columns, typed
+from cloud_sync.spark.session import is_connect
 from cloud_sync.spark.storage import Storage, literal, open_storage
 from cloud_sync.spark.streaming import keying
 from cloud_sync.spark.streaming.processor import FOUND, EngineOfKey
@@ -52,6 +53,10 @@ def stream(
 ) -> dict[str, int]:
     """Run the rules over the files that earlier runs have not read; the number of new rows of each. Raises
     BackfillError."""
+    if is_connect(spark):
+        raise BackfillError(
+            "penstock cloud stream needs the driver of Spark; run it with spark-submit, not on Spark Connect"
+        )
     storage, folder = open_storage(spark, out), open_storage(spark, raw)
     if not folder.is_folder(""):
         raise BackfillError(f"there is no folder {raw}")
