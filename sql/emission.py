@@ -65,8 +65,7 @@ def apart(emissions: Iterable[Emission]) -> Iterator[Emission]:
 
 
 class Emissions(Sequence[Emission]):
-    """What the rules emitted, in order. `parts` holds the same with `Singles` as they are, for those who take
-    rows."""
+    """The emissions of the rules, in order. `parts` has the same with the rows of each `Singles` together."""
 
     __slots__ = ("parts",)
 

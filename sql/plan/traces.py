@@ -1,4 +1,4 @@
-"""What an event leaves behind in a rule: state, changed tables and variables, a request."""
+"""Rules in which an event has an effect that lasts: state, changed tables and variables, a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event of a stream must fulfil to matter to a pattern that may end partitions.
+"""The conditions under which an event of a stream can move a pattern that ends partitions.
 
 A filter of the pattern that an event does not pass leaves the pattern as it is. So a part of the filter that
 reads the event alone is asked once for all partitions, and an equality of a column with a property of the

@@ -54,7 +54,7 @@ class Size:
 
 
 class Owner(Protocol):
-    """What a window belongs to: it numbers the events that the window makes, and reports those it refuses."""
+    """The owner of a window numbers the events that the window makes, and reports those it refuses."""
 
     def new_event(self, row: object, time_ms: int) -> Event: ...
     def fail(self, row: object, error: BaseException) -> None: ...
@@ -64,11 +64,11 @@ class Nobody:
     """The owner of windows that make no events: those of a named window, and of a text without an instance."""
 
     def new_event(self, row: object, time_ms: int) -> Event:
-        """Nothing asks for an event."""
+        """Not called: these windows make no events."""
         raise AssertionError("these windows make no events of their own")
 
     def fail(self, row: object, error: BaseException) -> None:
-        """Nothing is refused."""
+        """Not called: these windows refuse no events."""
         raise AssertionError("these windows refuse no events") from error
 
 

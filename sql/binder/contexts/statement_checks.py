@@ -1,4 +1,4 @@
-"""What a statement in a context may read, and the context that it names."""
+"""Checks of a statement in a context: the context that it names, and the relations that it may read."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class ContextHost(Hosted):
             self._begin(member, partition, now_ms)
 
     def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
-        """Partitions end: the statements of each stop in reverse order, and give out what is due at the end."""
+        """Stop the statements of partitions that end, in reverse order; each emits what is due at the end."""
         for partition in partitions:
             bodies, partition.bodies = partition.bodies, ()
             for body in bodies:

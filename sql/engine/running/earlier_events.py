@@ -18,7 +18,7 @@ from sql.rows import as_dict
 
 
 class EarlierEvents:
-    """What one running statement remembers of events that came before."""
+    """The memory of one running statement of the events before the present one."""
 
     def __init__(
         self, text: StatementText, functions: FunctionSet | None = None, windows: Sequence[Operator] = ()

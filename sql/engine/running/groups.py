@@ -90,7 +90,7 @@ class Groups:
         }
 
     def members(self, store: EventStore) -> list[Any]:
-        """What the events that count contributed to which group."""
+        """The counted events, each with the key of its group and the values it contributed."""
         return [
             [seq, pack_key(event.group.key), pack_values(event.values)]
             for seq, event in sorted(store.events.items())
