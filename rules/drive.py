@@ -1,14 +1,16 @@
 """Drive rules with recorded events: time moves with the data, and timers fire between the events at their
 instants.
 
-The cloud's backfill takes events of many streams one by one; `penstock replay` pushes those of its only
-stream many at a time, with their instants (`Engine.push_instants`), which gives the same rows.
+Events come in runs of one stream, each with the instants of its events: the engine takes as many at once as its
+rules allow (`Engine.push_instants`), which gives the rows of events pushed one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from itertools import accumulate, groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from rules.catalog import CompiledTable
 from rules.compile import Compiled, CompiledRule
@@ -19,15 +21,37 @@ Arrival = tuple[int, str, dict[str, Any]]
 """The arrival time of an event (ms), its stream, and the event."""
 
 
+class Run(NamedTuple):
+    """Consecutive events of one stream, with the arrival time of each (ms)."""
+
+    stream: str
+    rows: list[Any]
+    instants: list[int]
+
+
+RUN_MAX = 1_024
+"""So many events at most are a run."""
+
 State = dict[str, Any] | None
 """The state of an engine between two events, as plain data (`state_of`):
 its clock, variables, tables and rules."""
 
 
+def in_runs(arrivals: Iterable[Arrival], longest: int = RUN_MAX) -> Iterator[Run]:
+    """The events as runs of at most `longest`; with 1 none waits for the next one.
+
+    >>> [*in_runs([(1, "a", {"n": 1}), (2, "a", {"n": 2}), (2, "b", {})])]
+    [Run(stream='a', rows=[{'n': 1}, {'n': 2}], instants=[1, 2]), Run(stream='b', rows=[{}], instants=[2])]
+    """
+    for stream, of_stream in groupby(arrivals, key=itemgetter(1)):
+        while found := list(islice(of_stream, longest)):
+            yield Run(stream, [row for _, _, row in found], [at_ms for at_ms, _, _ in found])
+
+
 def drive(
     engine: Engine,
     plans: Mapping[str, Plan],
-    arrivals: Iterable[Arrival],
+    runs: Iterable[Run],
     tables: Mapping[str, CompiledTable] | None = None,
     state: State = None,
     *,
@@ -35,20 +59,23 @@ def drive(
 ) -> Iterator[Emission]:
     """Deploy tables and rules at the first arrival, or with the state that earlier events have left;
     push all, and close the windows that are open at the end,
-    unless they stay open (`is_open`) for more events."""
+    unless they stay open (`is_open`) for more events.
+
+    `Singles` come as they are; `sql.emission.apart` makes emissions of them."""
     now_ms: int | None = None
     if state is not None:
         now_ms = int(state["now_ms"])
         _deploy(engine, plans, tables or {}, now_ms, state)
-    for at_ms, stream, row in arrivals:
+    for stream, rows, instants in runs:
         if now_ms is None:
-            now_ms = at_ms
+            now_ms = instants[0]
             _deploy(engine, plans, tables or {}, now_ms, {})
-        now_ms = max(now_ms, at_ms)  # an event that was recorded late arrives now, whatever its timestamp
-        yield from advance(engine, now_ms)
-        yield from engine.push(stream, [row], now_ms)
+        # An event that was recorded late arrives now, whatever its timestamp.
+        rising = list(accumulate(instants, max, initial=now_ms))[1:]
+        now_ms = rising[-1]
+        yield from engine.push_instants(stream, rows, rising).parts
     if now_ms is not None and not is_open:
-        yield from engine.flush(now_ms)
+        yield from engine.flush(now_ms).parts
 
 
 def _deploy(

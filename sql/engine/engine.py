@@ -122,7 +122,7 @@ class Engine:
                 query.name, rows, instants[-1], lambda: query.push_timed(rows, instants)
             )
             return Emissions(found)
-        if isinstance(query, EventTime) and not _hears_clock(query):
+        if _needs_no_instants(self, stream, rows):
             return self.push(stream, rows, instants[-1])
         out: list[Emission] = []
         first = 0
@@ -283,6 +283,18 @@ def _takes_instants(engine: Engine, query: SampledQuery, stream: str) -> bool:
         query.plan.streams == (stream,) and engine.deployment.by_instants and not engine.catalog.variables
     )
     return is_read and not is_changed
+
+
+def _needs_no_instants(engine: Engine, stream: str, rows: Sequence[Any]) -> bool:
+    """True if all rules are in event time and none can report when these events of a stream arrived."""
+    queries = engine.queries.values()
+    if not all(isinstance(query, EventTime) and not _hears_clock(query) for query in queries):
+        return False
+    dispatch = engine.dispatch
+    if stream in dispatch.before or dispatch.validators.is_due(stream):
+        return False
+    readers = (engine.queries[name] for name in engine.roster.readers_of(stream))
+    return all(isinstance(query, EventTime) and query.is_stamped(stream, rows) for query in readers)
 
 
 def _hears_clock(query: EventTime) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.drive import drive
+from rules.drive import Run, drive, in_runs
 from sql import Catalog, Emission, Engine, RuleOptions, plan_rule
+from sql.emission import apart
 from tests.conformance.catalog import define
 from tests.property.paths import rows_first, shown
 from tests.property.rules import Rule
@@ -37,6 +39,7 @@ events = st.lists(
                 "v": st.sampled_from([1, 2.5, None, "x"]),
                 "n": st.integers(0, 3),
                 "late": st.sampled_from([0, 0, 0, 700]),
+                "bad": st.integers(0, 20).map(lambda number: not number),
             }
         ),
     ),
@@ -50,7 +53,8 @@ def run(rule: Rule, rows: list[dict[str, Any]], cuts: list[int] | None) -> list[
     catalog = define(Catalog(), rule.ddl)
     plan = plan_rule(rule.text, catalog, RuleOptions(**rule.options))
     if cuts is None:
-        alone = list(drive(Engine(catalog), {"r": plan}, ((row["at"], "m", row) for row in rows)))
+        arrivals = ((row["at"], "m", row) for row in rows)
+        alone = list(apart(drive(Engine(catalog), {"r": plan}, in_runs(arrivals, 1))))
         return shown(rule, rows_first(alone))
     engine = Engine(catalog, by_instants=True)
     engine.deploy("r", plan, rows[0]["at"])
@@ -69,6 +73,37 @@ def test_batches_of_instants(text: str, event_time: bool, drawn: list[Any], data
     for number, (gap_ms, row) in enumerate(drawn):
         now_ms += gap_ms
         rows.append({"id": f"e{number}", "at": now_ms, "ts": max(0, now_ms - row["late"]), **row})
+        if row["bad"]:
+            rows[-1]["ts"] = "bad"
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3), label="cuts"))
     rule = Rule(text, event_time=event_time)
     assert run(rule, rows, cuts) == run(rule, rows, None)
+
+
+@given(drawn=events, texts=st.lists(st.sampled_from(RULES), min_size=2, max_size=3), data=st.data())
+def test_batches_of_instants_for_several_rules(
+    drawn: list[Any], texts: list[str], data: st.DataObject
+) -> None:
+    """Each rule emits in its own order what it emits event by event."""
+    arrivals, now_ms = [], 0
+    for number, (gap_ms, row) in enumerate(drawn):
+        now_ms += gap_ms
+        stamp = "bad" if row["bad"] else max(0, now_ms - row["late"])
+        arrivals.append((now_ms, "m", {"id": f"e{number}", "ts": stamp, **row}))
+    longest = data.draw(st.integers(2, 20), label="longest")
+    is_event_time = data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)))
+
+    def emitted(runs: Iterable[Run]) -> list[list[str]]:
+        rules = [Rule(text, event_time=flag) for text, flag in zip(texts, is_event_time, strict=True)]
+        catalog = define(Catalog(), rules[0].ddl)
+        plans = {
+            str(at): plan_rule(rule.text, catalog, RuleOptions(**rule.options))
+            for at, rule in enumerate(rules)
+        }
+        out = list(apart(drive(Engine(catalog, by_instants=True), plans, runs)))
+        return [
+            shown(rule, rows_first([item for item in out if item.rule == str(at)]))
+            for at, rule in enumerate(rules)
+        ]
+
+    assert emitted(in_runs(arrivals, longest)) == emitted(in_runs(arrivals, 1))

@@ -98,7 +98,7 @@ def test_the_worker_reads_line_by_line() -> None:
         {"path": "x.jsonl", "content": line + b"[]\n" + line},
         {"path": "y.jsonl.gz", "content": b"no gzip"},
     ]
-    assert len(list(worker.arrivals_of(iter(files), reading))) == 2
+    assert sum(len(run.rows) for run in worker.runs_of(iter(files), reading)) == 2
     assert reading.is_over and [reason.split(":")[0] for reason in reading.bad] == ["x.jsonl", "y.jsonl.gz"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from cloud_sync.spark.backfill.rules import compiled
 from edge.cli import main
-from rules.drive import drive
+from rules.drive import drive, in_runs
 from sql import Engine
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
@@ -72,7 +72,7 @@ def of_one_engine(rule: str, events: Iterable[Event]) -> list[tuple[Any, ...]]:
     for dev in "abcde":
         engine = Engine(known.catalog)
         arrivals = ((at_ms, "plant", event) for at_ms, _, event in events if event["dev"] == dev)
-        for emission in drive(engine, {rule: known.rules[rule].plan}, arrivals, is_open=True):
+        for emission in drive(engine, {rule: known.rules[rule].plan}, in_runs(arrivals, 1), is_open=True):
             kind = "insert" if emission.kind == "rows" else emission.kind
             found += [
                 (dev, emission.at_ms, kind, *(row.values() if kind == "insert" else ()))

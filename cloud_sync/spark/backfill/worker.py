@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from cloud_sync.declaration import rule_hash
+import msgspec
+
 from cloud_sync.names import original
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
+from cloud_sync.spark.backfill.row_writer import RowWriter
 from cloud_sync.spark.backfill.rules import Sources, compiled
+from rules.catalog import copy_of
 from rules.compile import Compiled
-from rules.drive import Arrival, drive, state_of
+from rules.drive import RUN_MAX, Run, drive, state_of
 from sql import Emission, Engine, Plan
-from sql.types import Type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,14 +36,6 @@ gateway in their order; `reason` is that of an error, or the late event as JSON;
 events made the row, which closes the windows that are open; `rule_hash` is that of the records that gateways
 upload; `row` is JSON."""
 ROWS_PER_BATCH = 4_096
-TYPES = {
-    Type.INTEGER: "BIGINT",
-    Type.FLOAT: "DOUBLE",
-    Type.STRING: "STRING",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.BYTES: "BINARY",
-}
-"""Types that a column has in SQL too; JSON holds bytes as base64. Columns of other types hold JSON text."""
 
 
 def run(
@@ -53,26 +48,26 @@ def run(
 ) -> Iterator[pa.RecordBatch]:
     """The rows (FOUND) of files that come gateway by gateway; `is_open`: with the state of each at the end, whose
     windows stay open."""
-    import pyarrow as pa
-
     known = compiled(sources, zone)
     plans = {rule: known.rules[rule].plan for rule in rules}
-    waiting: list[dict[str, Any]] = []
     files = (file for batch in batches for file in batch.to_pylist())
-    for row in rows_of(known, plans, files, is_open=is_open):
-        waiting.append(row)
-        if len(waiting) == ROWS_PER_BATCH:
-            yield pa.RecordBatch.from_pylist(waiting, schema=schema)
-            waiting = []
-    yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+    rows = rows_of(known, plans, files, is_open=is_open)
+    while waiting := list(islice(rows, ROWS_PER_BATCH)):
+        yield in_columns(waiting, schema)
+
+
+def in_columns(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as columns of a schema; a field that a row lacks is NULL."""
+    import pyarrow as pa
+
+    columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def rows_of(
     known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, Any]], *, is_open: bool = False
 ) -> Iterator[dict[str, Any]]:
     """The rows that the rules emit over files, which come gateway by gateway, each perhaps with its state first."""
-    from itertools import groupby
-
     for folder, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
         yield from _rows_of_gateway(known, plans, folder, of_gateway, is_open)
 
@@ -80,18 +75,16 @@ def rows_of(
 def _rows_of_gateway(
     known: Compiled, plans: Mapping[str, Plan], folder: str, files: Iterator[dict[str, Any]], is_open: bool
 ) -> Iterator[dict[str, Any]]:
-    from itertools import chain
-
-    from rules.catalog import copy_of
-
-    engine, reading, gateway = Engine(copy_of(known.catalog)), Reading(), original(folder)
+    engine = Engine(copy_of(known.catalog), by_instants=True)
+    reading, gateway = Reading(), original(folder)
     first = next(files)
     is_handed = handover.is_state(first)
     handed = handover.read(first["content"]) if is_handed else Handed()
-    arrivals = arrivals_of(files if is_handed else chain([first], files), reading)
+    runs = runs_of(files if is_handed else chain([first], files), reading)
     number = handed.number
-    for row in emitted(drive(engine, plans, arrivals, known.tables, handed.state, is_open=is_open), plans):
-        yield {"gateway": gateway, "number": number, "is_open": reading.is_over} | row
+    for row in emitted(drive(engine, plans, runs, known.tables, handed.state, is_open=is_open), plans):
+        row["gateway"], row["number"], row["is_open"] = gateway, number, reading.is_over
+        yield row
         number += 1
     for reason in reading.bad:
         for rule in plans:
@@ -105,11 +98,11 @@ def _rows_of_gateway(
 
 def emitted(emissions: Iterable[Emission], plans: Mapping[str, Plan]) -> Iterator[dict[str, Any]]:
     """The rows of what these rules emit: the fields that the engine decides, and the hash of the rule."""
-    hashes = {rule: rule_hash(plan.text) for rule, plan in plans.items()}
+    writers = {rule: RowWriter(rule, plan) for rule, plan in plans.items()}
     for emission in emissions:
-        plan = plans.get(emission.rule)
-        for kind, row in _kinds(emission) if plan else ():
-            yield {"rule_hash": hashes[emission.rule]} | _row(emission, kind, row, plan)
+        writer = writers.get(emission.rule)
+        if writer is not None:
+            yield from writer.rows(emission)
 
 
 @dataclass(slots=True)
@@ -122,82 +115,68 @@ class Reading:
     is_over: bool = False
 
 
-def arrivals_of(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Arrival]:
-    """The events of files, in their order."""
-    bad = reading.bad
+class Line(msgspec.Struct):
+    """A line of a file: an event with its stream and the time of its arrival."""
+
+    at: int
+    stream: str
+    event: dict[str, Any]
+
+
+_decode = msgspec.json.Decoder(Line).decode
+
+
+def runs_of(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Run]:
+    """The events of files in their order, as runs of one stream."""
     for file in files:
-        content = io.BytesIO(file["content"])
-        lines = gzip.GzipFile(fileobj=content) if file["path"].endswith(".gz") else content
-        number, reading.last = 0, file["path"]
-        try:
-            for number, line in enumerate(lines, 1):
-                try:
-                    fields = json.loads(line)
-                    at_ms, stream, event = fields["at"], fields["stream"], fields["event"]
-                    if (
-                        not isinstance(at_ms, int)
-                        or not isinstance(stream, str)
-                        or not isinstance(event, dict)
-                    ):
-                        raise TypeError("at, stream or event is of a wrong type")
-                except (ValueError, KeyError, TypeError, RecursionError) as error:
-                    bad.append(f"{file['path']}:{number}: {error}")
-                    continue
-                yield at_ms, stream, event
-        except (OSError, EOFError) as error:
-            bad.append(f"{file['path']}: torn after line {number}: {error}")
+        reading.last = path = file["path"]
+        for before, lines in _blocks(path, file["content"], reading.bad):
+            for stream, found in groupby(_events(path, before, lines, reading.bad), key=attrgetter("stream")):
+                events = list(found)
+                yield Run(stream, [line.event for line in events], [line.at for line in events])
     reading.is_over = True
 
 
-def _kinds(emission: Emission) -> Iterator[tuple[str, dict[str, Any]]]:
-    inserted = "insert" if emission.kind == "rows" else str(emission.kind)
-    yield from (
-        (inserted, row) for row in emission.with_states() or ([{}] if emission.kind == "error" else ())
-    )
-    yield from (("remove", row) for row in emission.removed)
+def _blocks(path: str, content: bytes, bad: list[str]) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines of a file, many at a time, each block with the number of those before it. Of a torn file those
+    before the tear."""
+    file = io.BytesIO(content)
+    lines = iter(gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file)
+    before, block, is_torn = 0, [b""], False
+    while block and not is_torn:
+        block = []
+        try:
+            block.extend(islice(lines, RUN_MAX))
+        except (OSError, EOFError) as error:  # the lines before it stay in `block`
+            bad.append(f"{path}: torn after line {before + len(block)}: {error}")
+            is_torn = True
+        yield before, block
+        before += len(block)
 
 
-def _row(emission: Emission, kind: str, row: dict[str, Any], plan: Plan | None) -> dict[str, Any]:
-    """The fields of a row that the engine decides."""
-    found = {"rule": emission.rule, "at_ms": emission.at_ms, "kind": kind, "reason": emission.error}
-    columns = plan.columns_with_states if plan and kind in ("insert", "remove") else None
-    shown = {name: value for name, value in row.items() if value is not None and name != "$meta"}
-    if kind == "late":
-        return found | {"reason": _json(shown)}
-    if columns is None:
-        return found | {"row": _json(shown)}
-    cells = {}
-    for name, value in shown.items():
-        kind_of = columns.get(name, Type.ANY)
-        if not _fits(value, kind_of):
-            reason = f"column '{name}' holds {str(value)[:40]!r}, the plan says {kind_of.value}"
-            return found | {"kind": "error", "reason": reason, "row": None}
-        cells[name] = value if kind_of in TYPES else _json(value)
-    return found | {"row": _json(cells)}
+def _events(path: str, before: int, lines: list[bytes], bad: list[str]) -> list[Line]:
+    """The events of some lines; the reasons of those that are none go to `bad`."""
+    events: list[Line] = []
+    waiting, place = iter(lines), 0
+    while True:
+        known = len(events)
+        try:
+            events.extend(map(_decode, waiting))
+            return events
+        except (ValueError, RecursionError):  # the events before it stay in `events`
+            place += len(events) - known
+        try:
+            events.append(_odd_event(lines[place]))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            bad.append(f"{path}:{before + place + 1}: {error}")
+        place += 1
 
 
-def _fits(value: object, kind: Type) -> bool:
-    """True if a value fits a column of its type."""
-    if kind is Type.INTEGER:
-        return value.__class__ is int and -(2**63) <= value < 2**63
-    if kind is Type.FLOAT:
-        return value.__class__ in (int, float)
-    if kind is Type.STRING:
-        return isinstance(value, str)
-    if kind is Type.BYTES:
-        return isinstance(value, bytes)
-    return kind is not Type.BOOLEAN or isinstance(value, bool)
-
-
-def _json(value: object) -> str:
-    """JSON text; NaN and infinities are null as in the sinks, bytes are base64."""
-    try:
-        return json.dumps(value, ensure_ascii=False, default=_told, allow_nan=False)
-    except ValueError:
-        from sinks.json_text import json_text
-
-        return json_text(value)
-
-
-def _told(value: object) -> str:
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+def _odd_event(text: bytes) -> Line:
+    """The event of a line that the decoder refuses: archives hold NaN, infinities and lone surrogates. ValueError,
+    KeyError, TypeError or RecursionError if it is none."""
+    fields = json.loads(text)
+    line = Line(fields["at"], fields["stream"], fields["event"])
+    if not (isinstance(line.at, int) and isinstance(line.stream, str) and isinstance(line.event, dict)):
+        raise TypeError("at, stream or event is of a wrong type")
+    return line

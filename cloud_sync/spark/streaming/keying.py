@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloud_sync.names import original
 from cloud_sync.spark.backfill.rules import Sources, compiled
-from cloud_sync.spark.backfill.worker import Reading, arrivals_of
+from cloud_sync.spark.backfill.worker import Reading, runs_of
 from rules.catalog import copy_of
 from rules.compile import Compiled
 from sinks import lossless_json
@@ -100,7 +100,12 @@ def rows_of(keying: Keying, rules: Sequence[str], file: dict[str, Any]) -> Itera
     """The events (KEYED) of one file."""
     reading, clock_ms, line = Reading(), 0, 0
     place = {"gateway": original(file["gateway"]), "path": file["path"]}
-    for line, (at_ms, stream, event) in enumerate(arrivals_of([file], reading)):
+    arrivals = (
+        (at_ms, run.stream, event)
+        for run in runs_of([file], reading)
+        for at_ms, event in zip(run.instants, run.rows, strict=True)
+    )
+    for line, (at_ms, stream, event) in enumerate(arrivals):
         clock_ms = max(clock_ms, at_ms)
         text = lossless_json.encode(event).decode("utf-8", "surrogatepass")
         arrival = place | {"at_ms": at_ms, "line": line, "stream": stream, "event": text}

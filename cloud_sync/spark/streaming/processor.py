@@ -13,7 +13,7 @@ from cloud_sync.spark.backfill.handover import Handed
 from cloud_sync.spark.backfill.rules import Sources, compiled
 from cloud_sync.spark.backfill.worker import emitted
 from rules.catalog import copy_of
-from rules.drive import Arrival, advance, drive, state_of
+from rules.drive import Arrival, advance, drive, in_runs, state_of
 from sinks import lossless_json
 from sql import Emission, Engine, Plan
 
@@ -68,7 +68,7 @@ class EngineOfKey(StatefulProcessor):
         plans = {rule: self._known.rules[rule].plan}
         stored = self._state.get() if self._state.exists() else None
         handed = Handed() if stored is None else handover.unpacked(bytes(stored[0]))
-        engine = Engine(copy_of(self._known.catalog))
+        engine = Engine(copy_of(self._known.catalog), by_instants=True)
         number = handed.number
         for fields in emitted(_emissions(engine, plans, arrivals, handed, to_ms), plans):
             yield _row(fields | {"rule": rule, "key": text, "number": number})
@@ -90,7 +90,7 @@ class EngineOfKey(StatefulProcessor):
 def _emissions(
     engine: Engine, plans: dict[str, Plan], arrivals: Iterator[Arrival], handed: Handed, to_ms: int | None
 ) -> Iterator[Emission]:
-    yield from drive(engine, plans, arrivals, {}, handed.state, is_open=True)
+    yield from drive(engine, plans, in_runs(arrivals), {}, handed.state, is_open=True)
     if to_ms is not None and engine.now_ms is not None and to_ms > engine.now_ms:
         yield from advance(engine, to_ms)
 

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rules.catalog import copy_of
-from rules.drive import Arrival, drive
+from rules.drive import Arrival, drive, in_runs
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
 from sql.binder.relations.declarations import declare_expression
 from sql.catalog.stream_text import declaration, described
 from sql.catalog.streams import Stream
+from sql.emission import apart
 from sql.engine.relations.question_parameters import Parameters, with_parameters
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.explain import explain
@@ -140,7 +141,7 @@ class Session:
         wanted = set(plan.streams)
         chosen = ((at_ms, stream, row) for at_ms, stream, row in arrivals if stream in wanted)
         lines = 0
-        for emission in drive(Engine(catalog), {QUERY: plan}, chosen):
+        for emission in apart(drive(Engine(catalog), {QUERY: plan}, in_runs(chosen, 1))):
             lines += 1
             yield self.printed(emission)
         if not lines:

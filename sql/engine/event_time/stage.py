@@ -77,6 +77,16 @@ def _parsed(text: str, pattern: str | None, zone: ZoneInfo) -> int:
     return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
 
 
+def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:
+    """The values of a column, of at least one row; None if some are no whole numbers."""
+    read = itemgetter(column) if rows[0].__class__ is dict else attrgetter(attribute_name(column))
+    try:
+        values = list(map(read, rows))
+    except (KeyError, AttributeError, TypeError):
+        return None
+    return values if set(map(type, values)) == {int} else None
+
+
 class EventTimeStage:
     """Orders what comes in and drives the rules behind it by the watermark."""
 
@@ -121,6 +131,11 @@ class EventTimeStage:
             out += self._take(stream, row, at_ms, now_ms)
         return out
 
+    def is_stamped(self, stream: str, rows: Sequence[Any]) -> bool:
+        """True if each event bears a whole number as its time stamp."""
+        column, _ = self.plan.timestamps.get(stream, (self.column, None))
+        return _whole_numbers(rows, column) is not None
+
     def _take(self, stream: str, row: object, at_ms: int, now_ms: int) -> list[Emission]:
         self.heard_ms[stream] = now_ms
         if not self.waits:
@@ -138,14 +153,8 @@ class EventTimeStage:
     def _whole_stamps(self, rows: Sequence[Any], now_ms: int) -> list[int] | None:
         """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is
         read."""
-        read = (
-            itemgetter(self.column) if rows[0].__class__ is dict else attrgetter(attribute_name(self.column))
-        )
-        try:
-            times = list(map(read, rows))
-        except (KeyError, AttributeError, TypeError):
-            return None
-        if set(map(type, times)) != {int}:
+        times = _whole_numbers(rows, self.column)
+        if times is None:
             return None
         ordered = sorted(times)
         future = self.options.max_future_ms

@@ -1,0 +1,126 @@
+"""The fields of a row of a backfill that the engine decides, from what a rule emits."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from cloud_sync.declaration import rule_hash
+from sql import Emission, Plan
+from sql.types import Type
+
+TYPES = {
+    Type.INTEGER: "BIGINT",
+    Type.FLOAT: "DOUBLE",
+    Type.STRING: "STRING",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.BYTES: "BINARY",
+}
+"""Types that a column has in SQL too; JSON holds bytes as base64. Columns of other types hold JSON text."""
+
+CLASSES: Mapping[Type, tuple[type, ...]] = {
+    Type.INTEGER: (int,),
+    Type.FLOAT: (int, float),
+    Type.STRING: (str,),
+    Type.BOOLEAN: (bool,),
+    Type.BYTES: (bytes,),
+}
+"""The classes of values that fit a column of a type; a bigint has 64 bits besides."""
+
+INTEGERS = range(-(2**63), 2**63)
+
+_encode_cells = msgspec.json.Encoder().encode
+
+
+class Misfit(Exception):
+    """A value does not fit its column; the text says why."""
+
+
+class RowWriter:
+    """The rows of one rule: rule, instant, kind, reason, hash of the rule, and the row as JSON."""
+
+    def __init__(self, rule: str, plan: Plan) -> None:
+        self._rule = rule
+        self._hash = rule_hash(plan.text)
+        self._columns = plan.columns_with_states
+
+    def rows(self, emission: Emission) -> Iterator[dict[str, Any]]:
+        """The rows of an emission of the rule, inserted ones first."""
+        if emission.kind == "rows":
+            for row in emission.with_states():
+                yield self._of_table(emission.at_ms, "insert", row)
+        elif emission.kind == "late":
+            for row in emission.with_states():
+                yield self._found(emission.at_ms, "late", json_of(_shown(row)), None)
+        else:
+            for row in emission.with_states() or ({},):
+                yield self._found(emission.at_ms, "error", emission.error, json_of(_shown(row)))
+        for row in emission.removed:
+            yield self._of_table(emission.at_ms, "remove", row)
+
+    def _of_table(self, at_ms: int, kind: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of the SELECT; an error in place of one that does not fit the columns."""
+        if self._columns is None:
+            return self._found(at_ms, kind, None, json_of(_shown(row)))
+        try:
+            return self._found(at_ms, kind, None, _text_of_cells(_cells(row, self._columns)))
+        except Misfit as error:
+            return self._found(at_ms, "error", str(error), None)
+
+    def _found(self, at_ms: int, kind: str, reason: str | None, row: str | None) -> dict[str, Any]:
+        return {
+            "rule": self._rule,
+            "at_ms": at_ms,
+            "kind": kind,
+            "reason": reason,
+            "rule_hash": self._hash,
+            "row": row,
+        }
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without NULL columns and metadata."""
+    return {name: value for name, value in row.items() if value is not None and name != "$meta"}
+
+
+def _cells(row: Mapping[str, Any], columns: Mapping[str, Type]) -> dict[str, Any]:
+    """The values of a row by the types of its columns. Raises Misfit."""
+    cells: dict[str, Any] = {}
+    for name, value in row.items():
+        if value is None or name == "$meta":
+            continue
+        kind = columns.get(name, Type.ANY)
+        classes = CLASSES.get(kind)
+        if classes is None:
+            cells[name] = json_of(value)
+        elif value.__class__ not in classes or (kind is Type.INTEGER and value not in INTEGERS):
+            raise Misfit(f"column '{name}' holds {str(value)[:40]!r}, the plan says {kind.value}")
+        else:
+            cells[name] = value
+    return cells
+
+
+def _text_of_cells(cells: dict[str, Any]) -> str:
+    """Values of columns as JSON, which Spark parses; NaN and infinities are null, bytes are base64."""
+    try:
+        return _encode_cells(cells).decode()
+    except (OverflowError, UnicodeEncodeError):  # integers of more than 64 bits, lone surrogates
+        return json_of(cells)
+
+
+def json_of(value: object) -> str:
+    """JSON text; NaN and infinities are null as in the sinks, bytes are base64."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_told, allow_nan=False)
+    except ValueError:
+        from sinks.json_text import json_text
+
+        return json_text(value)
+
+
+def _told(value: object) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
