@@ -1,4 +1,4 @@
-"""The fields of a row of a backfill that the engine decides, from what a rule emits."""
+"""The rows of a backfill from what a rule emits."""
 
 from __future__ import annotations
 
@@ -36,17 +36,38 @@ INTEGERS = range(-(2**63), 2**63)
 _encode_cells = msgspec.json.Encoder().encode
 
 
+FOUND = (
+    "rule STRING, gateway STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, is_open BOOLEAN, "
+    "rule_hash STRING, row STRING"
+)
+"""The rows that a worker returns. `kind` is insert, remove, late or error, or state (`handover`), which belongs
+to no rule; `number` counts the rows of a gateway in their order; `reason` is that of an error, or the late event as
+JSON; `is_open`: the end of the raw events made the row, which closes the windows that are open; `rule_hash` is that
+of the records that gateways upload; `row` is JSON."""
+
+EMPTY: Mapping[str, Any] = dict.fromkeys(column.split()[0] for column in FOUND.split(", "))
+"""A row whose fields are all NULL, in the order of the columns."""
+
+SHAPES_MAX = 1_000
+"""So many shapes of rows are remembered."""
+
+
 class Misfit(Exception):
     """A value does not fit its column; the text says why."""
 
 
 class RowWriter:
-    """The rows of one rule: rule, instant, kind, reason, hash of the rule, and the row as JSON."""
+    """The rows of one rule, all fields in the order of FOUND: those that the engine decides, and the hash of the rule.
+
+    Names and classes of a row's values, its shape, decide whether they fit their columns, but for the size of
+    integers. So a shape is looked at once.
+    """
 
     def __init__(self, rule: str, plan: Plan) -> None:
-        self._rule = rule
-        self._hash = rule_hash(plan.text)
+        self._empty = EMPTY | {"rule": rule, "rule_hash": rule_hash(plan.text)}
         self._columns = plan.columns_with_states
+        self._integers: dict[tuple[object, ...], tuple[str, ...] | None] = {}
+        """By shape the columns with integers; None for rows that are not written as they are."""
 
     def rows(self, emission: Emission) -> Iterator[dict[str, Any]]:
         """The rows of an emission of the rule, inserted ones first."""
@@ -66,20 +87,21 @@ class RowWriter:
         """A row of the SELECT; an error in place of one that does not fit the columns."""
         if self._columns is None:
             return self._found(at_ms, kind, None, json_of(_shown(row)))
+        shape = (*row, *map(type, row.values()))
+        if shape not in self._integers and len(self._integers) < SHAPES_MAX:
+            self._integers[shape] = _integers(row, self._columns)
+        integers = self._integers.get(shape)
         try:
-            return self._found(at_ms, kind, None, _text_of_cells(_cells(row, self._columns)))
+            if integers is None or not all(row[name] in INTEGERS for name in integers):
+                row = _cells(row, self._columns)
+            return self._found(at_ms, kind, None, _text_of_cells(row))
         except Misfit as error:
             return self._found(at_ms, "error", str(error), None)
 
     def _found(self, at_ms: int, kind: str, reason: str | None, row: str | None) -> dict[str, Any]:
-        return {
-            "rule": self._rule,
-            "at_ms": at_ms,
-            "kind": kind,
-            "reason": reason,
-            "rule_hash": self._hash,
-            "row": row,
-        }
+        found = self._empty.copy()
+        found["at_ms"], found["kind"], found["reason"], found["row"] = at_ms, kind, reason, row
+        return found
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +126,16 @@ def _cells(row: Mapping[str, Any], columns: Mapping[str, Type]) -> dict[str, Any
     return cells
 
 
-def _text_of_cells(cells: dict[str, Any]) -> str:
+def _integers(row: Mapping[str, Any], columns: Mapping[str, Type]) -> tuple[str, ...] | None:
+    """The columns with integers; None if some value does not fit, or becomes JSON text, or is metadata."""
+    for name, value in row.items():
+        classes = CLASSES.get(columns.get(name, Type.ANY))
+        if classes is None or not (value is None or value.__class__ in classes):
+            return None
+    return tuple(name for name, value in row.items() if value.__class__ is int)
+
+
+def _text_of_cells(cells: Mapping[str, Any]) -> str:
     """Values of columns as JSON, which Spark parses; NaN and infinities are null, bytes are base64."""
     try:
         return _encode_cells(cells).decode()

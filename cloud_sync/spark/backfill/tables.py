@@ -12,9 +12,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import safe
 from cloud_sync.spark.backfill import handover, worker
-from cloud_sync.spark.backfill.row_writer import TYPES
+from cloud_sync.spark.backfill.row_writer import FOUND, TYPES
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
-from cloud_sync.spark.backfill.worker import FOUND
 from cloud_sync.spark.storage import literal, open_storage
 from cloud_sync.spark.tables import nothing
 from rules.compile import CompiledRule

@@ -16,7 +16,7 @@ import msgspec
 from cloud_sync.names import original
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
-from cloud_sync.spark.backfill.row_writer import RowWriter
+from cloud_sync.spark.backfill.row_writer import EMPTY, RowWriter
 from cloud_sync.spark.backfill.rules import Sources, compiled
 from rules.catalog import copy_of
 from rules.compile import Compiled
@@ -26,15 +26,6 @@ from sql import Emission, Engine, Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOUND = (
-    "rule STRING, gateway STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, is_open BOOLEAN, "
-    "rule_hash STRING, row STRING"
-)
-"""The rows that a worker returns. `kind` is insert, remove, late or error, or state (`handover`), which belongs
-to no rule; `number` counts the rows of a
-gateway in their order; `reason` is that of an error, or the late event as JSON; `is_open`: the end of the raw
-events made the row, which closes the windows that are open; `rule_hash` is that of the records that gateways
-upload; `row` is JSON."""
 ROWS_PER_BATCH = 4_096
 
 
@@ -57,11 +48,12 @@ def run(
 
 
 def in_columns(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as columns of a schema; a field that a row lacks is NULL."""
+    """Rows as columns of a schema, whose order their fields have."""
     import pyarrow as pa
 
-    columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    columns = zip(*(row.values() for row in rows), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def rows_of(
@@ -88,12 +80,18 @@ def _rows_of_gateway(
         number += 1
     for reason in reading.bad:
         for rule in plans:
-            yield {"rule": rule, "gateway": gateway, "number": number, "kind": "error", "reason": reason}
+            yield EMPTY | {
+                "rule": rule,
+                "gateway": gateway,
+                "number": number,
+                "kind": "error",
+                "reason": reason,
+            }
         number += 1
     if is_open:
         last = handover.name_of(reading.last) or handed.last
         state = Handed(state_of(engine, plans, known.tables), number, last)
-        yield handover.row_of(folder, state, plans)
+        yield EMPTY | handover.row_of(folder, state, plans)
 
 
 def emitted(emissions: Iterable[Emission], plans: Mapping[str, Plan]) -> Iterator[dict[str, Any]]:
