@@ -41,9 +41,9 @@ FOUND = (
     "rule_hash STRING, row STRING"
 )
 """The rows that a worker returns. `kind` is insert, remove, late or error, or state (`handover`), which belongs
-to no rule; `number` counts the rows of a gateway, those of a rule in their order; `reason` is that of an error, or the late event as
-JSON; `is_open`: the end of the raw events made the row, which closes the windows that are open; `rule_hash` is that
-of the records that gateways upload; `row` is JSON."""
+to no rule; `number` counts the rows of a gateway, those of a rule in their order; `reason` is that of an error, or
+the late event as JSON; `is_open`: the end of the raw events made the row, which closes the windows that are open;
+`rule_hash` is that of the records that gateways upload; `row` is JSON."""
 
 EMPTY: dict[str, Any] = dict.fromkeys(column.split()[0] for column in FOUND.split(", "))
 """A row whose fields are all NULL, in the order of the columns."""
