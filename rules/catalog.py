@@ -44,7 +44,7 @@ def build_catalog(loaded: Loaded) -> tuple[Catalog, list[FileProblem]]:
 def _declare(catalog: Catalog, item: LoadedExpression) -> list[FileProblem]:
     """Declare an expression; it may call those declared before it."""
     try:
-        declare_expression(catalog, item.statement, item.statement.text)
+        declare_expression(catalog, item.declaration, item.declaration.text)
     except SqlError as error:
         return [item.reading.sql_problem(problem, item.path) for problem in error.problems]
     return []
@@ -111,15 +111,15 @@ class Tables:
         return problems
 
     def _bound(self, item: LoadedTable | LoadedStream) -> RelationPlan:
-        if isinstance(item, LoadedTable):
-            return read_tables.bind(item, self.catalog, self.zone)
-        return plan_lookup(item.statement, item.statement.text, self.catalog, RuleOptions(zone=self.zone))
+        if isinstance(item, LoadedStream):
+            return plan_lookup(item.statement, item.statement.text, self.catalog, RuleOptions(zone=self.zone))
+        return read_tables.bind(item, self.catalog, self.zone)
 
 
 def _problem(item: LoadedTable | LoadedStream, problem: Problem) -> FileProblem:
-    if isinstance(item, LoadedTable):
-        return item.reading.sql_problem(problem, item.path)
-    return item.problem(problem)
+    if isinstance(item, LoadedStream):
+        return item.problem(problem)
+    return item.reading.sql_problem(problem, item.path)
 
 
 class CompiledTable(Record):

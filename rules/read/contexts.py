@@ -41,7 +41,7 @@ def read_contexts(reading: Reading, data: object) -> list[LoadedContext]:
 
 def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
     """The plan of a context. Raises SqlError with spans that count in its text in the file."""
-    context, prefix = loaded.context, prefix_of(loaded.name)
+    context, prefix = loaded.declaration, prefix_of(loaded.name)
     text = prefix + context.sql
     try:
         statements = parse(text)

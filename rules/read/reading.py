@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rules import streams
 from rules.contexts import Context
@@ -132,37 +132,24 @@ class LoadedStream:
         )
 
 
+Declaration = TypeVar("Declaration")
+
+
 @dataclass(slots=True, eq=False)
-class LoadedContext:
-    """A context and its place. `path` leads to its text."""
+class Declared(Generic[Declaration]):
+    """What a file declares under a name, and its place. `path` leads to its text."""
 
     name: str
-    context: Context
+    declaration: Declaration
     path: Path
     name_span: Span
     reading: Reading = field(repr=False)
 
 
-@dataclass(slots=True, eq=False)
-class LoadedTable:
-    """A table or named window and its place. `path` leads to its text."""
-
-    name: str
-    table: Table
-    path: Path
-    name_span: Span
-    reading: Reading = field(repr=False)
-
-
-@dataclass(slots=True, eq=False)
-class LoadedExpression:
-    """A declared expression and its place."""
-
-    name: str
-    statement: CreateExpression
-    path: Path
-    name_span: Span
-    reading: Reading = field(repr=False)
+LoadedContext = Declared[Context]
+LoadedTable = Declared[Table]
+"""A table or a named window."""
+LoadedExpression = Declared[CreateExpression]
 
 
 @dataclass(slots=True, eq=False)

@@ -73,7 +73,7 @@ def _is_outside(item: object) -> bool:
 
 def bind(loaded: LoadedTable, catalog: Catalog, zone: str) -> RelationPlan:
     """The plan of a table, which is declared in the catalog. Raises SqlError with spans in its text."""
-    table = loaded.table
+    table = loaded.declaration
     bounds = Bounds(table.max_rows, table.when_full == "oldest", table.ttl)
     return plan_relation(
         loaded.name, table.sql, catalog, RuleOptions(zone=zone, max_rows=table.max_rows), bounds
