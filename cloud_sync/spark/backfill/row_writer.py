@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -64,44 +64,54 @@ class RowWriter:
     """
 
     def __init__(self, rule: str, plan: Plan) -> None:
-        self._empty = EMPTY | {"rule": rule, "rule_hash": rule_hash(plan.text)}
+        self._rule = rule
+        self._hash = rule_hash(plan.text)
         self._columns = plan.columns_with_states
         self._integers: dict[tuple[object, ...], tuple[str, ...] | None] = {}
         """By shape the columns with integers; None for rows that are not written as they are."""
 
-    def rows(self, emission: Emission) -> Iterator[dict[str, Any]]:
+    def rows(self, emission: Emission) -> list[dict[str, Any]]:
         """The rows of an emission of the rule, inserted ones first."""
+        at_ms, rows = emission.at_ms, emission.with_states()
         if emission.kind == "rows":
-            for row in emission.with_states():
-                yield self._of_table(emission.at_ms, "insert", row)
+            found = [self._of_table(at_ms, "insert", row) for row in rows]
         elif emission.kind == "late":
-            for row in emission.with_states():
-                yield self._found(emission.at_ms, "late", json_of(_shown(row)), None)
+            found = [self._found(at_ms, "late", json_of(_shown(row)), None) for row in rows]
         else:
-            for row in emission.with_states() or ({},):
-                yield self._found(emission.at_ms, "error", emission.error, json_of(_shown(row)))
-        for row in emission.removed:
-            yield self._of_table(emission.at_ms, "remove", row)
+            why = emission.error
+            found = [self._found(at_ms, "error", why, json_of(_shown(row))) for row in rows or ({},)]
+        return found + [self._of_table(at_ms, "remove", row) for row in emission.removed]
 
     def _of_table(self, at_ms: int, kind: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of the SELECT; an error in place of one that does not fit the columns."""
         if self._columns is None:
             return self._found(at_ms, kind, None, json_of(_shown(row)))
         shape = (*row, *map(type, row.values()))
-        if shape not in self._integers and len(self._integers) < SHAPES_MAX:
-            self._integers[shape] = _integers(row, self._columns)
-        integers = self._integers.get(shape)
         try:
-            if integers is None or not all(row[name] in INTEGERS for name in integers):
+            integers = self._integers[shape]
+        except KeyError:
+            integers = _integers(row, self._columns)
+            if len(self._integers) < SHAPES_MAX:
+                self._integers[shape] = integers
+        try:
+            if integers is None or (integers and not all(row[name] in INTEGERS for name in integers)):
                 row = _cells(row, self._columns)
             return self._found(at_ms, kind, None, _text_of_cells(row))
         except Misfit as error:
             return self._found(at_ms, "error", str(error), None)
 
     def _found(self, at_ms: int, kind: str, reason: str | None, row: str | None) -> dict[str, Any]:
-        found = self._empty.copy()
-        found["at_ms"], found["kind"], found["reason"], found["row"] = at_ms, kind, reason, row
-        return found
+        return {
+            "rule": self._rule,
+            "gateway": None,
+            "number": None,
+            "at_ms": at_ms,
+            "kind": kind,
+            "reason": reason,
+            "is_open": None,
+            "rule_hash": self._hash,
+            "row": row,
+        }
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
