@@ -137,7 +137,7 @@ Declaration = TypeVar("Declaration")
 
 @dataclass(slots=True, eq=False)
 class Declared(Generic[Declaration]):
-    """What a file declares under a name, and its place. `path` leads to its text."""
+    """A declaration of a file, with its name and its place. `path` leads to its text."""
 
     name: str
     declaration: Declaration
