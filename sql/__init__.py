@@ -1,7 +1,7 @@
 """The streaming SQL engine: text in, deltas out. It uses no network, file, thread or wall clock.
 
-Where to start reading: `language` (text to tree), `binder` (tree to plan), `algebra` (the operators), `compiler`
-(a plan as Python), `engine` (rules that run).
+Where to start reading: `language` (text to tree), `binder` (tree to plan), `algebra` (the operators),
+`compiler` (a plan as Python), `engine` (rules that run).
 """
 
 from __future__ import annotations

@@ -13,12 +13,14 @@ Row = dict[str, Any]
 class Emission(msgspec.Struct, gc=False):
     """One output of one rule at one instant.
 
-    kind   rows   `inserted` are the rows (of the remove stream with `select rstream`), `removed` irstream's old rows
+    kind   rows   `inserted` are the rows (of the remove stream with `select rstream`),
+                  `removed` irstream's old rows
            late   `inserted` holds an event that came after its window was closed
            error  `inserted` holds an event that could not be evaluated, `error` gives the reason
 
-    A struct, for many are made; it holds JSON values only, so the garbage collector need not visit it. Rows are
-    not to be changed: several actions get the same ones, and rules that select the same of one window share them.
+    A struct, for many are made; it holds JSON values only, so the garbage collector need not visit it.
+    Rows are not to be changed: several actions get the same ones,
+    and rules that select the same of one window share them.
     """
 
     rule: str

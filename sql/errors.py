@@ -59,8 +59,8 @@ class SqlError(Exception):
 
 
 class DataError(Exception):
-    """One event cannot be evaluated: a wrong type, an overflow, a value out of domain. `span`: the place in the
-    text, where the message does not name it."""
+    """One event cannot be evaluated: a wrong type, an overflow, a value out of domain.
+    `span`: the place in the text, where the message does not name it."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)

@@ -1,7 +1,8 @@
 """Plain data of the trees: records that do not change and are compared by their fields.
 
 A dataclass compiles half a dozen methods when its module is imported, which for the kinds of nodes was a
-quarter of the start of the gateway. msgspec makes a class in a fortieth of that time, in a fifth of the memory.
+quarter of the start of the gateway. msgspec makes a class in a fortieth of that time,
+in a fifth of the memory.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ Value = Any
 Operations check at run time, where a failure belongs to one event."""
 
 Saved = Any
-"""Plain data of a snapshot: numbers, texts, bytes, lists and dictionaries. What has packed it knows its form."""
+"""Plain data of a snapshot: numbers, texts, bytes, lists and dictionaries.
+What has packed it knows its form."""
 
 
 class Type(enum.Enum):
@@ -54,10 +55,10 @@ class Type(enum.Enum):
 NUMERIC = frozenset({Type.INTEGER, Type.FLOAT, Type.NUMBER})
 
 _NAMES = {
-    "bigint": Type.INTEGER, "int": Type.INTEGER, "integer": Type.INTEGER, "long": Type.INTEGER, "short": Type.INTEGER,
-    "byte": Type.INTEGER, "smallint": Type.INTEGER, "biginteger": Type.INTEGER,
-    "float": Type.FLOAT, "double": Type.FLOAT, "real": Type.FLOAT, "bigdecimal": Type.FLOAT, "decimal": Type.FLOAT,
-    "number": Type.NUMBER, "numeric": Type.NUMBER,
+    "bigint": Type.INTEGER, "int": Type.INTEGER, "integer": Type.INTEGER, "long": Type.INTEGER,
+    "short": Type.INTEGER, "byte": Type.INTEGER, "smallint": Type.INTEGER, "biginteger": Type.INTEGER,
+    "float": Type.FLOAT, "double": Type.FLOAT, "real": Type.FLOAT, "bigdecimal": Type.FLOAT,
+    "decimal": Type.FLOAT, "number": Type.NUMBER, "numeric": Type.NUMBER,
     "string": Type.STRING, "text": Type.STRING, "varchar": Type.STRING, "char": Type.STRING,
     "boolean": Type.BOOLEAN, "bool": Type.BOOLEAN,
     "datetime": Type.DATETIME, "timestamp": Type.DATETIME,

@@ -103,14 +103,17 @@ class Aggregate(Record):
 
     make        builds an accumulator for a way of leaving; constant parameters are passed after it.
     ever        keeps values that have left (firstever, countever …): `remove` is never called.
-    needs_event the accumulator keeps events (minby, sorted, deduplicate): its result is an event or a list of events.
+    needs_event the accumulator keeps events (minby, sorted, deduplicate):
+                its result is an event or a list of events.
     whole_row   the argument may be `*`, the whole event: `collect(*)`, `window(*)`, `last_value(*, true)`.
     of_numbers  the result over a list of ints and floats, or None to use the accumulator; for the fast
                 path (`bulk`). Only for aggregates that take any number, whatever the order, and merge.
-    inline      the same as statements of a generated loop, for numbers that come and go (`sql.aggregates.inline`).
+    inline      the same as statements of a generated loop,
+                for numbers that come and go (`sql.aggregates.inline`).
     invertible  its accumulators can remove what was merged (`unmerge`): panes need no second stack.
     constants   the number of trailing constant parameters, passed to `make` and not to `add`.
-    examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`, and its result.
+    examples    pairs of a call over a window's values, oldest first, as `last(x, 1) over [1, 2, 3]`,
+                and its result.
     """
 
     name: str

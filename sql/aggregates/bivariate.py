@@ -1,8 +1,8 @@
 """Statistics of two values: the weighted average, and the derived-value windows linest, correl, weighted_avg.
 
-The windows' statistics add and remove values and name their properties; they are no SQL functions. Here an undefined
-property is NaN, not NULL. Values and pairs with a NULL in them do not count. Sums are exact: nothing cancels, and
-an empty window is empty.
+The windows' statistics add and remove values and name their properties; they are no SQL functions.
+Here an undefined property is NaN, not NULL. Values and pairs with a NULL in them do not count.
+Sums are exact: nothing cancels, and an empty window is empty.
 """
 
 from __future__ import annotations

@@ -295,7 +295,8 @@ register(
     Aggregate(
         "deduplicate",
         Deduplicate,
-        "all = true: the first event of each key, as an array; false: the newest event if its key is new, else NULL.",
+        "all = true: the first event of each key, as an array; "
+        "false: the newest event if its key is new, else NULL.",
         (Parameter("key"), Parameter("all", Type.BOOLEAN, constant=True)),
         Type.ANY,
         needs_event=True,

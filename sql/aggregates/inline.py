@@ -39,7 +39,8 @@ INLINE_NAMES = {
 
 
 def in_units(value: float) -> int | tuple[float]:
-    """A float as a whole number of units, or as a tuple of one where it is none: too large, too fine, not finite."""
+    """A float as a whole number of units, or as a tuple of one where it is none:
+    too large, too fine, not finite."""
     scaled = value * 2.0**UNIT_SHIFT
     return int(scaled) if -LARGE < value < LARGE and scaled.is_integer() else (value,)
 
@@ -55,9 +56,9 @@ class Inline(NamedTuple):
     """Statements that maintain an aggregate, and its result; `state` are the names it uses, of those in
     `INLINE_NAMES`.
 
-    An entry of `add` and `remove` is a whole statement, of one line or more. The result is a text, which may use
-    NAN and `sqrt`. `with_rest` gives it where values are in the window that have no units: it takes what they are
-    kept in (`sql.aggregates.rare`), and the state.
+    An entry of `add` and `remove` is a whole statement, of one line or more. The result is a text,
+    which may use NAN and `sqrt`. `with_rest` gives it where values are in the window that have no units:
+    it takes what they are kept in (`sql.aggregates.rare`), and the state.
     """
 
     state: tuple[str, ...]
@@ -83,7 +84,10 @@ class Inline(NamedTuple):
 
 
 def _queue(name: str, beaten: str) -> Inline:
-    add = f"while {{{name}}} and {{{name}}}[-1] {beaten} {{value}}:\n    {{{name}}}.pop()\n{{{name}}}.append({{value}})"
+    add = (
+        f"while {{{name}}} and {{{name}}}[-1] {beaten} {{value}}:\n"
+        f"    {{{name}}}.pop()\n{{{name}}}.append({{value}})"
+    )
     remove = f"if {{{name}}}[0] == {{left}}:\n    {{{name}}}.popleft()"
     return Inline((name,), (add,), (remove,), f"{{{name}}}[0] if {{{name}}} else None")
 

@@ -120,7 +120,8 @@ register(
     Aggregate(
         "rate_ts",
         WindowRate,
-        "rate(ts) and rate(ts, x): events, or the sum of x, per second of the events' own time, over a window.",
+        "rate(ts) and rate(ts, x): events, or the sum of x, "
+        "per second of the events' own time, over a window.",
         (Parameter("ts", Type.NUMBER), Parameter("x", Type.NUMBER, optional=True)),
         Type.FLOAT,
     )

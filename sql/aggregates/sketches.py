@@ -27,7 +27,8 @@ THETA_LG_K = 12
 """A theta sketch keeps 2^12 hashes: it is exact up to that number of values, beyond it within 1.6 % (one
 standard error)."""
 KLL_K = 200
-"""A KLL sketch of one window is exact up to 200 values; ranks of more are within 1 %, merged within 1.65 %."""
+"""A KLL sketch of one window is exact up to 200 values;
+ranks of more are within 1 %, merged within 1.65 %."""
 TOP_LG_SIZE = 10
 TOP_ITEMS_MAX = (1 << TOP_LG_SIZE) * 3 // 4
 """The most values in a sketch of top values; beyond, the rarest are dropped."""
@@ -220,8 +221,8 @@ if find_spec("datasketches") is not None:
         Aggregate(
             "theta_sketch",
             _theta,
-            "A theta sketch of the distinct values (text and numbers), as bytes: the cloud merges it into the number "
-            "of distinct values of all gateways. NULL over nothing.",
+            "A theta sketch of the distinct values (text and numbers), as bytes: "
+            "the cloud merges it into the number of distinct values of all gateways. NULL over nothing.",
             (X,),
             Type.BYTES,
             aliases=("theta_sketch_agg",),
@@ -232,8 +233,8 @@ register(
     Aggregate(
         "kll_sketch",
         KllNumbers,
-        "A KLL sketch of numbers, as bytes: the cloud merges it into percentiles of the values of all gateways. "
-        "NULL over nothing.",
+        "A KLL sketch of numbers, as bytes: the cloud merges it into percentiles of the values "
+        "of all gateways. NULL over nothing.",
         (Parameter("x", Type.NUMBER),),
         Type.BYTES,
         aliases=("kll_sketch_agg_double",),
@@ -245,8 +246,8 @@ register(
     Aggregate(
         "top_k_sketch",
         _top,
-        "A sketch of the most frequent values (text, and numbers as their text), as bytes: the cloud merges it into "
-        "the top values of all gateways. NULL over nothing.",
+        "A sketch of the most frequent values (text, and numbers as their text), as bytes: "
+        "the cloud merges it into the top values of all gateways. NULL over nothing.",
         (X,),
         Type.BYTES,
         aliases=("approx_top_k_accumulate",),

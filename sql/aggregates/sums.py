@@ -223,7 +223,8 @@ class Average(Sum):
 
 
 def together(whole: Sum, rest: Sum, count: int, total: int, floats: int = 0) -> Sum:
-    """Put so many plain values, whose sum is `total` units, into an empty sum, and the rare ones that are in `rest`."""
+    """Put so many plain values, whose sum is `total` units, into an empty sum,
+    and the rare ones that are in `rest`."""
     whole.hold(total, inline.UNIT_SHIFT + 1)
     whole.count, whole.floats = count, floats
     whole.merge(rest)
@@ -300,7 +301,8 @@ register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
     (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, invertible=True,
     inline=inline.SUM._replace(with_rest=sum_with),
-    examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0), ("sum(x) over [null]", None)),
+    examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0),
+              ("sum(x) over [null]", None)),
 ))  # fmt: skip
 register(
     Aggregate(

@@ -9,8 +9,8 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class Buckets(Generic[Item]):
-    """Items by key: `found` has the only item of a key, or all of several as a dictionary's keys. Items are objects
-    that are compared by identity."""
+    """Items by key: `found` has the only item of a key, or all of several as a dictionary's keys.
+    Items are objects that are compared by identity."""
 
     def __init__(self) -> None:
         self.found: dict[Hashable, Item | dict[Item, None]] = {}

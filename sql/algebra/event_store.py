@@ -82,7 +82,8 @@ class EventStore:
         return [pack_event(self.events[seq]) for seq in sorted(self.events)]
 
     def in_blocks(self, holder: int) -> RowBlocks:
-        """All events in order of arrival. They do not change, and their holder gives each a number of its own."""
+        """All events in order of arrival. They do not change,
+        and their holder gives each a number of its own."""
         numbers = sorted(self.events)
         return RowBlocks(holder, [self.events[seq] for seq in numbers], numbers, (), pack_event)
 

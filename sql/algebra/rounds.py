@@ -1,4 +1,5 @@
-"""Rounds through the groups of windows, in which what waits in them is folded: some groups after each batch."""
+"""Rounds through the groups of windows, in which what waits in them is folded:
+some groups after each batch."""
 
 from __future__ import annotations
 

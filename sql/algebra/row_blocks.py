@@ -1,8 +1,8 @@
 """Rows of a state in blocks, so that a snapshot need not pack those that have not changed.
 
 A block holds the rows of neighbouring numbers. Its mark is made of their numbers and stamps: a row whose
-content changes gets another stamp. Blocks of one mark are therefore equal, as long as their holder, one instance
-in one run of the process, is the same.
+content changes gets another stamp. Blocks of one mark are therefore equal, as long as their holder,
+one instance in one run of the process, is the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class RowBlocks:
         stamps: Sequence[int],
         pack: Callable[[Any], Any],
     ) -> None:
-        """`numbers` and `stamps` of each row, in the order of `rows`; no stamps for rows that never change."""
+        """`numbers` and `stamps` of each row, in the order of `rows`;
+        no stamps for rows that never change."""
         self.holder = holder
         self.rows = rows
         self.numbers = array("q", numbers)

@@ -1,4 +1,5 @@
-"""The view of a window that `prev` and its kin read: single events by place, without a copy of the content."""
+"""The view of a window that `prev` and its kin read: single events by place,
+without a copy of the content."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Binding `a.b`, `a[i]`, `a[i:j]` and `a.f(…)`: fields, elements and slices of arrays, keys of objects, rows of
-tables, methods of lists."""
+"""Binding `a.b`, `a[i]`, `a[i:j]` and `a.f(…)`: fields, elements and slices of arrays, keys of objects,
+rows of tables, methods of lists."""
 
 from __future__ import annotations
 

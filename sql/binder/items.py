@@ -56,7 +56,8 @@ class ItemBinder:
         return tuple(out)
 
     def _is_call(self, item: ast.SelectItem) -> bool:
-        """True for a column of an eKuiper rule that takes the name of its function, because it has no alias."""
+        """True for a column of an eKuiper rule that takes the name of its function,
+        because it has no alias."""
         return item.alias is None and isinstance(item.expr, ast.Call) and not self.binder.epl
 
     def _note_lost(self, name: str, item: ast.SelectItem) -> None:

@@ -1,5 +1,5 @@
-"""Features of eKuiper's rules alone: hit counters, row numbers, the time of an event that a window shows, joins
-of what a window shows, also with tables."""
+"""Features of eKuiper's rules alone: hit counters, row numbers, the time of an event that a window shows,
+joins of what a window shows, also with tables."""
 
 from __future__ import annotations
 

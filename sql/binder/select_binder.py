@@ -66,9 +66,9 @@ def bind(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) 
 class SelectBinder:
     """Binds one SELECT; subqueries are bound by binders of their own into the same problems."""
 
-    def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str, problems: Problems,
-                 context: ContextPlan | None = None, outer: Scope | None = None, *, on_demand: bool = False,
-                 is_trigger: bool = False) -> None:  # fmt: skip
+    def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str,
+                 problems: Problems, context: ContextPlan | None = None, outer: Scope | None = None, *,
+                 on_demand: bool = False, is_trigger: bool = False) -> None:  # fmt: skip
         """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations.
         `is_trigger`: it is the trigger of a statement that acts."""
         select = relation_binder.with_criteria(select, catalog) if select.into_table else select
@@ -120,8 +120,9 @@ class SelectBinder:
             for source in self.sources.all
         )
         relations = any(stream.is_relation for stream in self.sources.streams)
-        return bool(select.lots or epl_source or select.selector or select.output or select.insert_into or relations
-                    or select.annotations or self.outer or self.on_demand or select.into_table)  # fmt: skip
+        return bool(select.lots or epl_source or select.selector or select.output or select.insert_into
+                    or relations or select.annotations or self.outer or self.on_demand
+                    or select.into_table)  # fmt: skip
 
     # --- the statement --------------------------------------------------------------------------------------
 
@@ -206,7 +207,8 @@ class SelectBinder:
         return plan
 
     def _inside(self) -> tuple[object, ...]:
-        """The surroundings of the statement; in each but None its events cannot wait for the rows of a store."""
+        """The surroundings of the statement;
+        in each but None its events cannot wait for the rows of a store."""
         return self.context, self.outer, self.on_demand, self.is_trigger
 
     def _having(self, *, is_plain: bool) -> Bound | None:
@@ -237,7 +239,8 @@ class SelectBinder:
             if stream.kind in ("scan", "lookup"):
                 self.problems.error(
                     "B822",
-                    f"the rows of '{stream.name}' belong to no partition: a statement in a context joins no such table",
+                    f"the rows of '{stream.name}' belong to no partition: "
+                    "a statement in a context joins no such table",
                     source.span,
                     "fill a table with a primary key from it (INSERT INTO), and join that",
                 )

@@ -12,8 +12,8 @@ _EPOCH_DAY = EPOCH.date().toordinal()
 class Grid:
     """Window boundaries of one length.
 
-    * Whole days (24 hours are one): local midnights, every n-th counted from the epoch's. A midnight that is skipped
-      counts as the day's first real instant, one that occurs twice as the earlier.
+    * Whole days (24 hours are one): local midnights, every n-th counted from the epoch's.
+      A midnight that is skipped counts as the day's first real instant, one that occurs twice as the earlier.
     * A length that divides a day: the local wall-clock times that are multiples of it from local midnight.
     * Any other length: its multiples since the epoch, UTC.
 

@@ -8,7 +8,8 @@ from sql.errors import DataError
 from sql.record import Record
 
 DAY_MS = 86_400_000
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  wall-clock times are naive here: their zone is an argument beside them
+# Wall-clock times are naive here: their zone is an argument beside them.
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _UTC_KEYS = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})

@@ -1,5 +1,5 @@
-"""Conditions as Python that hold exactly when an expression is TRUE, or FALSE: one small writer for each kind,
-in one table.
+"""Conditions as Python that hold exactly when an expression is TRUE,
+or FALSE: one small writer for each kind, in one table.
 
 Three-valued logic costs nothing here: NULL is neither.
 """

@@ -3,10 +3,11 @@
 One writer serves the engine (one small function per clause) and the fast path (one loop per rule): a `Reader`
 writes the reads of columns and slots for the place of the code.
 
-Operators are written by `sql.codegen.operators`, conditions by `sql.codegen.conditions`. Three-valued logic costs
-nothing where NULL and FALSE are equivalent: `true(e)` and `false(e)` give Python conditions that hold exactly
-when e is TRUE or FALSE, and only `value(e)` spells out the NULL. Declared types are not trusted, because messages
-may differ. Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code checks it explicitly.
+Operators are written by `sql.codegen.operators`, conditions by `sql.codegen.conditions`.
+Three-valued logic costs nothing where NULL and FALSE are equivalent:
+`true(e)` and `false(e)` give Python conditions that hold exactly when e is TRUE or FALSE,
+and only `value(e)` spells out the NULL. Declared types are not trusted, because messages may differ.
+Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code checks it explicitly.
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ class SourceWriter:
 
 
 class Suite:
-    """The body of a compound statement as a context. A rule has about twenty: a class costs a third of a generator."""
+    """The body of a compound statement as a context.
+    A rule has about twenty: a class costs a third of a generator."""
 
     __slots__ = ("_writer", "first_line")
 

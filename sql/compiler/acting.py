@@ -1,8 +1,10 @@
 """The text of a trigger: what an event does to a relation, collected before any of it is done.
 
-    work(rows, write, forward, r0, now)   does it, and gives the rows that came and those that were there before
+    work(rows, write, forward, r0, now)   does it, and gives the rows that came
+                                          and those that were there before
 
-In the text `r0` is the event, `r1` the row of the relation as the actions before have left it, `r2` as it was.
+In the text `r0` is the event, `r1` the row of the relation as the actions before have left it,
+`r2` as it was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Fold: events become members of groups, and groups keep their aggregates. The statements
 of one compiled function.
 
-prepare   WHERE, arguments, the group `g`; an event that is filtered out or fails has `g = None` and changes nothing
+prepare   WHERE, arguments, the group `g`;
+          an event that is filtered out or fails has `g = None` and changes nothing
 enter     the event `x` counts in `g`
 leave     the event `y` no longer counts in `h`, its group
 """
@@ -31,7 +32,8 @@ class Membership(NamedTuple):
     """The texts that tell if an event counts.
 
     counted, uncounted         a test of the event that comes; the statement that makes it fail
-    left, left_counted, given  what is read of the event `y` that leaves; the same test of it; what it contributed
+    left, left_counted, given  what is read of the event `y` that leaves;
+                               the same test of it; what it contributed
     """
 
     counted: str
@@ -177,15 +179,16 @@ class Fold:
                 yield from getattr(group, f"acc_{place}").held()
 
 
-# --- events that need not be kept ------------------------------------------------------------------------------
+# --- events that need not be kept ---------------------------------------------------------------------------
 
 
 def keeps_values(plan: Plan) -> bool:
     """True if the statement reads of its events only what they contributed: its window need not keep them.
 
-    It shows aggregates of one window and nothing else, and all of these are statements of the loop. A value is
-    computed as its event arrives. Behind a gate, or in a lot, that is earlier than it counts: there it may not
-    depend on anything that changes between, nor be one that is compared with the values before it.
+    It shows aggregates of one window and nothing else, and all of these are statements of the loop.
+    A value is computed as its event arrives. Behind a gate, or in a lot, that is earlier than it counts:
+    there it may not depend on anything that changes between,
+    nor be one that is compared with the values before it.
     """
     if plan.row_kind != "aggregate" or len(plan.sources) != 1 or plan.selector != "istream":
         return False

@@ -158,7 +158,10 @@ class Extremes:
         """The value of the event; a rare one as a tuple of one."""
         local = self.local
         loop.line(f"{local} = {loop.value(self.node)}", self.node.span)
-        plain = f"{local}.__class__ is float and {local} == {local} or {local}.__class__ is int or {local} is None"
+        plain = (
+            f"{local}.__class__ is float and {local} == {local} "
+            f"or {local}.__class__ is int or {local} is None"
+        )
         with loop.source.block(f"if not ({plain}):"):
             loop.source.line(f"{local} = ({local},)")
 

@@ -82,10 +82,12 @@ class Program(SharedCode):
         relational = bool(plan.joins) or plan.sources[0].relation is not None
         first = None if relational else self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
         passes = passes_rows(plan) and not (drives(plan) or calls_windows or pulls)
-        self.text = StatementText(plan, catalog, shape, self.context, self.warnings, None if calls_windows else first,
-                                  Removal.ANY if first is None else first.departure, self.offsets, self.answers,
-                                  is_driven=drives(plan), is_joined=plan.reads_tuples, passes=passes,
-                                  is_asked=is_asked, in_cells=in_cells)  # fmt: skip
+        self.text = StatementText(plan, catalog, shape, self.context, self.warnings,
+                                  None if calls_windows else first,
+                                  Removal.ANY if first is None else first.departure,
+                                  self.offsets, self.answers, is_driven=drives(plan),
+                                  is_joined=plan.reads_tuples, passes=passes, is_asked=is_asked,
+                                  in_cells=in_cells)  # fmt: skip
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items()
@@ -96,7 +98,8 @@ class Program(SharedCode):
         """The set in which the functions of the statement's expressions are made."""
         return FunctionSet(
             self.catalog, self.context, self.warnings, shape=self.shape, joined=self.plan.reads_tuples,
-            offsets=self.offsets, text=self.plan.text, hits=HitCounters(self.plan.hits), subqueries=self.answers,
+            offsets=self.offsets, text=self.plan.text, hits=HitCounters(self.plan.hits),
+            subqueries=self.answers,
         )  # fmt: skip
 
     def _builder(self, source: SourcePlan, calls_windows: bool) -> WindowBuilder:
@@ -107,7 +110,8 @@ class Program(SharedCode):
         )  # fmt: skip
 
     def _shown_by(self) -> tuple[Bound, ...]:
-        """The keys of the groups, where a step shows no more than one row of each group that it has changed."""
+        """The keys of the groups, where a step shows no more than one row
+        of each group that it has changed."""
         plan = self.plan
         is_plain = plan.row_kind == "group" and plan.output is None and not plan.prevs
         return plan.group_by if is_plain else ()

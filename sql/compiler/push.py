@@ -69,7 +69,8 @@ class PushText:
 
     @property
     def _keeps_aside(self) -> bool:
-        """True if the loop holds state in locals, or fills windows that have something to write at its end."""
+        """True if the loop holds state in locals,
+        or fills windows that have something to write at its end."""
         return self.text.in_locals or (self.gate is not None and self.gate.has_end)
 
     def _write_stored(self, source: SourceWriter) -> None:

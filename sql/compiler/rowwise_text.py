@@ -31,8 +31,8 @@ Pour = Callable[[Sequence[Any], Sequence[Any], int, list[Emission]], list[tuple[
 returns the events that failed."""
 
 LOCALS = frozenset((
-    "e", "error", "fail", "failed", "key", "made", "now_ms", "out", "pour", "push", "q", "r", "row", "rows", "rule",
-    "rules", "times",
+    "e", "error", "fail", "failed", "key", "made", "now_ms", "out", "pour", "push", "q", "r", "row", "rows",
+    "rule", "rules", "times",
 ))  # fmt: skip
 """The names of the loops' locals: a function or a constant of the rule gets another name."""
 
@@ -201,7 +201,8 @@ class RowwiseText:
                 writer.line(f"state_{i} = {states}[()]")
 
     def _write_analytic(self, loop: LoopWriter, i: int, call: AnalyticCall) -> list[str]:
-        """Its value for an event; the lines that keep what the event changes, once it cannot fail any more."""
+        """Its value for an event; the lines that keep what the event changes,
+        once it cannot fail any more."""
         args = [loop.atom(arg, f"x_{i}_{place}") for place, arg in enumerate(call.args)]
         when = "True"
         if call.when is not None:

@@ -1,7 +1,8 @@
 """Show: the rows of a change, by the kind of the statement.
 
     plain, event, group_event    a row for each event that came; old rows for those that left
-    aggregate                    a row if anything counted or stopped counting; the old row is the previous one
+    aggregate                    a row if anything counted or stopped counting;
+                                 the old row is the previous one
     group                        a row for each group that changed; the old rows are the previous ones
 
 `show(q, x, g, rows, is_new)` makes one row of the event `x` and its group `g`.

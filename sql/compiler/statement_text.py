@@ -1,7 +1,9 @@
 """The compiled text of a statement: EPL statements and stream queries.
 
-    push(q, rows, now)                the loop over arriving events; in event time `times` in the place of `now`
-    push(m, cells, rows, now)         the same where each event has its cell: `m` serves all partitions of a context
+    push(q, rows, now)                the loop over arriving events;
+                                      in event time `times` in the place of `now`
+    push(m, cells, rows, now)         the same where each event has its cell:
+                                      `m` serves all partitions of a context
     change(q, inserted, removed, …)   one update of the windows or the join: fold, then rows
     present(q, events)                the rows of the present content, compiled at first use
 

@@ -49,9 +49,9 @@ class CorrelatedCode:
             return
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
-        self.text = StatementText(plan, around.catalog, shape, around.context, around.warnings, None, Removal.NEVER,
-                                  {"aggregate": 0, "prev": 0}, self.inner_answers, is_driven=False,
-                                  is_joined=True)  # fmt: skip
+        self.text = StatementText(plan, around.catalog, shape, around.context, around.warnings, None,
+                                  Removal.NEVER, {"aggregate": 0, "prev": 0}, self.inner_answers,
+                                  is_driven=False, is_joined=True)  # fmt: skip
 
 
 def store_of(

@@ -4,8 +4,9 @@
     dev = 'p2' ─┼─ one look into a dictionary per event, then one loop over (event, rule)
     dev = 'p3' ─┘
 
-The dictionary decides the condition that the loop leaves out. An event that fails in the loop is done again by
-its rule's own code, which reports it. Each rule keeps its own state.
+The dictionary decides the condition that the loop leaves out.
+An event that fails in the loop is done again by its rule's own code, which reports it.
+Each rule keeps its own state.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Family(ABC):
         """The argument of the loop beside the events of a rule."""
 
     def route(self, rows: Sequence[Any], values: Sequence[Any], at: Any, out: list[Any]) -> None:
-        """Run the rules over their events, all at the instant `at`, or in event time with `at` the instants of each.
-        The values are of the column's kind, or NULL."""
+        """Run the rules over their events, all at the instant `at`,
+        or in event time with `at` the instants of each. The values are of the column's kind, or NULL."""
         found = list(map(self.by_value.get, values))
         given = list(filter(None, found))
         if not given:
@@ -82,8 +83,8 @@ class Family(ABC):
 
 
 class RowFamily(Family):
-    """Rules of one row per event. `pour` is the loop; `is_open`: whether every event it gets comes out, because
-    there is no further condition."""
+    """Rules of one row per event. `pour` is the loop; `is_open`: whether every event it gets comes out,
+    because there is no further condition."""
 
     def __init__(self, pour: Callable[..., list[tuple[Any, Any]]], is_open: bool) -> None:
         super().__init__()

@@ -149,7 +149,8 @@ class ColumnIndex:
         shape: Shape,
         out: list[Any],
     ) -> list[Entry]:
-        """Run the families; the other rules that can match some of the rows, which now have the items of those."""
+        """Run the families; the other rules that can match some of the rows,
+        which now have the items of those."""
         values = _values(rows, self.column, shape)
         touched: list[Entry] = []
         if not set(map(type, values)) <= {*self.kinds, type(None)}:

@@ -82,8 +82,8 @@ def _rest(condition: Bound | None) -> Bound | None:
 
 
 def indexable(condition: Bound | None) -> Indexable | None:
-    """The part of a condition that can be indexed: the first part of a conjunction, if it compares a column with
-    constants."""
+    """The part of a condition that can be indexed: the first part of a conjunction,
+    if it compares a column with constants."""
     while isinstance(condition, Op) and condition.name == "and":
         condition = condition.args[0]
     if not isinstance(condition, Op) or not condition.args:

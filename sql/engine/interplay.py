@@ -1,5 +1,5 @@
-"""Effects between statements that take the same events: by relations, by variables, by rows they insert. Where there
-are any, each event is completed before the next.
+"""Effects between statements that take the same events: by relations, by variables, by rows they insert.
+Where there are any, each event is completed before the next.
 
 Where none can, a batch of events is given to one statement after the other, which costs less.
 """

@@ -1,16 +1,17 @@
 """Shared windows: rules that would find the same groups for the same events share one set of them.
 
-Tumbling and hopping rules of one stream with equal filter, keys and window are a **party**. They differ in HAVING,
-SELECT and ORDER BY, and in their aggregates. Those of them with the same events in their groups,
-whatever their aggregates, share groups: one query holds the groups with the aggregates of all, and each rule
-shows its own.
+Tumbling and hopping rules of one stream with equal filter, keys and window are a **party**.
+They differ in HAVING, SELECT and ORDER BY, and in their aggregates.
+Those of them with the same events in their groups, whatever their aggregates, share groups:
+one query holds the groups with the aggregates of all, and each rule shows its own.
 
     rules       avg(temp)  count(*)  |  max(hum)  |  count(*)
     shared      avg(temp)  count(*)     max(hum)               one group table, one list per argument
 
 The state of a rule is its snapshot, so joining and leaving work on snapshots:
 
-    join    states with the same groups and the same values of common aggregates become one that has all aggregates
+    join    states with the same groups and the same values of common aggregates become
+            one that has all aggregates
     leave   a rule goes on with a copy of its part
 
 Rules join when they are deployed, and once per window after that; most often both hold nothing. They part

@@ -1,4 +1,5 @@
-"""Start the query of a plan: a rule without a window, a statement, or a sampled rule; in event time behind a stage."""
+"""Start the query of a plan: a rule without a window, a statement, or a sampled rule;
+in event time behind a stage."""
 
 from __future__ import annotations
 

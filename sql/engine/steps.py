@@ -2,12 +2,13 @@
 
 An event, or one instant's timers, is a step:
 
-1. Filters are evaluated as things are when the event arrives; then every statement that matches runs, those of a higher
-   priority first. Triggers and assignments act at once.
-2. Dispatch: what named windows have changed is given to their consumers, all pending changes of one consumer merged,
-   until nothing is pending. A statement posts once for all of it.
-3. Rows of `insert into` a named window, the front queue, one by one: each is a step of its own. What the event has
-   changed and the first such row changes is dispatched together.
+1. Filters are evaluated as things are when the event arrives;
+   then every statement that matches runs, those of a higher priority first.
+   Triggers and assignments act at once.
+2. Dispatch: what named windows have changed is given to their consumers,
+   all pending changes of one consumer merged, until nothing is pending. A statement posts once for all of it.
+3. Rows of `insert into` a named window, the front queue, one by one: each is a step of its own.
+   What the event has changed and the first such row changes is dispatched together.
 4. Rows for streams, the back queue, one by one, and after each 2 and 3 again: breadth first.
 """
 

@@ -1,7 +1,7 @@
 """Declared types: each message of a stream is checked against its declared columns, once for all rules.
 
-STRICT_VALIDATION="intake", which streams in YAML have, means the columns that some rule reads, and "true" all of
-them.
+STRICT_VALIDATION="intake", which streams in YAML have, means the columns that some rule reads,
+and "true" all of them.
 
 A column that is absent or NULL takes its DEFAULT, and is NULL without one. A value of another type, at any
 depth of arrays and structs, refuses the whole event, with its place: `readings[2].temp`. Numbers stay

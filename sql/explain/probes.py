@@ -180,9 +180,9 @@ def _of_samples(plan: Plan) -> Probe:
 def _bare(plan: Plan, items: tuple[ItemPlan, ...], where: Bound | None) -> Plan:
     """The plan up to HAVING: later clauses are left out, and SELECT has `items`."""
     selector: Literal["istream", "rstream"] = "rstream" if plan.selector == "rstream" else "istream"
-    return replace(plan, items=items, where=where, having=None, spreads=(), order_by=(), limit=None, offset=None,
-                   output=None, distinct=False, insert=None, numberings=(), selector=selector,
-                   output_columns=None)  # fmt: skip
+    return replace(plan, items=items, where=where, having=None, spreads=(), order_by=(),
+                   limit=None, offset=None, output=None, distinct=False, insert=None, numberings=(),
+                   selector=selector, output_columns=None)  # fmt: skip
 
 
 Keys = list[tuple[str, Bound]]

@@ -17,7 +17,8 @@ VERBS = {"delete": "delete from", "update": "update"}
 
 
 def source(plan: Plan, item: SourcePlan, outer: int) -> TreeNode:
-    """A relation in FROM, and how rows of it are found; `outer`: the number of sources around the subquery."""
+    """A relation in FROM, and how rows of it are found;
+    `outer`: the number of sources around the subquery."""
     assert item.relation is not None
     if item.relation == "answer":
         return TreeNode(f"answer of {item.alias}", "goes with the event")

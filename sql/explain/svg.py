@@ -33,11 +33,13 @@ TICKS_MAX = 11
 CHIPS_PER_POST = 6
 
 STYLE = """
-    text { font: 11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #1c2430 }
+    text { font: 11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
+           fill: #1c2430 }
     .page { fill: #ffffff } .sql { font-size: 13px; font-weight: 600 }
     .muted { fill: #66707d } .grid { stroke: #e4e8ed } .axis { stroke: #66707d }
     .guide { stroke: #b6bfca; stroke-dasharray: 2 3 }
-    .bar { fill: #cfe1f7; stroke: #3b74b9 } .dot { fill: #1f5aa0 } .wait { stroke: #1f5aa0; stroke-dasharray: 1.5 3 }
+    .bar { fill: #cfe1f7; stroke: #3b74b9 } .dot { fill: #1f5aa0 }
+    .wait { stroke: #1f5aa0; stroke-dasharray: 1.5 3 }
     .sample { fill: #e9e0f7; stroke: #7c58b5 }
     .in { fill: #dcf1e1; stroke: #2f8f4e } .out { fill: #fbe5d8; stroke: #c8692e }
     .plus { fill: #155d2c } .minus { fill: #8a3a0e }

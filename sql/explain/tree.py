@@ -35,7 +35,8 @@ ROW_KINDS = {
 
 
 def explain(plan: Plan, measured: Sequence[tuple[str, str]] = ()) -> str:
-    """The plan as text: the tree, then clock, state, cost, what was `measured`, and warnings, one per line."""
+    """The plan as text: the tree, then clock, state, cost, what was `measured`,
+    and warnings, one per line."""
     tree, state, endless = _tree(plan), _state(plan), unbounded(plan)
     if plan.context is not None:
         tree = context_nodes.around(tree, plan.context, plan)

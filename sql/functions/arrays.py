@@ -224,7 +224,8 @@ def array_flatten(array: Array) -> list[Any]:
 
 
 @function("array_join", category="array", returns=Type.STRING,
-          parameters=(ARRAY, Parameter("separator", Type.STRING), Parameter("null_text", Type.STRING, optional=True)),
+          parameters=(ARRAY, Parameter("separator", Type.STRING),
+                      Parameter("null_text", Type.STRING, optional=True)),
           examples=(("array_join(array_create('a', 1), '-')", "a-1"),
                     ("array_join(parse_json('[1, null]'), ',', '?')", "1,?")))  # fmt: skip
 def array_join(array: Array, separator: str, null_text: str | None = None) -> str:

@@ -260,7 +260,8 @@ def format_time(context: Context, value: Time, pattern: str) -> str:
 
 
 @function("convert_tz", category="datetime", returns=Type.STRING, context=True,
-          parameters=(TIME, Parameter("zone", Type.STRING, optional=True, check=lambda name: zone_named(name, UTC))),
+          parameters=(TIME, Parameter("zone", Type.STRING, optional=True,
+                                      check=lambda name: zone_named(name, UTC))),
           examples=(("convert_tz(0, 'Asia/Tokyo')", "1970-01-01T09:00:00+09:00"),
                     ("convert_tz(120)", "1970-01-01T00:00:00.12Z")))  # fmt: skip
 def convert_tz(context: Context, value: Time, zone: str = "UTC") -> str:

@@ -100,8 +100,8 @@ def _children(value: object) -> Any:
     ),
 )
 def json_path_exists(value: object, path: str | None) -> bool:
-    """True if the path leads to a value, also to null; false if the value or the path is NULL, and in text that
-    is no JSON."""
+    """True if the path leads to a value, also to null; false if the value or the path is NULL,
+    and in text that is no JSON."""
     if value is None or path is None:
         return False
     try:

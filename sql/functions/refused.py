@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 REFUSED: dict[str, str] = {
-    "delay": "it would stop the gateway while it waits; use a sliding window with a delay, SLIDINGWINDOW(ss, 0, 5)",
+    "delay": (
+        "it would stop the gateway while it waits; use a sliding window with a delay, SLIDINGWINDOW(ss, 0, 5)"
+    ),
     "bypass": "it is internal to eKuiper; use the column itself",
     "inc_avg": "it is internal to eKuiper; use avg(x), which is always incremental",
     "inc_count": "it is internal to eKuiper; use count(x), which is always incremental",

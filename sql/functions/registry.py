@@ -50,14 +50,16 @@ class Parameter(Record):
 class Function(Record):
     """A scalar function.
 
-    nulls      'propagate': a NULL argument gives NULL and the implementation is not called; 'pass': it sees None.
-    context    the implementation takes a `Context` as first argument (clock, random numbers, time zone): such functions
-               repeat in tests and replays because the runtime gives them time and seed.
+    nulls      'propagate': a NULL argument gives NULL and the implementation is not called;
+               'pass': it sees None.
+    context    the implementation takes a `Context` as first argument (clock, random numbers, time zone):
+               such functions repeat in tests and replays because the runtime gives them time and seed.
     in_pairs   the parameters take turns, a pair after another; an odd number of arguments is refused
     returns    the result type, or a function of the argument types.
     origin     the file or plug-in that it comes from; empty for those of the engine.
-    inline     a Python expression with {0}, {1} … for the arguments (each used once, known not NULL) that stands in for
-               the call in generated code where all arguments are known to be text; it equals the implementation there.
+    inline     a Python expression with {0}, {1} … for the arguments (each used once,
+               known not NULL) that stands in for the call in generated code where all arguments are known
+               to be text; it equals the implementation there.
     """
 
     name: str

@@ -2,8 +2,8 @@
 
 Only this package imports sqlglot: a dialect of ours gives it few keywords, and our rules, which build our
 nodes, fill the tables and methods of its parser. One class per part of the grammar, each on top of the one
-before: `cursor`, `expression_parser`, `call_parser`, `source_parser` (with `pattern_parser`), `output_parser`,
-`select_parser`, `definition_parser`, `dialect`; `reading` drives them.
+before: `cursor`, `expression_parser`, `call_parser`, `source_parser` (with `pattern_parser`),
+`output_parser`, `select_parser`, `definition_parser`, `dialect`; `reading` drives them.
 
 Codes of the problems found here:
 

@@ -54,7 +54,8 @@ class DefinitionParser(SelectParser):
         return self._create_stream(start, kind)
 
     def _declared_expression(self, start: Token) -> CreateExpression:
-        """`expression name { body }`, `expression name { (x, y) => body }`, `expression name alias for { body }`."""
+        """`expression name { body }`, `expression name { (x, y) => body }`,
+        `expression name alias for { body }`."""
         self._advance()
         self._refuse_script()
         name = self._name("the name of the expression").text

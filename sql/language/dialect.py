@@ -73,7 +73,8 @@ class StreamParser(RelationParser):
         return self._refuse("P010", f"a statement begins with {known}", span_of(self._curr), hint)
 
     def _with_expressions(self) -> Statement:
-        """`expression name { … }` before a statement, once or several times: known in this statement alone."""
+        """`expression name { … }` before a statement, once or several times:
+        known in this statement alone."""
         known: dict[str, CreateExpression] = {}
         while self._at_word("expression"):
             found = self._declared_expression(self._curr)

@@ -24,7 +24,9 @@ PERIOD_UNITS = {"ms": "msec", "ss": "sec", "mi": "min", "hh": "hours", "dd": "da
 WINDOWS_ELSEWHERE = {
     "tumble": "TUMBLINGWINDOW({unit}, {length}); '{column}' is named by the stream's key 'timestamp'",
     "hop": "HOPPINGWINDOW({unit}, length, hop); '{column}' is named by the stream's key 'timestamp'",
-    "session": "SESSIONWINDOW({unit}, longest, {length}); '{column}' is named by the stream's key 'timestamp'",
+    "session": (
+        "SESSIONWINDOW({unit}, longest, {length}); '{column}' is named by the stream's key 'timestamp'"
+    ),
 }
 """Windows of Flink and others, and their substitutes here."""
 
@@ -96,7 +98,10 @@ def _interval(tokens: Sequence[Token], at: int) -> str | None:
     for before in range(at - 3, max(-1, at - 9), -1):
         if (window := WINDOWS_ELSEWHERE.get(_word(tokens, before))) is not None:
             return "write " + window.format(unit=unit, length=length, column=tokens[before + 2].text)
-    return f"periods have no INTERVAL: write {length} {PERIOD_UNITS[unit]} in a window, milliseconds in an expression"
+    return (
+        f"periods have no INTERVAL: write {length} {PERIOD_UNITS[unit]} in a window, "
+        "milliseconds in an expression"
+    )
 
 
 def _missing_comma(tokens: Sequence[Token], at: int) -> str | None:

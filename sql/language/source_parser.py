@@ -116,7 +116,10 @@ class SourceParser(ExpressionParser):
             self._refuse("P012", "CROSS JOIN takes no ON", condition.span, "use INNER JOIN")
         if kind != "cross" and condition is None and not source.unidirectional:
             message = f"{kind.upper()} JOIN needs ON"
-            hint = "add ON with a condition, or use CROSS JOIN for all pairs, as eKuiper does where ON is missing"
+            hint = (
+                "add ON with a condition, or use CROSS JOIN for all pairs, "
+                "as eKuiper does where ON is missing"
+            )
             self._refuse("P012", message, span, hint)
         return Join(kind, source, condition, span=span)
 
@@ -131,7 +134,10 @@ class SourceParser(ExpressionParser):
             self._unsupported("a subquery in FROM", start)
         name = self._name("a stream").text
         if self._curr.token_type is TokenType.SLASH:
-            hint = "topics stand in DATASOURCE of a stream; eKuiper takes such names, here they need backticks: `a/b`"
+            hint = (
+                "topics stand in DATASOURCE of a stream; "
+                "eKuiper takes such names, here they need backticks: `a/b`"
+            )
             self._refuse("P001", "the name of a stream holds no '/'", span_of(self._curr), hint)
         condition = self._stream_filter() if self._match(TokenType.L_PAREN) else None
         return self._windowed(start, name, condition)

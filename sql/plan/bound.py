@@ -55,7 +55,8 @@ class Slot(Bound):
     arrived                               key: the name of a variable, as it was when the event arrived
     window                                key: 'start', 'end' or 'trigger'
     variable                              key: its name
-    context                               key: 'id' of the partition, or the place of a property: (depth, index)
+    context                               key: 'id' of the partition, or the place of a property:
+                                          (depth, index)
     hit, row_number                       key: index into the plan's list of that kind
     builtin                               key: current_count … of expression windows
     event_time, meta, istream             the event's time; a metadata path; TRUE on insert rows

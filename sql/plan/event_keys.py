@@ -1,5 +1,5 @@
-"""The keys by which the events of a query can be divided, so that an engine for each key gives the rows of one for all:
-a rule over the fleet runs so.
+"""The keys by which the events of a query can be divided,
+so that an engine for each key gives the rows of one for all: a rule over the fleet runs so.
 
     context        partitions by keys
     OVER           a window partitioned by keys, or analytic functions that all are

@@ -88,7 +88,8 @@ class GroupWindowPlan(Record):
 
 
 class LotWindowPlan(Record):
-    """One window of a stream query: its name in the catalog, and a length of time, a number of items, or neither."""
+    """One window of a stream query: its name in the catalog,
+    and a length of time, a number of items, or neither."""
 
     name: str
     length: PeriodArgument | None = None
@@ -193,9 +194,10 @@ class ItemPlan(Record):
 class SpreadPlan(Record):
     """A function whose result is rows or columns; it works on output rows, with the values of its items.
 
-    rows     `unnest(a)`: one row per element of the array in `items[0]`; structs become columns, others column `name`
+    rows     `unnest(a)`: one row per element of the array in `items[0]`;
+             structs become columns, others column `name`
     columns  `extract(o)`: the keys of the struct in `items[0]` become columns
-    changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the output before, prefixed
+    changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the last output
     requests `dedup_trigger(start, end, now, expire_ms)`: the row waits for the end of its span
 
     items    names of the values in the row (they are removed), with the column name of each;
@@ -303,7 +305,8 @@ class Plan(Record, dict=True):
     selector: Literal["istream", "rstream", "irstream"] = "istream"
     insert: InsertInto | None = None
     posts: Literal["istream", "rstream"] | None = None
-    """The rows that it emits, where `insert into` takes those of the other side as well and `selector` is both."""
+    """The rows that it emits, where `insert into` takes those of the other side as well
+    and `selector` is both."""
     timestamp: str | None = None
     """The event-time column, None in processing time."""
     timestamp_format: str | None = None
@@ -325,12 +328,12 @@ class Plan(Record, dict=True):
     acts: Acts | Declaration | None = None
     """The action of a triggered statement, or the declaration of a declaring one; None for a query."""
     states: tuple[str, ...] = ()
-    """The names of items that no row shows: actions get them beside the row (`Emission.states`). Only a query that
-    inserts its rows nowhere has some."""
+    """The names of items that no row shows: actions get them beside the row (`Emission.states`).
+    Only a query that inserts its rows nowhere has some."""
 
     @property
     def emits_as_made(self) -> bool:
-        """True if its emissions leave as they are made: no rows go to another stream, and no columns beside."""
+        """True if its emissions leave as they are made: to no other stream, without columns beside."""
         return self.insert is None and self.posts is None and not self.states
 
     @property

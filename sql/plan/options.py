@@ -15,7 +15,8 @@ class RuleOptions(Record):
 
     event_time         None: event time if the stream declares a timestamp column
     late_tolerance_ms  the watermark stays this far behind the highest time stamp
-    idle_timeout_ms    a stream silent for this long (processing time) stops holding the watermark back; None: never
+    idle_timeout_ms    a stream silent for this long (processing time) stops holding the watermark back;
+                       None: never
     max_future_ms      time stamps further ahead of the clock are refused and counted; None: no bound
     zone               time zone of window alignment, calendar periods and crontabs
     emit_empty         sampled windows emit a row if they are empty
@@ -30,7 +31,8 @@ class RuleOptions(Record):
     max_pattern_rows   matches an AND of a pattern remembers, and events in the list of a repeat
     max_recognize_attempts  attempts of match_recognize, and ways to read their rows, that live at once
     max_pattern_keys   keys of an every-distinct; the oldest is forgotten
-    send_meta          rows carry the metadata of their message in a column `__meta` (eKuiper's sendMetaToSink)
+    send_meta          rows carry the metadata of their message in a column `__meta`
+                       (eKuiper's sendMetaToSink)
     """
 
     event_time: bool | None = None

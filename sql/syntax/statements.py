@@ -76,7 +76,8 @@ class OnSet(Statement):
 
 
 class UpdateStream(Statement):
-    """`update istream Stream [as alias] set a = e, … [where e]`: changes events before other statements read them."""
+    """`update istream Stream [as alias] set a = e, … [where e]`:
+    changes events before other statements read them."""
 
     stream: str
     assignments: tuple[Assignment, ...]

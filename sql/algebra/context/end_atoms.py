@@ -66,15 +66,16 @@ def _slots(part: Bound) -> bool:
 
 @dataclass(slots=True, frozen=True)
 class Atom:
-    """The functions of one filter: `find` gives what a dict by keys has for a row, `key` the key of the partition
-    at work."""
+    """The functions of one filter: `find` gives what a dict by keys has for a row,
+    `key` the key of the partition at work."""
 
     alone: Callable[[Any], bool] | None = None
     find: Callable[[Any, Mapping[Any, Any]], Any] | None = None
     key: Callable[[None], Any] | None = None
 
     def passes(self, row: object) -> bool:
-        """True if a row passes what is asked once. What cannot be evaluated is left to the patterns to report."""
+        """True if a row passes what is asked once.
+        What cannot be evaluated is left to the patterns to report."""
         if self.alone is None:
             return True
         try:
@@ -126,7 +127,8 @@ class AtomIndex:
         return [(atom, found) for some in self._ways.values() for atom, found in some if found is not None]
 
     def of(self, stream: str, row: object, everyone: Iterable[Partition]) -> Sequence[Partition]:
-        """The partitions whose pattern an event may move, in order of allocation; `everyone`: all in that order."""
+        """The partitions whose pattern an event may move, in order of allocation;
+        `everyone`: all in that order."""
         reached: dict[Partition, None] = {}
         for atom, found in self._ways.get(stream, ()):
             if not atom.passes(row):

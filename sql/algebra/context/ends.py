@@ -1,5 +1,5 @@
-"""Conditions that end partitions by an event: by hash where they are correlated, once for all where they read the
-event alone, else one by one."""
+"""Conditions that end partitions by an event: by hash where they are correlated,
+once for all where they read the event alone, else one by one."""
 
 from __future__ import annotations
 

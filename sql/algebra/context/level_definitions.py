@@ -23,7 +23,8 @@ class EventCondition:
 
     `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are
     found by hash: `find` gives what a dict by keys has for an event. Keys are normal forms
-    (`sql.types.key_of`); None, NULL, equals nothing. `asks_each`: `passes` reads the partition, and no key finds it.
+    (`sql.types.key_of`); None, NULL, equals nothing.
+    `asks_each`: `passes` reads the partition, and no key finds it.
     """
 
     stream: str

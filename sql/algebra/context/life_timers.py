@@ -14,7 +14,8 @@ END: Final = 0
 START: Final = 1
 
 SWEEP_PART: Final = 16
-"""Of this part of the heap each entry is taken from the top; where more is due at once the heap is gone through."""
+"""Of this part of the heap each entry is taken from the top;
+where more is due at once the heap is gone through."""
 
 Entry = tuple[int, int, int, int, int, "Partition | Level"]
 """(due, END or START, depth, id of the partition, number, owner)."""
@@ -72,7 +73,8 @@ class LifeTimers:
         return found + self._swept(level, due_ms)
 
     def _swept(self, level: Level | None, due_ms: int | None) -> list[Partition]:
-        """The next partitions of a level at one instant, taken out of the heap at once, up to one of another level."""
+        """The next partitions of a level at one instant, taken out of the heap at once,
+        up to one of another level."""
         mine = [entry for entry in self.heap if entry[0] == due_ms and entry[1] == END]
         if len(mine) < len(self.heap):
             others = [entry for entry in self.heap if entry[0] != due_ms or entry[1] != END]

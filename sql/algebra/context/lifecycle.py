@@ -70,7 +70,8 @@ class Lifecycle:
     """The partitions of one context, from its activation on.
 
     definitions     its levels, from the outermost
-    max_partitions  how many may live; a further one is refused, or with `oldest_first` the oldest one ends for it
+    max_partitions  how many may live; a further one is refused,
+                    or with `oldest_first` the oldest one ends for it
     """
 
     def __init__(

@@ -22,8 +22,8 @@ Row = Sequence[Any]
 Match = tuple[Any, ...]
 
 Tell = Callable[[Any, BaseException, int], None]
-"""Called for an error of evaluation: with the event, or None if the pattern goes on without the part that failed,
-and the instant."""
+"""Called for an error of evaluation: with the event,
+or None if the pattern goes on without the part that failed, and the instant."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,8 @@ class PatternCondition:
     builder    makes the machines
     functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
     atoms      what an event must fulfil to matter, by stream
-    tags       per tag: its name, the stream of its events, and the place it is kept at (None: under the name of all)
+    tags       per tag: its name, the stream of its events,
+               and the place it is kept at (None: under the name of all)
     place      where the whole match is kept, if it has a name
     inclusive  whether its tagged events count in the partition it starts
     """

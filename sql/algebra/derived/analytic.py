@@ -164,8 +164,8 @@ class HadChanged(ChangedColumn):
 class RunningValue(AnalyticState):
     """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
 
-    Behind that row the value is that of nothing, until begin holds again. The state is (count, total, extreme,
-    whether it is open, value).
+    Behind that row the value is that of nothing, until begin holds again.
+    The state is (count, total, extreme, whether it is open, value).
     """
 
     def __init__(self, kind: str) -> None:
@@ -247,8 +247,8 @@ class Partitions(dict[Hashable, AnalyticState]):
 class AnalyticStage:
     """All analytic functions of a query: fills `event.extra` as events come in.
 
-    What an event changes is kept when the next one comes, or time goes on: until then the event may turn out to
-    be one that cannot be evaluated.
+    What an event changes is kept when the next one comes, or time goes on:
+    until then the event may turn out to be one that cannot be evaluated.
     """
 
     def __init__(self, calls: tuple[AnalyticCall, ...], functions: FunctionSet, keys_max: int) -> None:

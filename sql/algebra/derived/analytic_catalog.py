@@ -11,7 +11,8 @@ from sql.record import Record
 
 
 class Example(Record):
-    """A call, the values of column x (and of y, where a pair) in the order of events, and what each event gives."""
+    """A call, the values of column x (and of y, where a pair) in the order of events,
+    and what each event gives."""
 
     call: str
     events: tuple[dict[str, Any], ...]
@@ -38,8 +39,8 @@ def _cycles(*pairs: tuple[Any, str]) -> tuple[dict[str, Any], ...]:
 
 
 _RUNNING = (
-    " With `begin` and `reset` it runs from an event that meets `begin` to the one that meets `reset`, both in; after "
-    "that its value is that of nothing until `begin` holds again."
+    " With `begin` and `reset` it runs from an event that meets `begin` to the one that meets `reset`, "
+    "both in; after that its value is that of nothing until `begin` holds again."
 )
 
 _BETWEEN = _cycles((5, "on"), (2, "run"), (1, "off"), (7, "run"))
@@ -47,8 +48,8 @@ _BETWEEN = _cycles((5, "on"), (2, "run"), (1, "off"), (7, "run"))
 ANALYTIC_FUNCTIONS: tuple[Analytic, ...] = (
     Analytic(
         "lag", "lag(x [, n [, default [, ignore_null]]])", 1, 4,
-        "The value of x n events before (1 if left out), or `default` where there were not so many. NULLs are not "
-        "remembered, unless `ignore_null` is FALSE.",
+        "The value of x n events before (1 if left out), or `default` where there were not so many. "
+        "NULLs are not remembered, unless `ignore_null` is FALSE.",
         (Example("lag(x)", _events("x", 1, 4, None, 6), (None, 1, 4, 4)),
          Example("lag(x, 2, 0)", _events("x", 1, 4, 6), (0, 0, 1)),
          Example("lag(x, 1, 0, FALSE)", _events("x", 1, None, 6), (0, 1, None))),

@@ -61,7 +61,8 @@ class Owner(Protocol):
 
 
 class Nobody:
-    """The owner of windows that make no events: those of a named window, and of a text without an instance."""
+    """The owner of windows that make no events: those of a named window,
+    and of a text without an instance."""
 
     def new_event(self, row: object, time_ms: int) -> Event:
         """Not called: these windows make no events."""

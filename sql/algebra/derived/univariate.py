@@ -1,8 +1,8 @@
-"""`uni`: count, sum, mean, variance and standard deviations of one value, as the statistic of a window and as an
-aggregate per column.
+"""`uni`: count, sum, mean, variance and standard deviations of one value,
+as the statistic of a window and as an aggregate per column.
 
-A column that is undefined is NaN, not NULL. Sums are exact, in the loop as in `Moments`, so both give the same
-floats.
+A column that is undefined is NaN, not NULL. Sums are exact, in the loop as in `Moments`,
+so both give the same floats.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class UnivariateColumn(OfMoments):
         return self.read(self.moments)
 
 
-# --- the columns in a loop ------------------------------------------------------------------------------------
-# `count`, `total` and `squares` are the number, the sum and the sum of squares, in units of 2**-UNIT_SHIFT and of
-# its square; `rest` holds the values that have no units. Quotients are taken in units, where no float is too large
-# or too small, so scaling them changes no digit.
+# --- the columns in a loop ----------------------------------------------------------------------------------
+# `count`, `total` and `squares` are the number, the sum and the sum of squares,
+# in units of 2**-UNIT_SHIFT and of its square; `rest` holds the values that have no units.
+# Quotients are taken in units, where no float is too large or too small, so scaling them changes no digit.
 
 SCALE = 2.0**-UNIT_SHIFT
 
@@ -151,4 +151,5 @@ def _column(name: str, read: Callable[[Moments], Any]) -> Aggregate:
 
 
 UNIVARIATE = {name: _column(name, read) for name, read in COLUMNS.items()}
-"""The columns as aggregates. They are no functions of SQL: a statement that reads only these is folded as it stands."""
+"""The columns as aggregates. They are no functions of SQL:
+a statement that reads only these is folded as it stands."""

@@ -3,9 +3,9 @@
     window    r r r r r | h h h        r: released, h: held until the next release
     leaving   r r                      released, gone since: they leave with the next release
 
-Events leave a queue in the order in which they came, so two numbers say what the gate holds: `shown`, how many
-events the last release showed, and how many of them are `leaving`. An event that comes and goes between two
-releases is never seen.
+Events leave a queue in the order in which they came, so two numbers say what the gate holds:
+`shown`, how many events the last release showed, and how many of them are `leaving`.
+An event that comes and goes between two releases is never seen.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ class GatedQueue(Gated):
 
 
 class PeriodicQueue(GatedQueue):
-    """Releases at update points alone. What is due to leave does so when events come, or at an update point."""
+    """Releases at update points alone. What is due to leave does so when events come,
+    or at an update point."""
 
     releases_on_arrival = False
     has_end = True

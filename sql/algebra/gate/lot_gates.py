@@ -1,7 +1,8 @@
 """The two stages that make Apama's batched windows of the common policies: a gate
 *behind* a Retain, and UniqueLots.
 
-         within 1.5 every 1.0     10@0.5 enters at the update point 1.0 and leaves at the first one >= 0.5 + 1.5
+         within 1.5 every 1.0     10@0.5 enters at the update point 1.0
+                                  and leaves at the first one >= 0.5 + 1.5
 
 The retention runs on while the gate holds its deltas; `net` cancels an item that came and went in between, so
 it never appears. An update point's lot closes with its instant, after the arrivals of that instant.
@@ -134,7 +135,8 @@ class HoldUntil(Hold):
 
 
 class HeldBack(Chain):
-    """A Retain and the gate behind it. What is due to leave after an update point does not belong to its lot."""
+    """A Retain and the gate behind it.
+    What is due to leave after an update point does not belong to its lot."""
 
     def __init__(self, line: Operator, hold: HoldUntil) -> None:
         super().__init__(line, hold)

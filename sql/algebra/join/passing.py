@@ -30,8 +30,8 @@ class Passing:
         kept: Sequence[int],
         chains: Sequence[JoinLoops],
     ) -> None:
-        """`pulled`: sources whose rows are only looked up; `kept`: those whose rows are kept here. `chains`: how
-        the text finds the partners of the rows of each source."""
+        """`pulled`: sources whose rows are only looked up; `kept`: those whose rows are kept here.
+        `chains`: how the text finds the partners of the rows of each source."""
         self.plan = plan
         self.functions = functions
         self.shape = shape

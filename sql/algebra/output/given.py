@@ -204,7 +204,8 @@ class AllGroups(Given):
 
 
 class AllGroupEvents(Buffered):
-    """all of groups with other columns: every row, and each group without a new row once with its present one."""
+    """all of groups with other columns: every row,
+    and each group without a new row once with its present one."""
 
     def __init__(self, current: Callable[[Any], list[Out]]) -> None:
         super().__init__()

@@ -45,7 +45,8 @@ class LimitBuilder:
 
     present   the rows of the present content
     current   the present row of one group, by its key
-    touched   the present rows of the groups that have changed since it was called last, where rows are made then
+    touched   the present rows of the groups that have changed since it was called last,
+              where rows are made then
     """
 
     def __init__(

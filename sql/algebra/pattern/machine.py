@@ -2,8 +2,8 @@
 
 What happens at one event or one instant is decided here:
 
-* All listeners that an event fits are found before any of them acts, and act in the order of their start; so what an
-  event starts does not see that event, and what it has ended acts no more.
+* All listeners that an event fits are found before any of them acts, and act in the order of their start;
+  so what an event starts does not see that event, and what it has ended acts no more.
 * PatternTimers fire in order of (due, number of the start), each at the present instant.
 """
 
@@ -33,7 +33,8 @@ SNAPSHOT_VERSION = 2
 
 
 class Machine:
-    """The state shared by the instances of one pattern: the instant, the count of starts, timers, bounds, counters."""
+    """The state shared by the instances of one pattern: the instant, the count of starts,
+    timers, bounds, counters."""
 
     def __init__(self, zone: tzinfo, bounds: PartialBounds, *, keeps_matched: bool) -> None:
         self.keeps_matched = keeps_matched

@@ -112,7 +112,8 @@ class OneOperandNode(PatternPart):
 
 
 class OneOperand(PatternInstance):
-    """An instance of a node with one operand; `child` is None before the operand is started and after it is over."""
+    """An instance of a node with one operand;
+    `child` is None before the operand is started and after it is over."""
 
     __slots__ = ("binding", "child", "node", "parent")
     node: OneOperandNode

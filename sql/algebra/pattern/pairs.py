@@ -7,8 +7,9 @@ any time, and its absence.
 | `every a -> b(k = a.k) where timer:within(d)` | a match | the search ends |
 | `every a -> (timer:interval(d) and not b(k = a.k))` | ends the search | a match |
 
-They give what the nodes of `logic`, `sequence` and `pattern_timers` give, from one dictionary of searches by key
-and one queue in order of due times: all have the same length, so none is due before an older one.
+They give what the nodes of `logic`, `sequence` and `pattern_timers` give,
+from one dictionary of searches by key and one queue in order of due times: all have the same length,
+so none is due before an older one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The attempts of one partition whose rows leave a window, or whose matches wait for the end of an interval."""
+"""The attempts of one partition whose rows leave a window,
+or whose matches wait for the end of an interval."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ class Recognizer:
         return out
 
     def _chosen(self, live: list[Reading], told: list[Reading]) -> tuple[list[Reading], list[Reading]]:
-        """The attempts that go on after a row that completes matches, and the matches: of each attempt the preferred,
-        unless all are wanted."""
+        """The attempts that go on after a row that completes matches, and the matches:
+        of each attempt the preferred, unless all are wanted."""
         if not self.plan.all_matches:
             preferred: dict[int, Reading] = {}
             for reading in told:

@@ -113,7 +113,8 @@ class Policy(Operator):
         source.line(f"enter = {place}.{'enter' if self.refuses else 'insert'}")
 
     def write_prepare(self, loop: LoopWriter) -> None:
-        """Write the statements that may fail, before anything else changes; `continue` where the event is refused."""
+        """Write the statements that may fail, before anything else changes;
+        `continue` where the event is refused."""
         loop.line("left = enter(x, now)")
         if self.refuses:
             with loop.source.block("if left is None:"):

@@ -105,7 +105,8 @@ class Predicate:
 
     @property
     def fits_loop(self) -> bool:
-        """True if it reads nothing but counts, instants and variables, so that the loop may have it in its text."""
+        """True if it reads nothing but counts, instants and variables,
+        so that the loop may have it in its text."""
         slots = [node for node in self.node.walk() if isinstance(node, Slot)]
         is_plain = all(isinstance(node, Const | Op | Slot) for node in self.node.walk())
         return is_plain and all(

@@ -371,8 +371,9 @@ class FirstUntil(Queue):
 
 
 def of_values(window: Policy) -> Policy | None:
-    """The same window, empty, of what events contribute in the place of the events; None where it reads the events.
-    A class that is derived from one of these reads them: events may leave it in another way."""
+    """The same window, empty, of what events contribute in the place of the events;
+    None where it reads the events. A class that is derived from one of these reads them:
+    events may leave it in another way."""
     if type(window) is Newest:
         return NewestValues(window.size)
     if type(window) is Forever:

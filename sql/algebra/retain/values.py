@@ -1,7 +1,7 @@
 """Queues that keep of each event only what it contributed to the aggregates of a statement.
 
-Where a statement shows aggregates and nothing else, no one reads an event again: its row is freed at once. Under
-`departure` FIFO a value leaves as it came; when, is known of all values of one push together.
+Where a statement shows aggregates and nothing else, no one reads an event again: its row is freed at once.
+Under `departure` FIFO a value leaves as it came; when, is known of all values of one push together.
 """
 
 from __future__ import annotations

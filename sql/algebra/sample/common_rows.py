@@ -1,4 +1,5 @@
-"""Rows that several rules select of one sample: made once, and each rule takes those that its HAVING lets through.
+"""Rows that several rules select of one sample: made once,
+and each rule takes those that its HAVING lets through.
 
 rule 1   SELECT dev, avg(temp) … HAVING avg(temp) > 80       every(sample)          the rows of all pairs
 rule 2   SELECT dev, avg(temp) … HAVING avg(temp) > 90       chosen(sample, made)   a rule's own among them

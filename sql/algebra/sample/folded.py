@@ -1,7 +1,8 @@
 """Groups of windows whose content leaves at once, folded late: per event a list grows, and C built-ins fold
 it when the window is shown.
 
-    group   [entry, 71.5, 80.2, 69.0, ...]   the first event's entry, then values that wait, of each argument in turn
+    group   [entry, 71.5, 80.2, 69.0, ...]   the first event's entry,
+                                             then values that wait, of each argument in turn
 
 Most groups are such plain lists to their end. One that has been folded, or has met a value that is no plain
 number (NULL, text, a wrong type), becomes a `Group`: a list with the accumulators of the aggregates, to which
@@ -284,7 +285,8 @@ class Folded(Content):
         return p.size if self.is_bounded else sum(map(len, p.groups.values()))
 
     def rest(self, parts: Iterable[Any]) -> None:
-        """Fold the next groups of a round through all of them, which begins where as many values wait as may."""
+        """Fold the next groups of a round through all of them,
+        which begins where as many values wait as may."""
         parts = list(parts)
         if self.round is None:
             self.came_max = waiting_max(parts)

@@ -1,5 +1,5 @@
-"""The statements by which an event enters a folded group: its values wait in the group's list, or are fed to its
-accumulators."""
+"""The statements by which an event enters a folded group: its values wait in the group's list,
+or are fed to its accumulators."""
 
 from __future__ import annotations
 

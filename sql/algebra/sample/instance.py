@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Instance(Protocol):
-    """An object of a generated class, with just those of these slots that its window and its content declare."""
+    """An object of a generated class, with just those of these slots that its window
+    and its content declare."""
 
     key: Hashable
     """The values of OVER(PARTITION BY)."""

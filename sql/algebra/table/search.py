@@ -7,7 +7,7 @@ tested again. The rest of the condition is tested on each row that is found.
     y1 = find_1(key)
     for y1 in () if y1 is None else (y1,):                 the primary key of a table: a row or None
     for y1 in () if y1 is None else … (y1,):               a hash index: a row, several as a dict, or None
-    for y1 in find_1(key, low, high):                      an ordered index: equalities, perhaps none, and a range
+    for y1 in find_1(key, low, high):                      an ordered index: equalities (or none), a range
     for y1 in find_1():                                    every row
 """
 
@@ -175,8 +175,8 @@ class Finder:
         shape: Shape = "dict",
         nullable: Collection[int] = (),
     ) -> None:
-        """`own`: the source that the rows belong to, or the sources of rows joined before. `nullable`: sources
-        that may have no row."""
+        """`own`: the source that the rows belong to, or the sources of rows joined before.
+        `nullable`: sources that may have no row."""
         parts = tuple(conjuncts(condition))
         self.search = Search(parts, own, known, store)
         source = SourceWriter()

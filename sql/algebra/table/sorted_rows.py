@@ -3,7 +3,8 @@
 Values of one kind (numbers, texts, …) are together, so that they compare as they are: a range never crosses
 kinds. They stand in blocks of some hundred, the values beside the rows:
 
-    values   [1.0 1.5 2.0] [2.0 7.5] …     bisection finds the block by its highest value, then the place in it
+    values   [1.0 1.5 2.0] [2.0 7.5] …     bisection finds the block by its highest value,
+                                           then the place in it
     events   [ a   b   c ] [ d   e ] …     a slice of them is the answer
 """
 
@@ -72,7 +73,8 @@ class SortedRows:
         return [] if rows is None else rows.between(order, order, True, True)
 
     def between(self, low: object, high: object, low_inside: bool, high_inside: bool) -> list[Event]:
-        """The rows in a range, in order of the value. Values of another kind than its low end are in no range."""
+        """The rows in a range, in order of the value.
+        Values of another kind than its low end are in no range."""
         kind, low_order = placed(high if low is None else low)
         rows = self.kinds.get(kind)
         if rows is None or kind == UNORDERED:

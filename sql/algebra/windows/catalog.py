@@ -1,5 +1,5 @@
-"""The catalog of windows in FROM: each is a composition of the few operators. A new window is one entry in a file
-of this folder.
+"""The catalog of windows in FROM: each is a composition of the few operators.
+A new window is one entry in a file of this folder.
 
 An entry holds the syntax of the window (its parameters), its composition (`make`), and its cost. The
 documentation's window table, `explain` and the binder's error messages derive from it.

@@ -11,8 +11,8 @@ from sql.record import Record
 class Stage(Record):
     """One operator of a window.
 
-    policy  when it acts, or what it keeps, with a placeholder for each parameter: `count {n}`, twice it `{n:2}`.
-            d, p, t and m are lengths of time; n and c counts; k keys
+    policy  when it acts, or what it keeps, with a placeholder for each parameter:
+            `count {n}`, twice it `{n:2}`. d, p, t and m are lengths of time; n and c counts; k keys
     origin  where its grid of times begins: in the catalog all that it may be
     note    what else it does
     """

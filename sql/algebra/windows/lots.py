@@ -24,7 +24,8 @@ class LotPart(WindowFacts, kw_only=True):
 
 
 class LotWindow(LotPart, kw_only=True):
-    """One window of stream queries. `make` takes the start and the argument: a Period, a number of items, or None."""
+    """One window of stream queries. `make` takes the start and the argument:
+    a Period, a number of items, or None."""
 
     argument: LotArgument
     make: Callable[[Start, Any], Policy]

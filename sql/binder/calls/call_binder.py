@@ -113,7 +113,10 @@ def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
             "row_number",
             *GROUP_WINDOWS,
         ]
-        own = f"a file beside the rules with `def {node.name}(x: float) -> float:` and a docstring makes it known"
+        own = (
+            f"a file beside the rules with `def {node.name}(x: float) -> float:` "
+            "and a docstring makes it known"
+        )
         binder.problems.error(
             "B204", f"unknown function '{node.name}'", span, did_you_mean(node.name, known) or own
         )

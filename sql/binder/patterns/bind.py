@@ -1,4 +1,5 @@
-"""Binding patterns: tags get their types, filters and parameters their meaning; what cannot work is refused."""
+"""Binding patterns: tags get their types, filters and parameters their meaning;
+what cannot work is refused."""
 
 from __future__ import annotations
 

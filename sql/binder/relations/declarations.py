@@ -227,8 +227,8 @@ def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> Index
 
 
 def declare_expression(catalog: Catalog, statement: ast.CreateExpression, text: str) -> None:
-    """Declare an expression for all statements behind it. SqlError where its name is that of a function, or where
-    it calls itself."""
+    """Declare an expression for all statements behind it. SqlError where its name is that of a function,
+    or where it calls itself."""
     name = statement.name
     if functions.lookup(name) is not None or aggregates.lookup(name) is not None:
         message = f"'{name}' is a function already"

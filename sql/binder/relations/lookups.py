@@ -1,8 +1,9 @@
-"""Joins with tables that a store outside answers for: `FROM reading LEFT JOIN device ON reading.dev = device.id`.
+"""Joins with tables that a store outside answers for:
+`FROM reading LEFT JOIN device ON reading.dev = device.id`.
 
 Such a join happens before the event enters the rule. The event carries the row that was found in a column of
-its own, so to the rest of the rule it is an event of one stream: `device.site` is a field of that column. For a
-subquery over such a table the event carries all rows that were found.
+its own, so to the rest of the rule it is an event of one stream: `device.site` is a field of that column.
+For a subquery over such a table the event carries all rows that were found.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def scopes(asked: Sequence[ast.Join], catalog: Catalog) -> list[SourceScope]:
 
 
 def check(problems: Problems, select: ast.Select, asked: Sequence[ast.Join], *inside: object) -> None:
-    """Report joins with such tables where no event waits for an answer. `inside`: what of a context, a subquery,
-    a trigger is around."""
+    """Report joins with such tables where no event waits for an answer.
+    `inside`: what of a context, a subquery, a trigger is around."""
     waits = can_wait(select, *inside)
     for join in asked:
         if not waits:
@@ -63,7 +64,8 @@ def check(problems: Problems, select: ast.Select, asked: Sequence[ast.Join], *in
 
 
 def can_wait(select: ast.Select, *inside: object) -> bool:
-    """True if the events of a statement wait for answers before they enter it: nothing is `inside` of anything."""
+    """True if the events of a statement wait for answers before they enter it:
+    nothing is `inside` of anything."""
     first = select.source
     takes_events = isinstance(first, ast.StreamSource) and first.pattern is None
     return takes_events and not any(inside) and not select.lots
@@ -86,8 +88,8 @@ def bind_asks(
     for join in asked if any(join.kind in ("right", "full") for join in joins) else ():
         binder.problems.error(
             "B534",
-            f"lookup table '{join.source.name}' is asked before streams are joined, which RIGHT and FULL JOIN "
-            "would turn round",
+            f"lookup table '{join.source.name}' is asked before streams are joined, "
+            "which RIGHT and FULL JOIN would turn round",
             join.source.span,
             "use INNER or LEFT JOIN",
         )
@@ -115,7 +117,8 @@ def _bound(binder: ExpressionBinder, join: ast.Join) -> AskPlan:
         if sources_read(value) - {0}:
             binder.problems.error(
                 "B534",
-                f"lookup table '{join.source.name}' is asked before streams are joined: its key is of the first",
+                f"lookup table '{join.source.name}' is asked before streams are joined: "
+                "its key is of the first",
                 value.span,
                 "name the stream whose column is the key first in FROM",
             )
@@ -157,8 +160,8 @@ def refuse_as_sources(problems: Problems, sources: Sequence[ast.Source], streams
                 "B534",
                 f"lookup table '{stream.name}' has no events: it is asked for rows",
                 source.span,
-                f"join it in a rule over a stream: FROM … LEFT JOIN {stream.name} ON …; what else needs the rows reads "
-                "the stream that this rule inserts into",
+                f"join it in a rule over a stream: FROM … LEFT JOIN {stream.name} ON …; "
+                "what else needs the rows reads the stream that this rule inserts into",
             )
 
 
@@ -168,8 +171,8 @@ def refuse_as_sources(problems: Problems, sources: Sequence[ast.Source], streams
 def carried(
     problems: Problems, plan: Plan, source: ast.Source, number: int, *, reads_first: bool
 ) -> tuple[AskPlan, Plan]:
-    """The request of a subquery over such a table, `SELECT … FROM device WHERE device.id = reading.dev`, and the
-    subquery over the rows that the event carries then.
+    """The request of a subquery over such a table, `SELECT … FROM device WHERE device.id = reading.dev`,
+    and the subquery over the rows that the event carries then.
 
     `number`: of such subqueries of the statement. `reads_first`: the first source around it is that of the
     statement, whose events wait for answers.
@@ -193,7 +196,8 @@ def carried(
 
 
 def _own_key(part: Bound) -> tuple[str, Bound] | None:
-    """The column of a subquery's source that the condition sets equal to a value of the first source around it."""
+    """The column of a subquery's source that the condition sets equal to a value
+    of the first source around it."""
     if not isinstance(part, Op) or part.name != "=":
         return None
     for mine, other in (part.args, part.args[::-1]):
@@ -205,8 +209,8 @@ def _own_key(part: Bound) -> tuple[str, Bound] | None:
 
 
 def _of_event(value: Bound) -> Bound | None:
-    """A value that a subquery computes of the first source around it, as that source's statement writes it; None
-    for one that reads anything else."""
+    """A value that a subquery computes of the first source around it, as that source's statement writes it;
+    None for one that reads anything else."""
     if isinstance(value, Read):
         return replace(value, source=0) if value.source == 1 else None
     if isinstance(value, Op | Apply):

@@ -159,8 +159,9 @@ Selector = Literal["istream", "rstream", "irstream"]
 
 
 def sides(select: ast.Select) -> tuple[Selector, Literal["istream", "rstream"] | None]:
-    """The rows that a query computes, and those it emits where they are fewer: `insert irstream into S select …`
-    inserts rows that leave and emits none of them. A stream query computes one side alone."""
+    """The rows that a query computes, and those it emits where they are fewer:
+    `insert irstream into S select …` inserts rows that leave and emits none of them.
+    A stream query computes one side alone."""
     selector = select.selector or "istream"
     inserts = selector if select.insert_into is None or select.lots else select.insert_into.selector
     if selector == "irstream":

@@ -295,7 +295,8 @@ def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions,
 
 
 def _check_selector(problems: Problems, select: ast.Select) -> None:
-    """Report a remove stream of ON … SELECT: each event is answered by itself, and nothing leaves an answer."""
+    """Report a remove stream of ON … SELECT: each event is answered by itself,
+    and nothing leaves an answer."""
     if select.selector == "rstream":
         problems.error("B604", "ON … SELECT has no remove stream: it posts what it finds", select.span)
     elif select.selector == "irstream":

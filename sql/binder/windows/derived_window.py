@@ -1,10 +1,11 @@
 """A statement over a derived-value window as one over the window below it: the columns that it reads become
 aggregates.
 
-    select average, stddev from m#length(10)#uni(x)   ->   one row per update of m#length(10), from running sums
+    select average, stddev from m#length(10)#uni(x)   ->   a row per update of m#length(10), from running sums
 
-The window would post a row with all of its columns at each update, as an event of its own. Only a statement without
-groups, aggregates, old rows, output limits and earlier rows is folded: it shows each row once and keeps none.
+The window would post a row with all of its columns at each update, as an event of its own.
+Only a statement without groups, aggregates, old rows, output limits and earlier rows is folded:
+it shows each row once and keeps none.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def folded(plan: Plan, catalog: Catalog) -> Plan:
 
 
 def _calls(plan: Plan) -> dict[str, AggregateCall]:
-    """The aggregates of a foldable statement by the column for which they stand; none if it is not foldable."""
+    """The aggregates of a foldable statement by the column for which they stand;
+    none if it is not foldable."""
     if not _shows_each_row(plan):
         return {}
     *below, window = plan.sources[0].windows or (None,)
@@ -76,9 +78,10 @@ def _shows_each_row(plan: Plan) -> bool:
     source = plan.sources[0]
     only = SourcePlan(source.stream, source.alias, source.filter, source.windows)
     return source == only and plan == Plan(
-        text=plan.text, mode="delta", sources=plan.sources, items=plan.items, options=plan.options, name=plan.name,
-        where=plan.where, insert=plan.insert, timestamp=plan.timestamp, timestamp_format=plan.timestamp_format,
-        timestamps=plan.timestamps, output_columns=plan.output_columns, reads=plan.reads, warnings=plan.warnings,
+        text=plan.text, mode="delta", sources=plan.sources, items=plan.items, options=plan.options,
+        name=plan.name, where=plan.where, insert=plan.insert, timestamp=plan.timestamp,
+        timestamp_format=plan.timestamp_format, timestamps=plan.timestamps,
+        output_columns=plan.output_columns, reads=plan.reads, warnings=plan.warnings,
         priority=plan.priority,
     )  # fmt: skip
 

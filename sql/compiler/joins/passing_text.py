@@ -1,7 +1,8 @@
 """The text of a join whose joined rows are not kept: each is a row of the output as it stands, and none is
 taken back.
 
-    push_0(q, rows, now)                   events of one stream: each enters its windows, then the join changes
+    push_0(q, rows, now)                   events of one stream: each enters its windows,
+                                           then the join changes
     join(q, came_0, gone_0, …, now, found) all sources have changed: the rows of what came, and those that an
                                            outer join shows where the last partner has gone
 

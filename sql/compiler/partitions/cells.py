@@ -1,9 +1,9 @@
 """Statements whose state in a partition of a context is a cell: what they fold, and how
 far their output limit is.
 
-A cell takes the place of a running instance (`sql.engine.context.bodies.Cell`), so that a partition costs a few
-hundred bytes and microseconds. One running statement serves all cells, and one loop takes the events of many
-partitions.
+A cell takes the place of a running instance (`sql.engine.context.bodies.Cell`),
+so that a partition costs a few hundred bytes and microseconds. One running statement serves all cells,
+and one loop takes the events of many partitions.
 """
 
 from __future__ import annotations

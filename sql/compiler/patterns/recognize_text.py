@@ -1,10 +1,12 @@
 """The text of match_recognize: the step of a partition's readings with a row, and the row of a match.
 
-    step(readings, number, e, recent)   the readings that go on with the row e, and those that are complete with it
+    step(readings, number, e, recent)   the readings that go on with the row e,
+                                        and those that are complete with it
     tell(reading)                       the measures of a match
 
-A reading is a tuple: the number of its first row, the place of its newest one, and for each variable `v_i` its
-row, or for one that takes several the newest of them behind those before it: (before, row).
+A reading is a tuple: the number of its first row, the place of its newest one,
+and for each variable `v_i` its row, or for one that takes several the newest of them behind those before it:
+(before, row).
 """
 
 from __future__ import annotations
@@ -227,7 +229,8 @@ class RecognizeCode:
         return Recognizer(self.plan, self.rules, self.key, self.most)
 
     def held(self) -> HeldRecognizer:
-        """A recognizer of rows that leave a window, of matches that wait, or of a content that is read anew."""
+        """A recognizer of rows that leave a window, of matches that wait,
+        or of a content that is read anew."""
         length = self.plan.interval
         interval = None
         if length is not None:

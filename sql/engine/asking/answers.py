@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def answer(engine: Engine, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
-    """A store has answered a request of `Catalog.requests`: the rules that wait for it go on. What is due before
-    is done before."""
+    """A store has answered a request of `Catalog.requests`: the rules that wait for it go on.
+    What is due before is done before."""
     out = [*engine.advance(now_ms)] if engine.now_ms is None or now_ms > engine.now_ms else []
     table = engine.catalog.asked.get(request.table)
     for name in () if table is None else table.answered(request, rows, now_ms):

@@ -25,8 +25,8 @@ class Ask:
         self._passes: Callable[..., Any] | None = None if plan.rest is None else functions.true(plan.rest)
 
     def request(self, row: dict[str, Any], now_ms: int) -> Request | None:
-        """The request for an event; None where its key is NULL or NaN, which equals nothing. DataError for a key that
-        is a list or an object."""
+        """The request for an event; None where its key is NULL or NaN, which equals nothing.
+        DataError for a key that is a list or an object."""
         event = Event(row, now_ms, 0)
         key = tuple([value(event) for value in self._values])
         if any(value is None or value != value for value in key):

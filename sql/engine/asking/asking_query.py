@@ -1,9 +1,10 @@
 """A rule behind its joins with tables of stores: events wait for answers, in order, and enter it with the
 rows found.
 
-An event whose answers are all known enters at once, with those of its batch. The first that must wait holds up
-those behind it, whose requests are made meanwhile. It waits `timeout_ms` for each table at most; then it goes
-on by the table's policy. The result depends on events, answers and time only, so a replay repeats it.
+An event whose answers are all known enters at once, with those of its batch.
+The first that must wait holds up those behind it, whose requests are made meanwhile.
+It waits `timeout_ms` for each table at most; then it goes on by the table's policy.
+The result depends on events, answers and time only, so a replay repeats it.
 """
 
 from __future__ import annotations

@@ -131,7 +131,8 @@ class Room:
             self._give_up(entry, request)
             if table.policy.unanswered == "error" and entry.error is None:
                 entry.error = DataError(
-                    f"table '{table.name}' did not answer for {_said(request)} within {table.policy.timeout_ms} ms"
+                    f"table '{table.name}' did not answer for {_said(request)} within "
+                    f"{table.policy.timeout_ms} ms"
                 )
         if not entry.missing and entry.error is None:
             self._ask(entry, now_ms)

@@ -219,8 +219,8 @@ class ContextHost(Hosted):
         return self.taken()
 
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
-        """A condition could not be evaluated, or there are too many partitions: an error of the context, and of each
-        of its statements, which the event does not reach."""
+        """A condition could not be evaluated, or there are too many partitions: an error of the context,
+        and of each of its statements, which the event does not reach."""
         self.errors += 1
         rows = [] if event is None else [dict(as_dict(event.row))]
         why = f"context '{self.context.name}': {self.functions.failure(error)}"

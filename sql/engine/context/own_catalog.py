@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 def shared_catalog(member: ContextMember, partition: Partition, now_ms: int) -> Catalog:
-    """The catalog for the text of a statement, which serves all partitions. What the statements created before
-    declare, each partition has for itself; in the text stand-ins without rows take its place."""
+    """The catalog for the text of a statement, which serves all partitions.
+    What the statements created before declare, each partition has for itself;
+    in the text stand-ins without rows take its place."""
     host = member.host
     before = [other for other in host.members.values() if other.declares and other.order < member.order]
     if not before:

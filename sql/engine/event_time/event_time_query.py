@@ -78,8 +78,8 @@ class EventTime:
         return self.query.feed(changes, now_ms)
 
     def is_stamped(self, stream: str, rows: Sequence[Any]) -> bool:
-        """True if each event bears a whole number as its time stamp, so that none is refused. The report of a refused
-        one tells when it arrived."""
+        """True if each event bears a whole number as its time stamp, so that none is refused.
+        The report of a refused one tells when it arrived."""
         return self.stage.is_stamped(stream, rows)
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:

@@ -62,7 +62,8 @@ class Audience:
             member = self.by_name[emission.rule]
             member.inbox.append(emission)
             member.inbox_ms = due_ms
-        self.index.reconcile()  # rules may have changed since events came last, and no index of the stream be there
+        # rules may have changed since events came last, and no index of the stream be there
+        self.index.reconcile()
         return []
 
     # --- events and time ------------------------------------------------------------------------------------

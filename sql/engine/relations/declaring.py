@@ -202,7 +202,8 @@ class TableStatement(PostingStatement):
         return out
 
     def _put(self, row: Mapping[str, Any], now_ms: int) -> None:
-        """A row comes, in the place of the one with its key. Raises DataError where a bound or an index refuses it."""
+        """A row comes, in the place of the one with its key.
+        Raises DataError where a bound or an index refuses it."""
         there = self.table.rows.get(self.table.key_of_row(row))
         if there is None:
             self.table.insert(row, now_ms)

@@ -72,7 +72,8 @@ class Groups:
             yield from accumulator.held()
 
     def snapshot(self) -> dict[str, Any]:
-        """Each group: key, number of events, first event where it keeps one, what is kept for its aggregates."""
+        """Each group: key, number of events, first event where it keeps one,
+        what is kept for its aggregates."""
         slots, keeps_first = self.fold.kept.slots, self.fold.keeps_first
         return {
             "groups": [

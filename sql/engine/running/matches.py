@@ -49,7 +49,8 @@ class PatternWait(NamedTuple):
 
 
 class Matches:
-    """The pattern of one source, started at `now_ms`. The statement begins its work before the pattern does."""
+    """The pattern of one source, started at `now_ms`.
+    The statement begins its work before the pattern does."""
 
     def __init__(self, code: PatternCode, now_ms: int, *, is_heard: bool) -> None:
         """`is_heard`: matches that are true at the start are used, as in a context partition."""

@@ -1,8 +1,8 @@
 """A running statement: EPL statements and stream queries on their compiled text.
 
-Events enter through the compiled loop, or as deltas of the sources (`sql.engine.running.statement_sources`) where
-several things change in one step. They are folded into groups (`sql.engine.running.groups`), and rows leave
-through the output (`sql.engine.running.statement_output`).
+Events enter through the compiled loop, or as deltas of the sources (`sql.engine.running.statement_sources`)
+where several things change in one step. They are folded into groups (`sql.engine.running.groups`),
+and rows leave through the output (`sql.engine.running.statement_output`).
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ class SharingMember:
 
     @property
     def signature(self) -> Any:
-        """Equal for rules that find the same groups for the same events; None for a rule that always works alone."""
+        """Equal for rules that find the same groups for the same events;
+        None for a rule that always works alone."""
         return self._signature_of(self.query.plan) if self._may_share else None
 
     @property

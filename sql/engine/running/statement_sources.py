@@ -242,7 +242,8 @@ class Sources:
         return iter((delta,) if delta.inserted else ())
 
     def _due_posts(self, index: int, now_ms: int) -> Posts:
-        """The posts of a window that is due; in a join of all that are, since they change before the join does."""
+        """The posts of a window that is due; in a join of all that are,
+        since they change before the join does."""
         if self.joined is None:
             return {index: self.windows[index].advance(now_ms)}
         posts: Posts = {}

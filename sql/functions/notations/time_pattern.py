@@ -66,7 +66,8 @@ def _as_written(token: re.Match[str]) -> str:
 
 _POINTS: tuple[list[Field], ...] = ([("", ord("."))], [("", ord(","))])
 _WIDTHS = {
-    "Y": 4, "G": 1, "M": 4, "d": 2, "E": 4, "H": 2, "h": 2, "a": 2, "m": 2, "s": 2, "S": 9, "z": 4, "Z": 3, "X": 3,
+    "Y": 4, "G": 1, "M": 4, "d": 2, "E": 4, "H": 2, "h": 2, "a": 2, "m": 2, "s": 2, "S": 9, "z": 4, "Z": 3,
+    "X": 3,
 }  # fmt: skip
 """The letters with a meaning, and the most repetitions of each."""
 

@@ -86,7 +86,10 @@ class TimerGrammar:
         if not ("iso" in found or "date" in found or "period" in found) or (
             "iso" in found and len(found) > 1
         ):
-            hint = "timer:schedule(iso: 'R/PT10S') or timer:schedule(date: '2026-01-01T00:00:00Z', period: 1 day)"
+            hint = (
+                "timer:schedule(iso: 'R/PT10S') or "
+                "timer:schedule(date: '2026-01-01T00:00:00Z', period: 1 day)"
+            )
             parser._refuse(
                 "P019", "timer:schedule takes iso alone, or a date or period", parser._since(start), hint
             )

@@ -15,8 +15,8 @@ from sql.algebra.sample.running.fold_arguments import Arguments
 
 
 class Fallback:
-    """The functions a loop calls for values that its statements do not handle. `g`: a group, with the slots of
-    its class in the text."""
+    """The functions a loop calls for values that its statements do not handle.
+    `g`: a group, with the slots of its class in the text."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments

@@ -1,4 +1,5 @@
-"""The catalog of windows in GROUP BY. A window adds its entry with `register_group_window`, beside its class."""
+"""The catalog of windows in GROUP BY. A window adds its entry with `register_group_window`,
+beside its class."""
 
 from __future__ import annotations
 
