@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from edge.base.errors import MissingError, UsageError
-from edge.commands.shared import reconciling, rule_arguments, spool_arguments
-from edge.commands.shared.spark_arguments import add_master, chosen_rules
+from edge.commands.shared import reconciling, spool_arguments
+from edge.commands.shared.spark_arguments import add_master, add_rules, chosen_rules
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,12 +91,11 @@ def add_aggregate(parser: argparse.ArgumentParser) -> None:
 
 
 def add_backfill(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
+    add_rules(parser)
     parser.add_argument(
         "raw", metavar="RAW", help="path with gw=<gateway>/*.jsonl[.gz]: at, stream and event a line"
     )
     parser.add_argument("out", metavar="OUT", help="new folder: one Parquet table for each rule")
-    parser.add_argument("--rule", metavar="ID", help="only this rule")
     parser.add_argument(
         "--open",
         action="store_true",
@@ -107,17 +106,14 @@ def add_backfill(parser: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="go on from the state of a backfill with --open, with the files behind it",
     )
-    add_master(parser)
-    rule_arguments.add_zone(parser)
 
 
 def add_stream(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
+    add_rules(parser)
     parser.add_argument(
         "raw", metavar="RAW", help="path with gw=<gateway>/…, what the action archive has uploaded"
     )
     parser.add_argument("out", metavar="OUT", help="path of the tables, one for each rule, and of the states")
-    parser.add_argument("--rule", metavar="ID", help="only this rule")
     parser.add_argument(
         "--files",
         type=_number,
@@ -132,8 +128,6 @@ def add_stream(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="how far the time of keys without events stays behind the newest event of the fleet (1h)",
     )
-    add_master(parser)
-    rule_arguments.add_zone(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

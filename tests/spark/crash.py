@@ -3,12 +3,16 @@
 Gateways go on uploading. Runs are killed with SIGKILL, driver, JVM and workers together; now and then two run
 at once. A reader that knows only the pointer and Parquet must never miss a day that it has seen, see a group
 twice, or see fewer records than before. In the end the tables equal an independent computation.
+
+With `--folder DIR --seconds 420` it works in pieces: each ends in time with that comparison, and the next one with
+the same DIR goes on with its bucket and tables, until `--kills` are reached. The last line has the sums of all pieces.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import signal
@@ -17,11 +21,18 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cloud_sync.spark import tables
 from tests.spark.support import Row, brute_force, rows, upload
+
+SUBMIT = (
+    "--driver-java-options=-XX:TieredStopAtLevel=1 --conf spark.sql.codegen.wholeStage=false "
+    "--conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
+)
+"""Most of a short run would go into compiling what runs once."""
 
 
 class Reader:
@@ -52,7 +63,7 @@ class Reader:
                 self.wrong.append(f"{type(error).__name__}: {error}")
 
     def _poll(self) -> None:
-        found = fleet(self._out)
+        found = newest(self._out)
         days = {row["window_start"].date().isoformat() for row in found}
         groups = {(row["rule"], row["level"], row["start_ms"], row["keys"]) for row in found}
         records = sum(row["records"] for row in found)
@@ -66,7 +77,7 @@ class Reader:
         self.polls += 1
 
 
-def fleet(out: Path) -> list[dict[str, Any]]:
+def newest(out: Path) -> list[dict[str, Any]]:
     """The rows of the newest version, as any reader of Parquet gets them."""
     import pyarrow.parquet as pq
 
@@ -75,25 +86,67 @@ def fleet(out: Path) -> list[dict[str, Any]]:
     return [row for path in version.fleet.values() for row in pq.read_table(out / path).to_pylist()]
 
 
-def start(bucket: Path, out: Path) -> subprocess.Popen[bytes]:
-    """One run in a process group of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "edge.cli",
-        "cloud",
-        "aggregate",
-        str(bucket),
-        str(out),
-        "--master",
-        "local[1]",
-    ]
-    environment = os.environ | {
-        "PYSPARK_SUBMIT_ARGS": "--driver-java-options=-XX:TieredStopAtLevel=1 pyspark-shell",
-    }
-    return subprocess.Popen(
-        command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+@dataclass
+class Tally:
+    """What has happened in all pieces. `refused` runs met another one at work, `wrong` is what the reader found and
+    tables that were not those of the independent computation."""
+
+    seeds: list[int] = field(default_factory=list)
+    killed: int = 0
+    ended: int = 0
+    refused: int = 0
+    polls: int = 0
+    records: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+class Fleet:
+    """A bucket that gateways upload into, its tables, and what was sent, in a folder that outlives a piece."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bucket, self.out = folder / "bucket", folder / "out"
+        self.bucket.mkdir(parents=True, exist_ok=True)
+        self._sent, self._tally = folder / "sent.jsonl", folder / "tally.json"
+        self._sent.touch()
+
+    def send(self, rng: random.Random) -> None:
+        """A gateway uploads rows of one of three days."""
+        gateway = f"gw{rng.randrange(3)}"
+        made = rows(rng, 20, first_minute=rng.randrange(3) * 1_440)
+        with self._sent.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps([gateway, row]) + "\n" for row in made)
+        upload(self.bucket, gateway, made, rows_max=15)
+
+    def sent(self) -> list[tuple[str, Row]]:
+        """Every row, with its gateway."""
+        return [(gateway, row) for gateway, row in map(json.loads, self._sent.open(encoding="utf-8"))]
+
+    def tally(self) -> Tally:
+        """The sums of the pieces that have ended."""
+        return Tally(**json.loads(self._tally.read_bytes())) if self._tally.exists() else Tally()
+
+    def keep(self, tally: Tally) -> None:
+        """Remember the sums for the next piece."""
+        self._tally.write_text(json.dumps(asdict(tally)), encoding="utf-8")
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """One run of the job in a process group of its own."""
+        command = [sys.executable, "-m", "edge.cli", "cloud", "aggregate", str(self.bucket), str(self.out)]
+        return subprocess.Popen(
+            [*command, "--master", "local[1]"],
+            env=os.environ | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def run(self) -> float:
+        """A run that is left alone; its length in seconds."""
+        begun = time.monotonic()
+        process = self.start()
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors.decode()
+        return time.monotonic() - begun
 
 
 def kill(process: subprocess.Popen[bytes]) -> bool:
@@ -107,50 +160,39 @@ def kill(process: subprocess.Popen[bytes]) -> bool:
     return was_alive
 
 
-def crash(kills: int, seed: int, folder: Path) -> dict[str, Any]:
-    """Kill so often, then let one run end; what was found."""
-    rng = random.Random(seed)
-    bucket, out = folder / "bucket", folder / "out"
-    bucket.mkdir()
-    sent: list[tuple[str, Row]] = []
+def crash(fleet: Fleet, kills: int, seconds: float, seed: int) -> Tally:
+    """Kill runs for so many seconds or until there are so many kills in all pieces, then let one run end."""
+    rng, tally, begun = random.Random(seed), fleet.tally(), time.monotonic()
+    tally.seeds.append(seed)
+    fleet.send(rng)
+    whole_s = fleet.run()
+    with Reader(fleet.out) as reader:
+        while tally.killed < kills and time.monotonic() - begun + 2 * whole_s < seconds:
+            fleet.send(rng)
+            runs = [fleet.start() for _ in range(1 + (rng.random() < 0.15))]
+            # Before the session is up there is nothing to kill; `whole_s` follows the load of the machine.
+            time.sleep(rng.uniform(0.4, 1.1) * whole_s)
+            _count_ends(runs, tally)
+        fleet.run()
+    tally.polls += reader.polls
+    tally.wrong += reader.wrong
+    sent = fleet.sent()
+    tally.records = len(sent)
+    found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in newest(fleet.out)}
+    if found != brute_force(sent):
+        tally.wrong.append(f"seed {seed}: the tables are not those of the computation")
+    fleet.keep(tally)
+    return tally
 
-    def send() -> None:
-        gateway = f"gw{rng.randrange(3)}"
-        made = rows(rng, 20, first_minute=rng.randrange(3) * 1_440)
-        sent.extend((gateway, row) for row in made)
-        upload(bucket, gateway, made, rows_max=15)
 
-    send()
-    begun = time.monotonic()
-    assert start(bucket, out).communicate() and (out / "_versions").is_dir()
-    whole_s = time.monotonic() - begun
-    killed = ended = refused = 0
-    with Reader(out) as reader:
-        while killed < kills:
-            send()
-            runs = [start(bucket, out) for _ in range(1 + (rng.random() < 0.15))]
-            time.sleep(rng.uniform(0.3, 1.1) * whole_s)
-            for run in runs:
-                if run.poll() is None:
-                    killed += kill(run)
-                else:
-                    ended += run.returncode == 0
-                    refused += run.returncode == 1
-        last = start(bucket, out)
-        _, errors = last.communicate()
-        assert last.returncode == 0, errors.decode()
-    found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in fleet(out)}
-    wanted = brute_force(sent)
-    return {
-        "seed": seed,
-        "killed": killed,
-        "ended": ended,
-        "refused": refused,
-        "polls": reader.polls,
-        "equal": found == wanted,
-        "wrong": reader.wrong,
-        "records": len(sent),
-    }
+def _count_ends(runs: list[subprocess.Popen[bytes]], tally: Tally) -> None:
+    """Kill the runs that are at work; count these and those that have ended."""
+    for run in runs:
+        if run.poll() is None:
+            tally.killed += kill(run)
+        else:
+            tally.ended += run.returncode == 0
+            tally.refused += run.returncode == 1
 
 
 def line(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -166,12 +208,15 @@ def line(row: dict[str, Any]) -> tuple[Any, ...]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.crash", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="the longest time of a piece")
+    parser.add_argument("--folder", type=Path, help="keeps bucket and tables for the next piece")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        report = crash(arguments.kills, arguments.seed, Path(folder))
-    print(json.dumps(report))
-    return 0 if report["equal"] and not report["wrong"] else 1
+        fleet = Fleet(arguments.folder or Path(folder))
+        tally = crash(fleet, arguments.kills, arguments.seconds, arguments.seed)
+    print(json.dumps(asdict(tally)))
+    return int(bool(tally.wrong))
 
 
 if __name__ == "__main__":

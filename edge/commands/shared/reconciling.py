@@ -8,12 +8,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edge.base.errors import UsageError
-from edge.commands.shared import rule_arguments
-from edge.commands.shared.spark_arguments import add_master, chosen_rules
+from edge.commands.shared.spark_arguments import add_rules, chosen_rules
 
 if TYPE_CHECKING:
     from cloud_sync.declaration import CloudSettings
@@ -25,12 +23,9 @@ EQUAL, FAILED, DIFFERENT = 0, 1, 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "rules", type=Path, metavar="RULES", help="the rule file or directory of the backfill"
-    )
+    add_rules(parser)
     parser.add_argument("backfill", metavar="BACKFILL", help="what penstock cloud backfill has written")
     parser.add_argument("out", metavar="OUT", help="path of the tables of penstock cloud aggregate")
-    parser.add_argument("--rule", metavar="ID", help="only this rule")
     parser.add_argument(
         "--limit",
         type=int,
@@ -41,8 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("plain", "json"), default="plain", help="plain text, or one line of JSON"
     )
-    add_master(parser)
-    rule_arguments.add_zone(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

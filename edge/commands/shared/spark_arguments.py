@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
@@ -17,6 +18,14 @@ def add_master(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master", metavar="URL", help="Spark master (default: Spark's own setting, else local)"
     )
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Add RULES as the next positional argument, which of them `chosen_rules` takes, and where they run."""
+    parser.add_argument("rules", type=Path, metavar="RULES", help="a rule file, or a directory of them")
+    parser.add_argument("--rule", metavar="ID", help="only this rule")
+    add_master(parser)
+    rule_arguments.add_zone(parser)
 
 
 def chosen_rules(arguments: argparse.Namespace, *, of_fleet: bool = False) -> dict[str, CompiledRule]:
