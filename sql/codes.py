@@ -195,7 +195,7 @@ CODES: dict[str, CodeText] = {
     "B533": CodeText("a table where a stream is needed", "read a stream, and join the table to it"),
     "B534": CodeText(
         "a lookup table that cannot be asked here",
-        "join it by INNER or LEFT JOIN, in a rule over a stream, with ON saying its key",
+        "ask by INNER or LEFT JOIN or a subquery with an equality, in a rule or trigger over a stream",
     ),
     "B541": CodeText(
         "a table read by other values than its key",

@@ -18,6 +18,7 @@ from sql.binder.relations.trigger_binder import TriggerBinder, bind_choice
 from sql.binder.select_binder import bind
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
+from sql.plan.asks import AskPlan
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.plan.options import RuleOptions
 from sql.plan.relation_plan import Acts, Declaration
@@ -62,22 +63,22 @@ def _acting(
         _heard(acts.trigger, acts.subqueries),
         acts.subqueries,
         acts.relations,
+        binder.asks,
     )
 
 
 def _split(statement: ast.Split, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
-    acts = TriggerBinder(statement.trigger, None, catalog, options, text, statement.context).split(statement)
-    return _plan(
-        statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries
-    )
+    binder = TriggerBinder(statement.trigger, None, catalog, options, text, statement.context)
+    acts = binder.split(statement)
+    heard = _heard(acts.trigger, acts.subqueries)
+    return _plan(statement, catalog, options, text, acts, heard, acts.subqueries, asks=binder.asks)
 
 
 def _on_set(statement: ast.OnSet, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
     binder = TriggerBinder(statement.source, None, catalog, options, text, statement.context)
     acts = binder.assign(statement.assignments)
-    return _plan(
-        statement, catalog, options, text, acts, _heard(acts.trigger, acts.subqueries), acts.subqueries
-    )
+    heard = _heard(acts.trigger, acts.subqueries)
+    return _plan(statement, catalog, options, text, acts, heard, acts.subqueries, asks=binder.asks)
 
 
 def _window(statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
@@ -108,6 +109,7 @@ def _plan(
     heard: tuple[str, ...],
     subqueries: tuple[SubqueryPlan, ...] = (),
     relations: frozenset[str] = frozenset(),
+    asks: tuple[AskPlan, ...] = (),
 ) -> Plan:
     """The plan under which the engine runs a statement that is no query."""
     problems = Problems()
@@ -121,7 +123,7 @@ def _plan(
     problems.raise_if_any(text)
     sources = tuple(SourcePlan(name, name) for name in heard)
     return Plan(text, "delta", sources, (), options, reads=reads, context=context, subqueries=subqueries,
-                priority=priority_of(statement), relations=relations, acts=acts)  # fmt: skip
+                priority=priority_of(statement), relations=relations, asks=asks, acts=acts)  # fmt: skip
 
 
 BINDERS: dict[type[ast.Statement], Bind] = {

@@ -75,7 +75,6 @@ class SelectBinder:
         self.select, self.asked = lookups.split(select, catalog)
         self.outer = outer
         self.on_demand = on_demand
-        self.is_trigger = is_trigger
         self.catalog = catalog
         self.options = options
         self.text = text
@@ -147,22 +146,22 @@ class SelectBinder:
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
         )
-        limits = OutputLimitBinder(binder, self.options)
-        output = None if select.output is None else limits.bind(select.output)
+        output = select.output and OutputLimitBinder(binder, self.options).bind(select.output)
         items = self._renamed(items)
         into_table = relation_binder.bind_into(binder, select, group_by, items, sets)
         selector, posts = relation_binder.sides(select)
         timestamps = self.sources.timestamps()
+        asks = (*lookups.bind_asks(binder, self.asked, joins), *self.carried)
         timestamp, pattern = next(iter(timestamps.values()), (None, None))
         plan = Plan(
             text=self.text,
             mode=self.mode,
             sources=sources,
-            items=items,
+            items=lookups.without_answers(items, asks),
             options=self.options,
             name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
             joins=joins,
-            asks=(*lookups.bind_asks(binder, self.asked, joins), *self.carried),
+            asks=asks,
             analytics=tuple(binder.analytics),
             window=window,
             where=where,
@@ -198,7 +197,7 @@ class SelectBinder:
         return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
 
     def _checked(self, plan: Plan) -> Plan:
-        lookups.check(self.problems, self.select, self.asked, *self._inside())
+        lookups.check(self.problems, self.asked, self._instead_of_waiting())
         if self.outer is None:
             lookups.refuse_as_sources(self.problems, self.sources.all, self.sources.streams)
         relation_binder.check_target(self.problems, self.select, plan, self.catalog, self.scope)
@@ -206,10 +205,10 @@ class SelectBinder:
         check_effects(self.problems, self.select, self.sources.all, plan, is_epl=self.binder.epl)
         return plan
 
-    def _inside(self) -> tuple[object, ...]:
-        """The surroundings of the statement;
-        in each but None its events cannot wait for the rows of a store."""
-        return self.context, self.outer, self.on_demand, self.is_trigger
+    def _instead_of_waiting(self) -> str | None:
+        """What to write where the statement's events cannot wait for the rows of a store."""
+        inside = self.context, self.outer, self.on_demand
+        return lookups.instead_of_waiting(self.select, self.catalog, *inside)
 
     def _having(self, *, is_plain: bool) -> Bound | None:
         """HAVING; where nothing is grouped, `is_plain`, it is about a window as a whole."""
@@ -347,8 +346,9 @@ class SelectBinder:
 
     def _carried(self, plan: Plan, source: ast.Source, scope: Scope) -> Plan:
         """A subquery over a table of a store, whose rows the events of the first source carry."""
-        if not lookups.can_wait(self.select, *self._inside()):
-            lookups.refuse(self.problems, source.name, source.span)
+        instead = self._instead_of_waiting()
+        if instead is not None:
+            lookups.refuse(self.problems, source.name, source.span, instead)
             return plan
         is_first = scope.sources[0] is self.scope.sources[0]
         ask, plan = lookups.carried(self.problems, plan, source, len(self.carried), reads_first=is_first)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog, Variable
 from sql.engine.asking.asked_table import AskedStatement
+from sql.engine.asking.asking_query import Asking
 from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.context.own_context import OwnContext
@@ -77,7 +78,7 @@ class Deployment:
             query.restore(state)
         elif plan.relations:
             query.fill()
-        self.host(name, query, plan.streams)
+        self.host(name, query, query.streams if isinstance(query, Asking) else plan.streams)
         if isinstance(query, WindowStatement | TableStatement):
             self.catalog.relations[query.relation.name] = query.relation
             query.relation.wake = lambda: self.timers.schedule(name)

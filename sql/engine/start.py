@@ -77,7 +77,8 @@ def start(
     if plan.acts is not None:
         if isinstance(plan.acts, AskedDeclaration):
             return AskedStatement(name, plan, catalog)
-        return code_of(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
+        acting = code_of(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
+        return Asking(name, acting, catalog, now_ms) if plan.asks else acting
     if not plan.sources:
         return OnceCode(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
     query: Rowwise | RunningStatement | SampledQuery
@@ -91,7 +92,7 @@ def start(
     else:
         query = instance_of(name, program_of(name, plan, catalog, now_ms, shape), now_ms, make_row)
     behind = query if plan.timestamp is None else EventTime(query, now_ms)
-    return Asking(behind, catalog, now_ms) if plan.asks else behind
+    return Asking(name, behind, catalog, now_ms) if plan.asks else behind
 
 
 def program_of(

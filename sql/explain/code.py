@@ -9,6 +9,7 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
 from sql.compiler.partitions.route import route_of
 from sql.compiler.program import Program
+from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.on_select import LoopedSelect
 from sql.engine.relations.triggered import Triggered
@@ -40,6 +41,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     else:
         row = partition_of(plan, context)
         found = code_of(name, plan, within, 0, row).instance(name, within, 0, row)
+    found = found.query if isinstance(found, Asking) else found
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
         return query.source

@@ -13,14 +13,18 @@ from collections.abc import Callable, Sequence
 from sql import syntax as ast
 from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.binder.scope import SourceScope
+from sql.binder.stars import ROW_VALUE
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import MARK, AskPlan, carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, conjuncts, sources_read
-from sql.plan.logical import JoinPlan, Plan
+from sql.plan.logical import ItemPlan, JoinPlan, Plan
 from sql.record import replace
+from sql.types import Type
 
 ON = Place("ON", analytics=False)
+
+INSTEAD = "insert the rows into a stream"
 
 
 def split(select: ast.Select, catalog: Catalog) -> tuple[ast.Select, tuple[ast.Join, ...]]:
@@ -47,13 +51,12 @@ def scopes(asked: Sequence[ast.Join], catalog: Catalog) -> list[SourceScope]:
     ]
 
 
-def check(problems: Problems, select: ast.Select, asked: Sequence[ast.Join], *inside: object) -> None:
+def check(problems: Problems, asked: Sequence[ast.Join], instead: str | None) -> None:
     """Report joins with such tables where no event waits for an answer.
-    `inside`: what of a context, a subquery, a trigger is around."""
-    waits = can_wait(select, *inside)
+    `instead`: see `refuse`; None where events wait."""
     for join in asked:
-        if not waits:
-            refuse(problems, join.source.name, join.source.span)
+        if instead is not None:
+            refuse(problems, join.source.name, join.source.span, instead)
         elif join.kind not in ("inner", "left") or join.on is None:
             problems.error(
                 "B534",
@@ -63,22 +66,23 @@ def check(problems: Problems, select: ast.Select, asked: Sequence[ast.Join], *in
             )
 
 
-def can_wait(select: ast.Select, *inside: object) -> bool:
-    """True if the events of a statement wait for answers before they enter it:
-    nothing is `inside` of anything."""
+def instead_of_waiting(select: ast.Select, catalog: Catalog, *inside: object) -> str | None:
+    """What to write for a statement whose events cannot wait for answers before they enter it; None if
+    they can. `inside`: what of a context, a subquery, a question is around."""
     first = select.source
-    takes_events = isinstance(first, ast.StreamSource) and first.pattern is None
-    return takes_events and not any(inside) and not select.lots
+    if isinstance(first, ast.StreamSource) and not any(inside) and not select.lots:
+        if first.pattern is not None:
+            return f"{INSTEAD}, INSERT INTO found SELECT … FROM pattern […], and ask in a rule over it"
+        stream = catalog.streams.get(first.name)
+        if stream is None or not stream.is_relation:
+            return None
+        return f"{INSTEAD}, INSERT INTO changed SELECT * FROM {first.name}, and ask in a rule over it"
+    return "join it in a rule over a stream, and insert the rows into a stream that this one reads"
 
 
-def refuse(problems: Problems, table: str, span: Span) -> None:
-    """Report such a table where no event waits for its answer."""
-    problems.error(
-        "B534",
-        f"lookup table '{table}' cannot be asked here",
-        span,
-        "join it in a rule over a stream, and insert the rows into a stream that this one reads",
-    )
+def refuse(problems: Problems, table: str, span: Span, instead: str) -> None:
+    """Report such a table where no event waits for its answer, and what to write `instead`."""
+    problems.error("B534", f"lookup table '{table}' cannot be asked here", span, instead)
 
 
 def bind_asks(
@@ -163,6 +167,22 @@ def refuse_as_sources(problems: Problems, sources: Sequence[ast.Source], streams
                 f"join it in a rule over a stream: FROM … LEFT JOIN {stream.name} ON …; "
                 "what else needs the rows reads the stream that this rule inserts into",
             )
+
+
+def without_answers(items: Sequence[ItemPlan], asks: Sequence[AskPlan]) -> tuple[ItemPlan, ...]:
+    """The items without the rows that events carry: a whole event shows its own columns alone."""
+    return tuple([_own_columns(item, [ask.column for ask in asks]) for item in items] if asks else items)
+
+
+def _own_columns(item: ItemPlan, carried: list[str]) -> ItemPlan:
+    value = item.value
+    if not isinstance(value, Read) or value.column is not None:
+        return item
+    if item.name is None:
+        return replace(item, excluded=tuple(dict.fromkeys((*item.excluded, *carried))))
+    if value.type is not Type.OBJECT:
+        return item
+    return replace(item, value=Apply(ROW_VALUE, (value,), type=Type.OBJECT, span=value.span))
 
 
 # --- subqueries ---------------------------------------------------------------------------------------------

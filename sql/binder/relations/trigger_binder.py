@@ -14,6 +14,7 @@ from sql.binder.select_binder import SelectBinder
 from sql.binder.spread_binder import SpreadBinder
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
+from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound
 from sql.plan.logical import ItemPlan, Plan
 from sql.plan.options import RuleOptions
@@ -62,7 +63,9 @@ class TriggerBinder:
         self.trigger = trigger or ast.StreamSource(NOTHING, NOTHING)
         select = ast.Select((), self.trigger, span=self.trigger.span, context=context)
         own = catalog if trigger is not None else _with_nothing(catalog)
-        self.select = SelectBinder(select, own, options, text, self.problems, is_trigger=True)
+        self.select = SelectBinder(
+            select, own, options, text, self.problems, on_demand=trigger is None, is_trigger=True
+        )
         self.select.binder.epl = True
         self.source = self.select.sources.plan(0, self.trigger) if trigger is not None else None
         self._check_trigger()
@@ -87,6 +90,11 @@ class TriggerBinder:
     @property
     def binder(self) -> ExpressionBinder:
         return self.select.binder
+
+    @property
+    def asks(self) -> tuple[AskPlan, ...]:
+        """The requests of the subqueries, for which an event of the trigger waits."""
+        return tuple(self.select.carried)
 
     def _stream(self, relation: ast.StreamSource | None) -> Stream:
         if relation is None:
@@ -136,7 +144,7 @@ class TriggerBinder:
             self._check_target(part.into.stream, branch.items, part)
         self.problems.raise_if_any(self.text)
         assert self.source is not None
-        return SplitPlan(self.source, branches, statement.all, tuple(self.select.subqueries))
+        return SplitPlan(self.source, self._actions(branches), statement.all, tuple(self.select.subqueries))
 
     def _plan(
         self, where: Bound | None, branches: tuple[BranchPlan, ...], shows: Any = "changes"
@@ -149,7 +157,7 @@ class TriggerBinder:
             self.stream.name,
             self.relation.alias,
             where,
-            branches,
+            tuple(replace(branch, actions=self._actions(branch.actions)) for branch in branches),
             shows,
             tuple(self.select.subqueries),
             read,
@@ -195,6 +203,12 @@ class TriggerBinder:
         target = action.into or self.stream.name
         self._check_target(target, items, action)
         return ActionPlan("insert", None if target == self.stream.name else target, items, where=where)
+
+    def _actions(self, actions: tuple[ActionPlan, ...]) -> tuple[ActionPlan, ...]:
+        """Actions once all subqueries are bound: rows to insert have nothing of what was asked for."""
+        return tuple(
+            replace(action, items=lookups.without_answers(action.items, self.asks)) for action in actions
+        )
 
     def _items(
         self, items: tuple[ast.SelectItem, ...], columns: tuple[str, ...], at: ast.Node
@@ -284,8 +298,6 @@ def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions,
     )
     _check_selector(problems, statement.select)
     plan = SelectBinder(select, catalog, options, text, problems).bind()
-    for ask in plan.asks:
-        lookups.refuse(problems, ask.table, statement.span)
     problems.raise_if_any(text)
     heard = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
     heard |= set() if plan.context is None else set(plan.context.reads)

@@ -1,7 +1,8 @@
 """A rule behind its joins with tables of stores: events wait for answers, in order, and enter it with the
 rows found.
 
-An event whose answers are all known enters at once, with those of its batch.
+An event whose answers are all known enters a query at once, with those of its batch,
+and what acts on relations or variables in a step of its own.
 The first that must wait holds up those behind it, whose requests are made meanwhile.
 It waits `timeout_ms` for each table at most; then it goes on by the table's policy.
 The result depends on events, answers and time only, so a replay repeats it.
@@ -10,7 +11,7 @@ The result depends on events, answers and time only, so a replay repeats it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
@@ -21,15 +22,15 @@ from sql.emission import Emission
 from sql.engine.asking.ask import Ask
 from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.room import Room
-from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.running.rowwise_query import Rowwise
-from sql.engine.running.running_statement import RunningStatement
-from sql.engine.running.sampled_query import SampledQuery
 from sql.functions.registry import Context
 from sql.plan.asks import MARK, Request
 from sql.plan.bound import Bound, Read, Slot, conjuncts
-from sql.plan.logical import Plan
+from sql.plan.logical import Plan, SourcePlan
+from sql.plan.relation_plan import SetPlan, SplitPlan, TriggerPlan
 from sql.rows import as_dict
+
+if TYPE_CHECKING:
+    from sql.engine.start import Running
 
 
 class Asking:
@@ -38,13 +39,15 @@ class Asking:
     steps_itself = False
     takes_lots = False
 
-    def __init__(
-        self, query: Rowwise | RunningStatement | SampledQuery | EventTime, catalog: Catalog, now_ms: int
-    ) -> None:
+    def __init__(self, name: str, query: Running, catalog: Catalog, now_ms: int) -> None:
         self.query = query
-        self.name = query.name
+        self.catalog = catalog
+        self.name = name
         self.plan: Plan = query.plan
         self.stream = self.plan.sources[0].stream
+        self.ready: str | None = None if self.plan.acts is None else f"{MARK}{self.name}"
+        """The stream of the events that wait no more, of a statement that acts."""
+        self.streams = self.plan.streams if self.ready is None else (*self.plan.streams, self.ready)
         self.counts = {"events_in": 0}
         self._context = Context(
             now_ms=now_ms, zone=self.plan.options.zone_info(), rule_id=self.name, start_ms=now_ms
@@ -58,6 +61,8 @@ class Asking:
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive; those of other streams than the first need no answers."""
+        if stream == self.ready:
+            return self.query.push(self.stream, rows, now_ms)
         if stream != self.stream:
             return self.query.push(stream, rows, now_ms)
         self._context.now_ms = now_ms
@@ -114,7 +119,10 @@ class Asking:
         return [*out, *self._enter(ready, now_ms)]
 
     def _enter(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        return self.query.push(self.stream, rows, now_ms) if rows else []
+        if self.ready is None:
+            return self.query.push(self.stream, rows, now_ms) if rows else []
+        self.catalog.loop.forward(self.ready, rows, self.name)
+        return []
 
     # --- the rest is the query's ----------------------------------------------------------------------------
 
@@ -155,14 +163,23 @@ class Asking:
 
 
 def decided_before(plan: Plan) -> list[Bound]:
-    """The parts of WHERE that an event decides before any request for it: nothing else of the rule reads
-    an event that WHERE drops, and the part reads neither rows found nor the rule's state."""
-    looks = (
-        plan.analytics or plan.hits or plan.window or plan.timestamp or plan.joins or plan.sources[0].windows
+    """The parts of the filter and of WHERE that an event decides before any request for it: nothing else of
+    the rule reads an event that they drop, and the part reads neither rows found nor the rule's state."""
+    first = _first(plan)
+    others = {source.stream for source in plan.sources[1:]}.union(
+        *(part.plan.reads for part in plan.subqueries)
     )
-    if plan.mode != "delta" or looks:
+    if plan.mode != "delta" or plan.analytics or plan.hits or plan.timestamp or first.stream in others:
         return []
-    return [part for part in conjuncts(plan.where) if _reads_event_only(part)]
+    where = None if plan.window or plan.joins or first.windows else plan.where
+    return [part for part in (*conjuncts(first.filter), *conjuncts(where)) if _reads_event_only(part)]
+
+
+def _first(plan: Plan) -> SourcePlan:
+    """The source whose events wait."""
+    acts = plan.acts
+    trigger = acts.trigger if isinstance(acts, TriggerPlan | SplitPlan | SetPlan) else None
+    return plan.sources[0] if trigger is None else trigger
 
 
 def _reads_event_only(part: Bound) -> bool:

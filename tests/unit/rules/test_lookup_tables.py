@@ -114,7 +114,7 @@ rules:
     sql: INSERT INTO placed SELECT dev, site.city AS city FROM reading LEFT JOIN site ON reading.dev = site.id
   of_rows: {context: per_dev, sql: "select dev, city, count(*) as n from placed", actions: [{log: {}}]}
   sub: {sql: "select (select s.city from site as s where s.floor > 1) as c from reading as r", actions: [{log: {}}]}
-  acts: {sql: "on reading as r select p.dev, (select city from site as s where s.id = r.dev) as c from near as p"}
+  acts: {sql: "on pattern [every r=reading] select (select city from site as s where s.id = r.dev) as c from near"}
   two: {sql: "select (select city from site as s where s.id = b.dev) as c from reading#lastevent a, placed#lastevent b"}
   own: {context: per_dev, sql: "select site.city as c from placed left join site on placed.dev = site.id",
         actions: [{log: {}}]}
@@ -124,7 +124,7 @@ rules:
 def test_where_a_table_cannot_be_asked_another_rule_asks() -> None:
     compiled = compile_rules(unite([load_text(ASKED, "f.yaml")]))
     found = [f"{problem.line}:{problem.column} {problem.code}" for problem in compiled.problems]
-    assert found == ["13:42 B534", "14:16 B534", "15:40 B534", "16:77 B534"], render_all(compiled.problems)
+    assert found == ["13:42 B534", "14:70 B534", "15:40 B534", "16:77 B534"], render_all(compiled.problems)
     assert sorted(compiled.rules) == ["of_rows", "place"]
 
 
