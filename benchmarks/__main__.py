@@ -1,6 +1,7 @@
 """`python -m benchmarks [NAME…] [--json OUT]`: runs the benchmarks named, or all, one after the other.
 
-`python -m benchmarks fleet --help`: the cloud job over a fleet, which needs Spark and has arguments of its own.
+`python -m benchmarks fleet --help`: the cloud job over a fleet,
+which needs Spark and has arguments of its own.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def row(result: Result) -> str:
         return format("" if value is None else format(value, form), f">{width}")
 
     return (
-        f"{result.name:16}{cell(result.ratio, 8, '.2f')}{cell(result.bar, 8, '.1f')}{cell(result.cost_ns, 10, '.0f')}"
+        f"{result.name:16}{cell(result.ratio, 8, '.2f')}{cell(result.bar, 8, '.1f')}"
+        f"{cell(result.cost_ns, 10, '.0f')}"
         f"{cell(result.base_ns, 9, '.0f')}{cell(result.events_per_s, 12, ',.0f')}"
     )
 

@@ -13,7 +13,8 @@ from benchmarks.rules import messages
 
 KEYED = (
     "create context ByDev partition by dev from m",
-    "context ByDev select context.key1 as dev, avg(temp) as a, count(*) as c from m output last every 100 events",
+    "context ByDev select context.key1 as dev, avg(temp) as a, count(*) as c from m "
+    "output last every 100 events",
 )
 GROWING = (
     "create context ByKey partition by k from m",

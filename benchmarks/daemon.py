@@ -87,7 +87,10 @@ def deploy() -> Result:
     calm_collector()  # as the daemon does
     began = time.perf_counter()
     for number in range(1000):
-        rule = f"SELECT dev, avg(temp) AS a FROM m WHERE temp > {number} GROUP BY dev, TUMBLINGWINDOW(ss, {1 + number})"
+        rule = (
+            f"SELECT dev, avg(temp) AS a FROM m WHERE temp > {number} "
+            f"GROUP BY dev, TUMBLINGWINDOW(ss, {1 + number})"
+        )
         engine.deploy(f"r{number}", plan_rule(rule, catalog), 0, shape="struct")
     whole = time.perf_counter() - began
     line = f"deploy {whole:.2f} s for 1000 rules, {whole:.2f} ms each (bar 1 s)"

@@ -86,8 +86,8 @@ def fairness() -> Result:
         alone = alone or p99
         result.numbers |= {f"p50_{name}": p50, f"p99_{name}": p99}
         result.lines.append(
-            f"alert beside {name}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, max {most:.0f} ms; p99 is {p99 / alone:.1f} of "
-            "that alone (bar 5)"
+            f"alert beside {name}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, max {most:.0f} ms; "
+            f"p99 is {p99 / alone:.1f} of that alone (bar 5)"
         )
     return result
 

@@ -1,9 +1,12 @@
-"""`python -m benchmarks fleet --gateways 200 --days 1`: a fleet in trouble, beside an independent computation.
+"""`python -m benchmarks fleet --gateways 200 --days 1`:
+a fleet in trouble, beside an independent computation.
 
-Gateways upload hourly rows of two rules, and what happens to fleets happens: outages, files that come twice in
-other cuts, corrupt files (some are restored), windows stated anew, late days, clock steps, new disks, a changed rule.
-After some runs of the job the tables must say what plain loops say. `--growth 2 100 --files 20` then measures the
-processor time of runs with so many new files after so many earlier batches, the whole process tree counted;
+Gateways upload hourly rows of two rules, and what happens to fleets happens:
+outages, files that come twice in other cuts, corrupt files (some are restored), windows stated anew,
+late days, clock steps, new disks, a changed rule.
+After some runs of the job the tables must say what plain loops say.
+`--growth 2 100 --files 20` then measures the processor time of runs with so many new files after
+so many earlier batches, the whole process tree counted;
 `--shapes 5000 200000 100` compares costs by size (`fleet_growth`).
 """
 
@@ -102,7 +105,8 @@ class World:
                 values = [self.rng.gauss(20, 5) for _ in range(self.rng.randint(1, 4))]
                 start_ms = begin_ms + hour * HOUR_MS
                 made.append(
-                    {"window_start": start_ms, "window_end": start_ms + HOUR_MS, "dev": device, "n": len(values),
+                    {"window_start": start_ms, "window_end": start_ms + HOUR_MS, "dev": device,
+                     "n": len(values),
                      "s": math.fsum(values), "lo": min(values), "hi": max(values)}
                 )  # fmt: skip
         counts = self._upload(gateway, "hot", made, settings, [0] * len(made))
@@ -234,7 +238,8 @@ def _batches(spark: Any, folder: Path, count: int, files: int, seed: int) -> lis
     for batch in range(count):
         for gateway in world.gateways:
             start_ms = START_MS + batch * HOUR_MS
-            row = {"window_start": start_ms, "window_end": start_ms + HOUR_MS, "dev": rng.choice(DEVICES), "n": 1,
+            row = {"window_start": start_ms, "window_end": start_ms + HOUR_MS, "dev": rng.choice(DEVICES),
+                   "n": 1,
                    "s": rng.random(), "lo": 0.5}  # fmt: skip
             gateway.seq += 1
             record = partial(row, BEFORE, "hot", 0)
@@ -257,7 +262,8 @@ def arguments_of(given: list[str]) -> argparse.Namespace:
 
 
 def trouble(spark: Any, folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """The fleet through its days, a run of the job after each step; how its tables differ from the computation."""
+    """The fleet through its days, a run of the job after each step;
+    how its tables differ from the computation."""
     rng = random.Random(chosen.seed)
     bucket, out = folder / "bucket", str(folder / "out")
     bucket.mkdir()

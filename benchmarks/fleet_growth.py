@@ -1,8 +1,9 @@
-"""What a run of the cloud job costs beside what is in the tables already: `python -m benchmarks fleet --shapes`.
+"""What a run of the cloud job costs beside what is in the tables already:
+`python -m benchmarks fleet --shapes`.
 
-Each figure is a ratio of processor times (the whole process tree, the median of three runs) in one session: a run
-with few new files after many and after few earlier files, a late row in a full and in an empty day, many rules and
-one rule with equal rows; and of the heap that the driver retains.
+Each figure is a ratio of processor times (the whole process tree, the median of three runs) in one session:
+a run with few new files after many and after few earlier files, a late row in a full and in an empty day,
+many rules and one rule with equal rows; and of the heap that the driver retains.
 """
 
 from __future__ import annotations

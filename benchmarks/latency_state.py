@@ -196,7 +196,8 @@ def packet(number: int, stamp: int, keys: int, qos: int = 1) -> bytes:
 def payload_of(number: int, stamp: int, keys: int) -> bytes:
     """What a machine tells."""
     return (
-        b'{"sent":%d,"ts":%d,"dev":"pump-%02d","key":"k-%d","temp":%d.5,"pressure":%d,"state":"running","line":"north"}'
+        b'{"sent":%d,"ts":%d,"dev":"pump-%02d","key":"k-%d","temp":%d.5,'
+        b'"pressure":%d,"state":"running","line":"north"}'
         % (
             stamp,
             time.time_ns() // 1_000_000,

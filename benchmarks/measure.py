@@ -129,7 +129,8 @@ def against_decoding(
 
 
 def in_decodings(name: str, events: int, decoding: float, whole: float, bar: float | None) -> Result:
-    """The result for so many events: `whole`, their decoding and the rules in seconds, beside `decoding` alone."""
+    """The result for so many events: `whole`, their decoding and the rules in seconds,
+    beside `decoding` alone."""
     return Result(
         name,
         whole / decoding,

@@ -30,7 +30,10 @@ from edge.intake.sources.mqtt import MqttOptions, MqttSource
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
 
 TOPIC = b"plant/17/temp"
-PAYLOAD = b'{"dev":"pump-17","ts":1767225600123,"temp":21.5,"hum":40,"site":"north","status":"ok","seq":123456,"x":1}'
+PAYLOAD = (
+    b'{"dev":"pump-17","ts":1767225600123,"temp":21.5,"hum":40,'
+    b'"site":"north","status":"ok","seq":123456,"x":1}'
+)
 ROUNDS = 4
 PACKETS_PER_SEND = 500
 

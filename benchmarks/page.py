@@ -1,8 +1,9 @@
-"""The cost of an open page: processor time of the gateway with the page in a headless Chromium, and without, at a
-steady rate.
+"""The cost of an open page: processor time of the gateway with the page in a headless Chromium,
+and without, at a steady rate.
 
-The loop shares one interpreter with the HTTP server, so what the page takes of a core is missing at intake. The
-processes that look for near misses are niced and not counted: they take at most a twentieth of another core.
+The loop shares one interpreter with the HTTP server, so what the page takes of a core is missing at intake.
+The processes that look for near misses are niced and not counted:
+they take at most a twentieth of another core.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def page() -> Result:
             opened.append(_used(process, sender, messages))
         sender.close()
     without, beside = statistics.median(closed), statistics.median(opened)
-    line = f"page: the gateway takes {beside:.3f} of a core with it, {without:.3f} without, at {RATE:,} messages/s"
+    line = (
+        f"page: the gateway takes {beside:.3f} of a core with it, {without:.3f} without, "
+        f"at {RATE:,} messages/s"
+    )
     return Result(
         "page",
         1 - (beside - without),

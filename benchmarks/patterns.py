@@ -15,14 +15,16 @@ ABSENCE = "select a.k as k from pattern [every a=m(n=1) -> (timer:interval(30 se
 RECOGNIZE = (
     "select * from m match_recognize (partition by dev "
     "measures A.seq as first_seq, last(B.temp) as low, last(C.temp) as high, last(D.seq) as last_seq "
-    "pattern (A B+ C+ D+) define B as B.temp < prev(B.temp), C as C.temp > prev(C.temp), D as D.temp < prev(D.temp))"
+    "pattern (A B+ C+ D+) define B as B.temp < prev(B.temp), C as C.temp > prev(C.temp), "
+    "D as D.temp < prev(D.temp))"
 )
 
 
 def payload(key: int, kind: int, number: int) -> bytes:
     """A message of a device that says `n`: 1 begins a search, 2 ends it, 3 is none of its business."""
     return (
-        b'{"k":"pump-%06d","n":%d,"ts":%d,"seq":%d,"status":"ok","site":"north","hum":%d.5,"rpm":%d,"shift":"late"}'
+        b'{"k":"pump-%06d","n":%d,"ts":%d,"seq":%d,'
+        b'"status":"ok","site":"north","hum":%d.5,"rpm":%d,"shift":"late"}'
         % (key, kind, START_MS, number, 30 + number % 30, 1400 + number % 100)
     )
 

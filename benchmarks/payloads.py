@@ -24,7 +24,8 @@ def payloads(count: int, devices: int, *, shuffled: bool = False) -> list[bytes]
         device = random.randrange(devices) if shuffled else number % devices
         temp = round(random.uniform(20, 100), 2)
         made.append(
-            b'{"dev":"pump-%04d","temp":%.2f,"ts":%d,"seq":%d,"status":"ok","site":"north","hum":%d.5,"rpm":%d,"shift":"late"}'
+            b'{"dev":"pump-%04d","temp":%.2f,"ts":%d,"seq":%d,'
+            b'"status":"ok","site":"north","hum":%d.5,"rpm":%d,"shift":"late"}'
             % (
                 device,
                 temp,

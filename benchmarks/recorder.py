@@ -23,7 +23,8 @@ from tests.unit.edge.world import STREAM, World, rule
 BATCHES = 40
 SIZE = 250
 ROUNDS = 30
-"""So many that the least of each is undisturbed on a busy machine too: with 12 the ratio was between 0.82 and 1.0."""
+"""So many that the least of each is undisturbed on a busy machine too:
+with 12 the ratio was between 0.82 and 1.0."""
 BAR = 0.95
 
 RULES = {

@@ -35,7 +35,8 @@ CASES_OF: dict[str, tuple[str, str, float]] = {
     ),
     "join_table": (
         TABLE,
-        "select e.dev as dev, e.temp as new, t.temp as old from m as e unidirectional, T as t where t.dev = e.dev",
+        "select e.dev as dev, e.temp as new, t.temp as old from m as e unidirectional, T as t "
+        "where t.dev = e.dev",
         4.0,
     ),
     "on_select": (WINDOW, "on m as e select w.temp as temp from W as w where w.dev = e.dev", 5.0),
@@ -112,7 +113,8 @@ LOOKUP_BAR = 10.0
 
 
 class LookupBench(Bench):
-    """A rule that joins each event with a table that a store is asked for, whose answers are all in the cache."""
+    """A rule that joins each event with a table that a store is asked for,
+    whose answers are all in the cache."""
 
     def __init__(self) -> None:
         super().__init__([], payloads(EVENTS, FEW, shuffled=True))

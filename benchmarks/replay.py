@@ -16,7 +16,8 @@ RULE = """
 streams: [{name: m, datasource: m}]
 rules:
   - id: t
-    sql: SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)
+    sql: SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi
+         FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)
     actions: [{log: {}}]
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from random import Random
 
 from benchmarks.measure import Bench, Result, against_decoding, against_smallest
@@ -19,11 +19,13 @@ SINGLE: dict[str, tuple[str, float | None]] = {
         1.6,
     ),
     "tumbling": (
-        "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
+        "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m "
+        "GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
         2.5,
     ),
     "hopping": (
-        "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, 10, 1)",
+        "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m "
+        "GROUP BY dev, HOPPINGWINDOW(ss, 10, 1)",
         2.8,
     ),
     "sliding": ("SELECT avg(temp) AS a FROM m GROUP BY SLIDINGWINDOW(ss, 10)", 4.0),
@@ -35,7 +37,8 @@ SINGLE: dict[str, tuple[str, float | None]] = {
     ),
     "count": ("SELECT dev, avg(temp) AS a, max(temp) AS hi FROM m GROUP BY dev, COUNTWINDOW(1000)", 2.5),
     "over_partition": (
-        "SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 10) OVER(PARTITION BY dev)",
+        "SELECT dev, avg(temp) AS a, count(*) AS c FROM m "
+        "GROUP BY TUMBLINGWINDOW(ss, 10) OVER(PARTITION BY dev)",
         4.0,
     ),
     "state": ("SELECT avg(temp) AS a, count(*) AS c FROM m GROUP BY STATEWINDOW(temp > 95, temp < 25)", 3.0),
@@ -80,7 +83,8 @@ def many(name: str, rules: Sequence[str], bar: float | None = None) -> Result:
 def sharing_rules(window: str) -> list[str]:
     """Three hundred aggregating rules over one kind of window, with different HAVING."""
     return [
-        f"SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, {window} HAVING avg(temp) > {number / 3}"
+        f"SELECT dev, avg(temp) AS a, count(*) AS c FROM m GROUP BY dev, {window} "
+        f"HAVING avg(temp) > {number / 3}"
         for number in range(300)
     ]
 
@@ -92,7 +96,8 @@ def mixed_rules() -> list[str]:
         f"{name}({column})" for name in ("avg", "max", "min", "sum", "count") for column in ("temp", "hum")
     ]
     return [
-        f"SELECT dev, {call} AS x, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) HAVING {call} > {number}"
+        f"SELECT dev, {call} AS x, count(*) AS c FROM m GROUP BY dev, TUMBLINGWINDOW(ss, 10) "
+        f"HAVING {call} > {number}"
         for number, call in enumerate(choice.choices(calls, k=100))
     ]
 
@@ -144,7 +149,10 @@ def window_length() -> Result:
 
 def hopping_overlap() -> Result:
     """Windows of six to six hundred hops."""
-    rule = "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m GROUP BY dev, HOPPINGWINDOW(ss, {}, 1)"
+    rule = (
+        "SELECT dev, avg(temp) AS a, count(*) AS c, max(temp) AS hi FROM m "
+        "GROUP BY dev, HOPPINGWINDOW(ss, {}, 1)"
+    )
     benches = {hops: Bench([rule.format(hops)], messages(100)) for hops in (6, 60, 600)}
     for _ in range(70):
         benches[600].run()  # 600 s of events
@@ -152,8 +160,8 @@ def hopping_overlap() -> Result:
 
 
 CASES: dict[str, Callable[[], Result]] = {
-    **{name: (lambda name=name: single(name)) for name in SINGLE},  # type: ignore[misc]
-    **{f"rules_{rules}": (lambda rules=rules: equality_rules(rules)) for rules in (1, 10, 100, 1000)},  # type: ignore[misc]
+    **{name: partial(single, name) for name in SINGLE},
+    **{f"rules_{rules}": partial(equality_rules, rules) for rules in (1, 10, 100, 1000)},
     "tumbling_300": lambda: many("tumbling_300", sharing_rules("TUMBLINGWINDOW(ss, 10)"), 240.0),
     "hopping_300": lambda: many("hopping_300", sharing_rules("HOPPINGWINDOW(ss, 10, 1)"), 4.0),
     "tumbling_mixed": lambda: many("tumbling_mixed", mixed_rules()),

@@ -1,8 +1,10 @@
-"""`python -m benchmarks.soak [--minutes 20] [--rate 5000]`: a daemon under load for long; exit code 1 where it drifts.
+"""`python -m benchmarks.soak [--minutes 20] [--rate 5000]`: a daemon under load for long;
+exit code 1 where it drifts.
 
 The seven rules of `latency_state` with its keys, QoS 1. Every ten seconds memory, descriptors, threads, disk,
-`/healthz` and the latency of the alerts are noted. In the second half of the run each of them must stay: the mean of
-its last part within 5 % of that of the part before. In the end every message must have been taken in once.
+`/healthz` and the latency of the alerts are noted. In the second half of the run each of them must stay:
+the mean of its last part within 5 % of that of the part before.
+In the end every message must have been taken in once.
 """
 
 from __future__ import annotations

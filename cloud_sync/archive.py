@@ -1,7 +1,8 @@
 """The `archive` action: raw events go to the bucket in the order of their arrival, with the time of it.
 
-`penstock cloud backfill` runs rules over them again, late events included. An archiving rule takes whole events of
-one stream, so that what is archived is what the stream's other rules read:
+`penstock cloud backfill` runs rules over them again, late events included.
+An archiving rule takes whole events of one stream,
+so that what is archived is what the stream's other rules read:
 
     sql: SELECT * FROM plant
     actions: [archive: {}]
@@ -65,14 +66,16 @@ class ArchiveSettings(SinkSettings):
 
 
 def bind(settings: ArchiveSettings, plan: Plan) -> tuple[ArchiveSettings, list[ActionProblem]]:
-    """The settings with the stream of the query, and the reasons why its rows are not raw events as they came."""
+    """The settings with the stream of the query,
+    and the reasons why its rows are not raw events as they came."""
     problems = [ActionProblem(reason, hint=hint) for reason, hint in _reasons(plan)]
     problems += _unknown(settings.secret, plan)
     return settings if problems else settings.of_stream(plan.sources[0].stream), problems
 
 
 def _reasons(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Why the rows of a query are not the events of a stream in the order of their arrival, with the remedy."""
+    """Why the rows of a query are not the events of a stream in the order of their arrival,
+    with the remedy."""
     if plan.mode != "delta" or len(plan.sources) != 1 or not _is_stream(plan.sources[0]):
         yield "the rows of the query are not the events of one stream", WHOLE_EVENTS
     elif [(item.name, item.excluded) for item in plan.items] != [(None, ())]:

@@ -38,8 +38,8 @@ def column_of(name: str, merge: How, settings: CloudSettings) -> Column:
 
 
 def value_maker(name: str, merge: How, settings: CloudSettings) -> Callable[[Row], dict[str, object]]:
-    """The function that makes a value column of a record from a row. It raises ValueError with the column and the
-    reason if the row does not fit."""
+    """The function that makes a value column of a record from a row.
+    It raises ValueError with the column and the reason if the row does not fit."""
     column = column_of(name, merge, settings)
     kind = column.type
     head: dict[str, object] = {"as": name, "merge": column.merge, "type": kind}
@@ -109,7 +109,8 @@ def _text(row: Row, column: str) -> str | None:
     value = row.get(column)
     if value is not None and not (isinstance(value, str) and len(value) <= TEXT_CHARS_MAX):
         raise ValueError(
-            f"value column {column!r} must hold text of {TEXT_CHARS_MAX} characters at most, not {value!r:.40}"
+            f"value column {column!r} must hold text of {TEXT_CHARS_MAX} characters at most, "
+            f"not {value!r:.40}"
         )
     return value
 
@@ -145,6 +146,7 @@ def _number(row: Row, column: str, kind: str) -> int | float | None:
             raise ValueError(f"value column {column!r} holds a number beyond the range of a float") from None
     if value != int(value) or int(value) not in INT64:
         raise ValueError(
-            f"value column {column!r} holds {value}, declared int; write types: {{{column}: float}} if it is not"
+            f"value column {column!r} holds {value}, declared int; "
+            f"write types: {{{column}: float}} if it is not"
         )
     return int(value)

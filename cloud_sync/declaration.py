@@ -84,29 +84,32 @@ class CloudSettings(SinkSettings):
 
     encodes: ClassVar[bool] = False
     unsupported: ClassVar[frozenset[str]] = frozenset(
-        {"sendSingle", "format", "schemaId", "delimiter", "hasHeader", "compression", "rowkindField", "sendNilField",
+        {"sendSingle", "format", "schemaId", "delimiter", "hasHeader", "compression", "rowkindField",
+         "sendNilField",
          "batchSize", "lingerInterval", "omitIfEmpty", *CACHE}
     )  # fmt: skip
 
     send_single: bool = Field(True, description="each row is a record of its own")
     window: Levels = Field(
-        description="length of the fleet window, a multiple of the rule's window: a duration, or months of the "
-        "calendar such as 1mo; a list names coarser levels too, from fine to coarse"
+        description="length of the fleet window, a multiple of the rule's window: "
+        "a duration, or months of the calendar such as 1mo; a list names coarser levels too, "
+        "from fine to coarse"
     )
     zone: str = Field(
         "UTC", min_length=1, description="time zone of fleet windows of days, months and parts of a day"
     )
     keys: list[str] | None = Field(
         None,
-        description="the columns that identify a row, beside rule and window; default: those of the SELECT that hold "
-        "no aggregate",
+        description="the columns that identify a row, beside rule and window; "
+        "default: those of the SELECT that hold no aggregate",
     )
     merge: dict[str, How] | None = Field(
         None,
-        description="how the value columns merge: count, sum, min, max, {sum: column, count: column}, or the same "
-        "with kind: stddev, stddev_pop, var_samp or var_pop; theta, kll and top_k for sketches, {kind: distinct, "
-        "sketch: column} and {kind: percentile, sketch: column, part: 0.95} for what follows from them; {kind: last, "
-        "at: column} or first for values by time; default: as the aggregates of the SELECT say",
+        description="how the value columns merge: count, sum, min, max, {sum: column, count: column}, "
+        "or the same with kind: stddev, stddev_pop, var_samp or var_pop; "
+        "theta, kll and top_k for sketches, {kind: distinct, sketch: column} and "
+        "{kind: percentile, sketch: column, part: 0.95} for what follows from them; "
+        "{kind: last, at: column} or first for values by time; default: as the aggregates of the SELECT say",
     )
     types: dict[str, Kind] = Field(
         default_factory=dict,
@@ -123,8 +126,8 @@ class CloudSettings(SinkSettings):
 
     restates: bool = Field(
         False,
-        description="a row states its window anew: of one gateway, window and keys the newest row counts, so a rule "
-        "may send early and corrected results",
+        description="a row states its window anew: of one gateway, window and keys the newest row counts, "
+        "so a rule may send early and corrected results",
     )
 
     secret: list[str] = Field(
@@ -132,8 +135,8 @@ class CloudSettings(SinkSettings):
     )
     hashed: list[str] = Field(
         default_factory=list,
-        description="keys that leave as their HMAC-SHA256 under 'hashKey', 32 hexadecimal digits: equal values stay "
-        "equal",
+        description="keys that leave as their HMAC-SHA256 under 'hashKey', 32 hexadecimal digits: "
+        "equal values stay equal",
     )
     hash_key: Secret | None = Field(
         None, description="the key of 'hashed', 16 characters or more; the same on all gateways"
@@ -175,7 +178,8 @@ class CloudSettings(SinkSettings):
 
     @property
     def checks(self) -> tuple[tuple[int, Expect], ...]:
-        """The checks of columns that the action sends, each with its position among all checks of the rule."""
+        """The checks of columns that the action sends,
+        each with its position among all checks of the rule."""
         return tuple((at, check) for at, check in enumerate(self._checks) if self._sends(check.column))
 
     @property

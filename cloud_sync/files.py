@@ -84,21 +84,21 @@ class DiskFiles:
 
 
 PIECE_BYTES = 1_200_000
-"""Room that a reserve gives back at a time: enough for the log of the spool, and too little for the next segment of
-the journal (2 MB by default), which waits for room as well."""
+"""Room that a reserve gives back at a time: enough for the log of the spool,
+and too little for the next segment of the journal (2 MB by default), which waits for room as well."""
 
 
 class Reserve:
-    """Disk space kept for a full disk: a file that becomes shorter then, so that others can be cleaned up. It gives
-    its space back in pieces, because other files of the gateway wait for room as well."""
+    """Disk space kept for a full disk: a file that becomes shorter then, so that others can be cleaned up.
+    It gives its space back in pieces, because other files of the gateway wait for room as well."""
 
     def __init__(self, path: Path, size_bytes: int) -> None:
         self._path = path
         self._size_bytes = size_bytes
 
     def claim(self) -> bool:
-        """Make the file as large as it is to be; False if the disk has no room for that, and nothing has changed. A
-        size of 0 claims nothing."""
+        """Make the file as large as it is to be; False if the disk has no room for that,
+        and nothing has changed. A size of 0 claims nothing."""
         found = self._found_bytes()
         if found >= self._size_bytes:
             return True

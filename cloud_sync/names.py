@@ -126,7 +126,8 @@ def archive_folder(version: int = VERSION) -> str:
 
 
 def archive_name(gateway: str, rule: str, date: str, first_seq: int, last_seq: int, sha256: str) -> str:
-    """The name of a file of archived events. One file has events of all rules; names sort in the order of arrival.
+    """The name of a file of archived events. One file has events of all rules;
+    names sort in the order of arrival.
 
     >>> archive_name("gw1", "", "2026-11-21", 1, 9, "ab")
     'v2-archive/gw=gw1/date=2026-11-21/00000000000000000001-00000000000000000009-ab.jsonl.gz'

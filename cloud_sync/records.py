@@ -35,8 +35,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SpooledRow:
-    """A record in the spool. `seq` is never used twice in the life of one spool. `schema` is the hash of its rule
-    and the id of its schema, `<rule hash>-<schema>`; empty for none."""
+    """A record in the spool. `seq` is never used twice in the life of one spool.
+    `schema` is the hash of its rule and the id of its schema, `<rule hash>-<schema>`; empty for none."""
 
     seq: int
     rule: str
@@ -80,8 +80,9 @@ def body_line(row: SpooledRow, gateway: str, spool_id: str) -> bytes:
 class Layout(NamedTuple):
     """The place and the form of a spool's rows in the bucket.
 
-    `file` names a data file by gateway, rule, date, first and last sequence number and SHA-256; `line` writes a row
-    of it; `manifest` names its manifest, None for files that need none; `heartbeat` names that of a gateway's spool.
+    `file` names a data file by gateway, rule, date, first and last sequence number and SHA-256;
+    `line` writes a row of it; `manifest` names its manifest, None for files that need none;
+    `heartbeat` names that of a gateway's spool.
     """
 
     file: Callable[[str, str, str, int, int, str], str]

@@ -2,9 +2,10 @@
 
     v2-schemas/rule=<rule>/<rule hash>-<id>.json
 
-The id is the beginning of the SHA-256 of the content, so a file never changes, and gateways with the same rule
-write the same one. It is there before the first data file whose manifest names it. This module needs nothing but
-the standard library: Spark's workers import it.
+The id is the beginning of the SHA-256 of the content, so a file never changes,
+and gateways with the same rule write the same one.
+It is there before the first data file whose manifest names it.
+This module needs nothing but the standard library: Spark's workers import it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Key(NamedTuple):
-    """A column that identifies a row. `type` is the SELECT's; `mark` is `hashed` for one that never leaves the
-    gateway in clear, else empty."""
+    """A column that identifies a row. `type` is the SELECT's;
+    `mark` is `hashed` for one that never leaves the gateway in clear, else empty."""
 
     name: str
     type: str
@@ -57,8 +58,8 @@ class Check(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """The declaration of one action of one version of a rule. `windows` are the names of the levels, from fine to
-    coarse; `secret` columns do not leave the gateway."""
+    """The declaration of one action of one version of a rule. `windows` are the names of the levels,
+    from fine to coarse; `secret` columns do not leave the gateway."""
 
     rule: str
     rule_hash: str
@@ -221,10 +222,11 @@ def shape(schema: Schema) -> Shape:
 
 
 def evolved(table: Shape, schema: Schema) -> Shape | None:
-    """The table with the columns of one more schema; None if it is no addition, so that the next version begins.
+    """The table with the columns of one more schema; None if it is no addition,
+    so that the next version begins.
 
-    An addition has the same keys and the same zone, and its values merge as those of the same name do. Levels and
-    checks may differ.
+    An addition has the same keys and the same zone, and its values merge as those of the same name do.
+    Levels and checks may differ.
     """
     other = shape(schema)
     is_same = other.zone == table.zone and other.keys == table.keys
@@ -234,10 +236,11 @@ def evolved(table: Shape, schema: Schema) -> Shape | None:
 
 
 def versions(schemas: Iterable[Schema]) -> list[int]:
-    """The version of its rule's table that each schema belongs to, from 1. The schemas come in the order in which
-    they appeared first; one that no version can take begins the next.
+    """The version of its rule's table that each schema belongs to, from 1.
+    The schemas come in the order in which they appeared first; one that no version can take begins the next.
 
-    >>> one = Schema("r", "0" * 16, ("1m",), "UTC", False, (Key("dev", "string"),), (Column("n", "count", "int"),))
+    >>> keys, values = (Key("dev", "string"),), (Column("n", "count", "int"),)
+    >>> one = Schema("r", "0" * 16, ("1m",), "UTC", False, keys, values)
     >>> two = one._replace(values=(*one.values, Column("x", "sum", "float")))
     >>> three = two._replace(values=(Column("x", "sum", "int"),))
     >>> versions([one, two, three, one])

@@ -1,7 +1,7 @@
 """Signed manifests: only a holder of a gateway's key can announce its files.
 
-A manifest names the SHA-256 of its file, so its signature covers the file too. This module needs nothing but the
-standard library: Spark's workers import it.
+A manifest names the SHA-256 of its file, so its signature covers the file too.
+This module needs nothing but the standard library: Spark's workers import it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ KEY_CHARS_MIN = 16
 
 
 def signature(fields: Mapping[str, Any], key: str) -> str:
-    """The HMAC-SHA256 of a manifest, in hexadecimal: of its other fields as JSON in ASCII, sorted by name, without
-    spaces.
+    """The HMAC-SHA256 of a manifest, in hexadecimal:
+    of its other fields as JSON in ASCII, sorted by name, without spaces.
 
     >>> signature({"rows": 1, "name": "ä"}, "k" * 16)[:8]
     '1da4ed04'

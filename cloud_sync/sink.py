@@ -136,7 +136,8 @@ def partial(row: Row, settings: CloudSettings, rule: str, at_ms: int) -> Record:
 
 
 class _Windows(NamedTuple):
-    """The fleet window of each level, from fine to coarse: label, start, end; UTC date and length of the finest."""
+    """The fleet window of each level, from fine to coarse: label, start, end;
+    UTC date and length of the finest."""
 
     levels: list[tuple[str, int, int]]
     date: str

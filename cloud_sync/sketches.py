@@ -1,8 +1,8 @@
 """The bytes of uploaded sketches: their check, their merge and their results.
 
 A gateway makes them (`sql.aggregates.sketches`), Spark's own functions merge theta and KLL sketches, and this
-module reads them: formats of Apache DataSketches. Nothing that a gateway can upload may fail in Spark, so every
-field is checked. This module needs nothing but the standard library: Spark's workers import it.
+module reads them: formats of Apache DataSketches. Nothing that a gateway can upload may fail in Spark,
+so every field is checked. This module needs nothing but the standard library: Spark's workers import it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Ranks(NamedTuple):
 
 
 class Top(NamedTuple):
-    """Frequent items, with counts that are too low by at most `offset`; the items that left counted no more."""
+    """Frequent items, with counts that are too low by at most `offset`;
+    the items that left counted no more."""
 
     total: int
     offset: int
@@ -95,7 +96,8 @@ def read_theta(content: bytes) -> Theta:
 
 
 def distinct(content: bytes) -> int:
-    """The estimated number of distinct values: exact up to 4,096. Of compressed sketches too, as Spark writes."""
+    """The estimated number of distinct values: exact up to 4,096.
+    Of compressed sketches too, as Spark writes."""
     longs, version, _, _, count_bytes = struct.unpack_from("<BBBBB", content)
     if version == 4:
         theta = struct.unpack_from("<q", content, 8)[0] if longs > 1 else _LARGEST
@@ -149,7 +151,8 @@ def _kll_capacity(levels: int) -> int:
 
 
 def quantile(ranks: Ranks, part: float) -> float:
-    """The smallest number that `part` of the numbers do not exceed, as Spark's `kll_sketch_get_quantile_double`."""
+    """The smallest number that `part` of the numbers do not exceed,
+    as Spark's `kll_sketch_get_quantile_double`."""
     if part <= 0:
         return ranks.least
     if part >= 1:

@@ -5,7 +5,8 @@ close twice because the clock was set. The wall clock of a gateway does go back,
 where there is no battery. `SteadyTime` turns the one into the other:
 
     wall clock jumps ahead   follow at once, count a step
-    wall clock goes back     do not go back: run at nine tenths of the speed until the wall clock has caught up
+    wall clock goes back     do not go back: run at nine tenths of the speed
+                             until the wall clock has caught up
     otherwise                the wall clock itself
 
 `Clock.is_sane` is false until the wall clock shows a year in which this program can run; uploads wait for it.

@@ -281,7 +281,8 @@ class Gateway:
                 self.outbox.hand_over(self.engine.push(stream, rows, now_ms), origins)
             elif reader[0] in self.engine.queries:
                 self.outbox.hand_over(self.engine.push_table(*reader, rows, now_ms))
-        except Exception as error:  # noqa: BLE001 - the rule boundary: a defect must not stop the gateway for ever
+        # The rule boundary: a defect must not stop the gateway for ever.
+        except Exception as error:  # noqa: BLE001
             reason = self._defect(error, stream)
             self._dead_letters.keep(now_ms, reason, stream=stream, rows=[as_dict(row) for row in rows])
 
@@ -299,7 +300,10 @@ class Gateway:
     def _break_circle(self, stream: str, rows: list[Any], now_ms: int) -> None:
         dropped = len(rows) + sum(len(chained.rows) for chained in self.chained)
         self.chained.clear()
-        reason = f"more than {CHAINED_ROWS_MAX} rows moved through memory topics in one step: rules feed each other"
+        reason = (
+            f"more than {CHAINED_ROWS_MAX} rows moved through memory topics in one step: "
+            "rules feed each other"
+        )
         log.error("chain.too_long", extra={"stream": stream, "dropped": dropped, "error": reason})
         self.rejected["chain too long"] += dropped
         self._dead_letters.keep(

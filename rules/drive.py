@@ -1,8 +1,9 @@
 """Drive rules with recorded events: time moves with the data, and timers fire between the events at their
 instants.
 
-Events come in runs of one stream, each with the instants of its events: the engine takes as many at once as its
-rules allow (`Engine.push_instants`), which gives the rows of events pushed one by one.
+Events come in runs of one stream, each with the instants of its events:
+the engine takes as many at once as its rules allow (`Engine.push_instants`),
+which gives the rows of events pushed one by one.
 """
 
 from __future__ import annotations

@@ -66,13 +66,15 @@ class Rule(Model):
     )
     expect: list[Expect] = Field(
         default_factory=list,
-        description="checks of the rule's rows: ranges, columns that are never NULL, how old the newest row may be",
+        description=(
+            "checks of the rule's rows: ranges, columns that are never NULL, how old the newest row may be"
+        ),
     )
     tests: list[Test] = Field(default_factory=list, description="tests of this rule, run by 'penstock test'")
     scope: Literal["gateway", "fleet"] = Field(
         "gateway",
-        description="fleet: the rule runs in the cloud, over the events of all gateways ('penstock cloud stream'); "
-        "here it is checked and tested, but not started",
+        description="fleet: the rule runs in the cloud, over the events of all gateways "
+        "('penstock cloud stream'); here it is checked and tested, but not started",
     )
     triggered: bool = Field(True, description="false: the rule is checked and tested, but not started")
     tags: list[str] = Field(default_factory=list, description="words to find the rule by")
@@ -95,13 +97,13 @@ class RuleFile(Model):
     )
     tables: dict[str, str | Table | SourceTable] = Field(
         default_factory=dict,
-        description="tables by name: 'create table …' or 'create window …', alone or with bounds; or with `kind` a "
-        "table whose rows a source or a store has",
+        description="tables by name: 'create table …' or 'create window …', alone or with bounds; "
+        "or with `kind` a table whose rows a source or a store has",
     )
     expressions: dict[str, str] = Field(
         default_factory=dict,
-        description="expressions that queries call by name: 'x => x.high - x.low', '(a, b) => a + b', or without "
-        "parameters",
+        description="expressions that queries call by name: 'x => x.high - x.low', "
+        "'(a, b) => a + b', or without parameters",
     )
     variables: dict[str, Variable] = Field(
         default_factory=dict, description="variables that queries may read, with their first values"

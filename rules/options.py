@@ -63,7 +63,9 @@ class Options(Model):
     )
     catch_up: Literal["step", "once", "skip"] = Field(
         "step",
-        description="timers overdue after a pause: each in turn; once for now, except windows in GROUP BY; none",
+        description=(
+            "timers overdue after a pause: each in turn; once for now, except windows in GROUP BY; none"
+        ),
     )
     align: Literal["creation", "epoch", "firstEvent", "local"] = Field(
         "creation", description="where the update points of a stream query's 'every' count from"
@@ -91,7 +93,9 @@ class Options(Model):
     max_pattern_rows: int = Field(
         10_000,
         ge=1,
-        description="matches an 'and' of a pattern remembers, events in the list of a repeat; the rest is counted",
+        description=(
+            "matches an 'and' of a pattern remembers, events in the list of a repeat; the rest is counted"
+        ),
     )
     max_pattern_keys: int = Field(
         100_000, ge=1, description="keys of an every-distinct; the oldest is forgotten and counted"
@@ -99,7 +103,9 @@ class Options(Model):
     max_recognize_attempts: int = Field(
         100_000,
         ge=1,
-        description="attempts of match_recognize, or ways to read their rows, that live at once; one more is counted",
+        description=(
+            "attempts of match_recognize, or ways to read their rows, that live at once; one more is counted"
+        ),
     )
     send_nil_field: bool = Field(False, description="send NULL columns as null instead of leaving them out")
     send_error: bool = Field(
@@ -107,7 +113,9 @@ class Options(Model):
     )
     send_meta_to_sink: bool = Field(
         False,
-        description="add the metadata of the message (topic and so on) to the rows; not with windows or joins",
+        description=(
+            "add the metadata of the message (topic and so on) to the rows; not with windows or joins"
+        ),
     )
 
     concurrency: int = Field(

@@ -114,7 +114,8 @@ class Expectation(Model):
     def _expects_something(self) -> Self:
         if not (self.rows or self.removed or self.late or self.error or self.broken):
             raise ValueError(
-                "an expectation needs 'rows', 'removed', 'late', 'error' or 'broken'; leave it out to expect nothing"
+                "an expectation needs 'rows', 'removed', 'late', 'error' or 'broken'; "
+                "leave it out to expect nothing"
             )
         return self
 

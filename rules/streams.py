@@ -53,15 +53,18 @@ class Stream(Model):
     timestamp_format: str | None = Field(None, description="pattern of time stamps that are text")
     strict_validation: bool | None = Field(
         None,
-        description="default true: a message whose value does not fit the declared type of a column that some "
-        "rule reads becomes a dead letter; false lets it in, and rules that cannot use the value report it",
+        description="default true: a message whose value does not fit the declared type "
+        "of a column that some rule reads becomes a dead letter; "
+        "false lets it in, and rules that cannot use the value report it",
     )
     shared: bool | None = Field(
         None, description="one source for all rules on the stream; here that is always so"
     )
     conf_key: str | None = Field(
         None,
-        description="settings of the source in the gateway's configuration; of mqtt: the connection to its broker",
+        description=(
+            "settings of the source in the gateway's configuration; of mqtt: the connection to its broker"
+        ),
     )
     schema_id: str | None = Field(
         None, description="format protobuf: FILE.Message of a schema file beside the rules"
@@ -79,7 +82,9 @@ class Stream(Model):
     payload_bytes_max: int | None = Field(
         None,
         ge=1,
-        description="longest payload of its messages; a longer one becomes a dead letter without being decoded",
+        description=(
+            "longest payload of its messages; a longer one becomes a dead letter without being decoded"
+        ),
     )
     max_keys: int | None = Field(
         None,

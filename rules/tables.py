@@ -57,7 +57,9 @@ class SourceTable(Stream):
     )
     unanswered: Literal["miss", "error"] | None = Field(
         None,
-        description="what an event without an answer in time is: one without a row (default), or an error event",
+        description=(
+            "what an event without an answer in time is: one without a row (default), or an error event"
+        ),
     )
     waiting_max: int | None = Field(
         None, ge=1, description="events of a rule that wait; with one more the first goes on as if unanswered"

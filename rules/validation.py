@@ -179,7 +179,8 @@ class _Translation:
             hint = "conditions stand in the query: SELECT … FROM … WHERE …"
         if key == "scope" and "sql" in known:
             hint = (
-                "a rule sees the events of its own gateway; the action cloud merges its rows over all gateways, and "
+                "a rule sees the events of its own gateway; "
+                "the action cloud merges its rows over all gateways, and "
                 "penstock cloud backfill runs it over archived events of each"
             )
         if hint is None and known:

@@ -4,7 +4,8 @@ The interface for the daemon:
 
     environment = Environment(clock, random, data_dir, dead_letters, memory, on_done)
     action = build_action("mqtt", {"server": ..., "topic": ...}, rule_id="hot", environment=environment)
-    action.submit(emission, token)      # False: the queue is full, keep the emission and stop reading the source
+    action.submit(emission, token)      # False: the queue is full, keep the emission
+                                        and stop reading the source
     action.stats()                      # state and counters
     action.close(deadline_ms)           # flush until then; the number of emissions left undelivered
 

@@ -25,7 +25,9 @@ class ConnectionSettings(Model):
     connection_selector: str | None = Field(
         None,
         min_length=1,
-        description="a connection of the gateway's configuration, whose settings stand in for those not written here",
+        description=(
+            "a connection of the gateway's configuration, whose settings stand in for those not written here"
+        ),
     )
 
 

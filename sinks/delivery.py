@@ -2,9 +2,9 @@
 
     submit -> queue (bounded) -> batch -> render -> send -> receipt
                                             |        |
-                                            |        +-- Retry   wait (exponential, jitter), then the same message again
+                                            |        +-- Retry   wait (exponential), the same message again
                                             |        +-- Reject  dead letter, then the next message
-                                            |        +-- Fatal   close, wait, open, then the same message again
+                                            |        +-- Fatal   close, wait, open, the same message again
                                             +-- cannot be rendered: dead letter
 
 One worker thread per sink keeps the order and isolates a failing sink from all others. A message leaves the
@@ -282,7 +282,8 @@ class Delivery:
         self._open = False
         try:
             self._sink.close()
-        except Exception as error:  # noqa: BLE001 - closing is the last thing that is tried; there is nothing left to do about it
+        # Closing is the last thing that is tried; there is nothing left to do about it.
+        except Exception as error:  # noqa: BLE001
             LOG.error("sink.close_failed", extra=self._fields(str(error)))
 
     def _delivered(self, count: int) -> None:

@@ -151,7 +151,9 @@ class SinkSettings(Model):
     rowkind_field: str | None = Field(
         None,
         min_length=1,
-        description="this column says insert, update, upsert or delete; for rules with a remove stream it is added",
+        description=(
+            "this column says insert, update, upsert or delete; for rules with a remove stream it is added"
+        ),
     )
     format: Literal["json", "delimited", "protobuf"] = Field("json", description="how messages are encoded")
     schema_id: str | None = Field(
@@ -176,7 +178,9 @@ class SinkSettings(Model):
     buffer_length: int = Field(1024, ge=1, le=1_000_000, description="results that may wait for this sink")
     disable_buffer_full_discard: bool = Field(
         True,
-        description="hold back the source when the queue is full; false drops the oldest result and counts it",
+        description=(
+            "hold back the source when the queue is full; false drops the oldest result and counts it"
+        ),
     )
     retry_interval: DurationMs = Field(
         1000, ge=1, description="milliseconds before the first retry; doubles each time"
@@ -286,7 +290,8 @@ class SinkSettings(Model):
             raise ValueError(f"'{alone[0]}' needs 'enableCache: true'")
         if self.retry_max_interval < self.retry_interval:
             raise ValueError(
-                f"'retryMaxInterval' ({self.retry_max_interval}) is below 'retryInterval' ({self.retry_interval})"
+                f"'retryMaxInterval' ({self.retry_max_interval}) is below 'retryInterval' "
+                f"({self.retry_interval})"
             )
         return self
 

@@ -1,4 +1,5 @@
-"""The settings of a `cloud` action beside the query of its rule: what follows from the SELECT, and what it needs."""
+"""The settings of a `cloud` action beside the query of its rule: what follows from the SELECT,
+and what it needs."""
 
 from cloud_sync.binding.action import bind, widen
 

@@ -140,7 +140,8 @@ class _Binding:
             )
         if not has_start:
             yield ActionProblem(
-                "the SELECT lacks the start of its window, so a row would count in the fleet window in which it ends",
+                "the SELECT lacks the start of its window, "
+                "so a row would count in the fleet window in which it ends",
                 hint="add window_start() AS window_start, window_end() AS window_end",
             )
 
@@ -384,8 +385,11 @@ def _remedy(call: AggregateCall) -> str:
     if call.definition.name in ("avg", *SAMPLE) and not call.distinct:
         return "write no 'merge' for it, or {sum: column, count: column}: the mean of means is not the mean"
     if counts_distinct(call):
-        return "write no 'merge' for it, with pip install 'penstock[sketch]': distinct counts merge from a sketch"
+        return (
+            "write no 'merge' for it, with pip install 'penstock[sketch]': distinct counts merge "
+            "from a sketch"
+        )
     return (
-        "select what merges (count, sum, avg, min, max, stddev and variances, first and last, percentiles, sketches), "
-        "or leave the column out with excludeFields"
+        "select what merges (count, sum, avg, min, max, stddev and variances, first and last, "
+        "percentiles, sketches), or leave the column out with excludeFields"
     )

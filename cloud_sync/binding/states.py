@@ -28,7 +28,8 @@ TIMED: dict[str, Literal["first", "last"]] = {"first": "first", "last": "last", 
 
 
 def state_name(column: str, what: str) -> str:
-    """The name of a state column. Sketches are columns of the fleet; no column of a query has a name like the others'.
+    """The name of a state column. Sketches are columns of the fleet;
+    no column of a query has a name like the others'.
 
     >>> state_name("mean", "sum"), state_name("p95", SKETCH)
     ('$mean sum', 'p95_sketch')
@@ -50,8 +51,8 @@ def twin(
     *,
     distinct: bool | None = None,
 ) -> str | None:
-    """The one of `columns`, or the state, with another aggregate of the same values; `distinct` overrides that of
-    `call`."""
+    """The one of `columns`, or the state, with another aggregate of the same values;
+    `distinct` overrides that of `call`."""
     same = (call.args, call.distinct if distinct is None else distinct, call.filter, call.group_by)
     for item in plan.items:
         other = aggregate_of(plan, item)

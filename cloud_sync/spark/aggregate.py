@@ -1,6 +1,7 @@
 """One batch of new files: from their names to the next version of the tables.
 
-    listed files -> read and checked -> records, each identity once -> states of touched windows, merged into the fleet
+    listed files -> read and checked -> records, each identity once -> states of touched windows,
+    merged into the fleet
                           |                       |
                           +-> quarantine          +-> which files were taken in
 
@@ -26,13 +27,13 @@ from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
 
 FILES = (
-    "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, first_seq BIGINT, "
-    "last_seq BIGINT, rows BIGINT, counted BIGINT, first_ms BIGINT, last_ms BIGINT, run STRING, held BIGINT, "
-    "schema STRING"
+    "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
+    "first_seq BIGINT, last_seq BIGINT, rows BIGINT, counted BIGINT, first_ms BIGINT, last_ms BIGINT, "
+    "run STRING, held BIGINT, schema STRING"
 )
 """The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate
-is not, and none of a day before the one from which the tables are kept; nor are the `held` ones, which break a
-check that keeps them out."""
+is not, and none of a day before the one from which the tables are kept; nor are the `held` ones,
+which break a check that keeps them out."""
 QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING"
 RECORDS_PARTS_MAX = 50
 """A partition of records with more parts than this is written again as one part."""

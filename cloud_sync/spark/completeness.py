@@ -1,9 +1,9 @@
-"""Freshness and completeness: which gateways are silent, missing rows, sending twice or skewed, and which windows are
-final.
+"""Freshness and completeness: which gateways are silent, missing rows, sending twice or skewed,
+and which windows are final.
 
-A gateway is silent if its newest sign of life is older than the newest of the fleet by `SILENT_MS`; ages count from
-there, not from the clock of this machine. A window is final once every gateway of its rule that is not silent has
-uploaded rows up to its end.
+A gateway is silent if its newest sign of life is older than the newest of the fleet by `SILENT_MS`;
+ages count from there, not from the clock of this machine.
+A window is final once every gateway of its rule that is not silent has uploaded rows up to its end.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ SKEW_MS = 60_000
 
 
 def gateways(spark: SparkSession, out: str) -> DataFrame:
-    """`view.gateways` with `alive_ms`, the newest sign of life (the end of a window, or a heartbeat), `behind_ms`, its
-    distance from the fleet's newest, and `state`, a list of the words silent, missing, duplicate and skewed."""
+    """`view.gateways` with `alive_ms`, the newest sign of life (the end of a window, or a heartbeat),
+    `behind_ms`, its distance from the fleet's newest, and `state`, a list of the words silent,
+    missing, duplicate and skewed."""
     signs = [F.coalesce(F.unix_millis(name), F.lit(0)) for name in ("last", "heartbeat")]
     found = view.gateways(spark, out).withColumn("alive_ms", F.greatest(*signs))
     newest = found.agg(F.max("alive_ms").alias("newest_ms"))
@@ -40,15 +41,17 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
 
 
 def reached(spark: SparkSession, tables: Tables) -> DataFrame:
-    """By rule and gateway that is not silent: `until_ms`, the end of the newest window that it has uploaded."""
+    """By rule and gateway that is not silent: `until_ms`,
+    the end of the newest window that it has uploaded."""
     live = gateways(spark, tables.storage.root).where("NOT array_contains(state, 'silent')").select("gateway")
     newest = view.files(tables).groupBy("rule", "gateway").agg(F.max("last_ms").alias("until_ms"))
     return newest.join(live.distinct(), "gateway", "left_semi")
 
 
 def windows(spark: SparkSession, out: str, rule: str, level: str | None = None) -> DataFrame:
-    """The fleet windows of a rule: level, window_start, window_end, `gateways` that contributed, `waiting_for`, the
-    number of gateways that are not silent and have not uploaded up to its end, and `is_final`: there are none."""
+    """The fleet windows of a rule: level, window_start, window_end, `gateways` that contributed,
+    `waiting_for`, the number of gateways that are not silent and have not uploaded up to its end,
+    and `is_final`: there are none."""
     tables = Tables(spark, open_storage(spark, out))
     rows = tables.read(view.paths(tables.current(), rule, level), states.FLEET)
     found = rows.groupBy("level", "window_start", "window_end", "end_ms").agg(

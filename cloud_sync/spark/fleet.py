@@ -20,9 +20,9 @@ from cloud_sync.spark.results import EXACT_INT, VALUE, values_of
 
 SPANS = "ARRAY<STRUCT<level: STRING, start: BIGINT, end: BIGINT>>"
 RECORD_VALUES = (
-    "ARRAY<STRUCT<name: STRING, merge: STRING, type: STRING, whole: BIGINT, real: DOUBLE, counted: BIGINT, bin: INT, "
-    f"units: {EXACT_INT}, squares: ARRAY<STRUCT<bin: INT, units: {EXACT_INT}>>, sketch: BINARY, "
-    "of: STRING, part: DOUBLE, text: STRING, instant: BIGINT>>"
+    "ARRAY<STRUCT<name: STRING, merge: STRING, type: STRING, whole: BIGINT, real: DOUBLE, "
+    f"counted: BIGINT, bin: INT, units: {EXACT_INT}, squares: ARRAY<STRUCT<bin: INT, units: {EXACT_INT}>>, "
+    "sketch: BINARY, of: STRING, part: DOUBLE, text: STRING, instant: BIGINT>>"
 )
 IDENTITY = ("gateway", "spool", "rule", "seq")
 """The columns that identify a record over all gateways, whatever file it came in."""
@@ -38,8 +38,8 @@ PLACED = (
 )
 """A first or last value, in the order in which the least and the greatest are found."""
 CELL = (
-    f"STRUCT<name: STRING, merge: STRING, type: STRING, part: STRING, bin: INT, total: {EXACT_INT}, whole: BIGINT, "
-    f"real: DOUBLE, sketch: BINARY, of: STRING, at: DOUBLE, placed: {PLACED}>"
+    f"STRUCT<name: STRING, merge: STRING, type: STRING, part: STRING, bin: INT, total: {EXACT_INT}, "
+    f"whole: BIGINT, real: DOUBLE, sketch: BINARY, of: STRING, at: DOUBLE, placed: {PLACED}>"
 )
 FLEET = (
     "rule STRING, rule_id STRING, level STRING, start_ms BIGINT, end_ms BIGINT, window_start TIMESTAMP, "
@@ -266,8 +266,9 @@ def _counts_records() -> Column:
 
 
 def _merges() -> Sequence[Column]:
-    """The aggregates that merge cells of one key: totals add up, extremes stay, NULL is ignored. Of values with an
-    instant the first or the last stays; at one instant gateway, spool and sequence number decide."""
+    """The aggregates that merge cells of one key: totals add up, extremes stay, NULL is ignored.
+    Of values with an instant the first or the last stays;
+    at one instant gateway, spool and sequence number decide."""
     least = F.col("merge") == "min"
     earliest = F.col("merge") == "first"
     return (

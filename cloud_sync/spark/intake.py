@@ -41,13 +41,13 @@ Keys = Mapping[str, str]
 LISTING = "name STRING, length BIGINT, data_length BIGINT"
 READ = (
     "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
-    f"seq BIGINT, window_start BIGINT, window_end BIGINT, windows {SPANS}, keys STRING, `values` {RECORD_VALUES}, "
-    "digest STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING, schema STRING, "
-    "broken ARRAY<STRUCT<check: STRING, outcome: STRING>>"
+    f"seq BIGINT, window_start BIGINT, window_end BIGINT, windows {SPANS}, keys STRING, "
+    f"`values` {RECORD_VALUES}, digest STRING, revision BIGINT, retracted BOOLEAN, rule_hash STRING, "
+    "schema STRING, broken ARRAY<STRUCT<check: STRING, outcome: STRING>>"
 )
-"""The rows read from files: one row per record, or one with the reason why the file does not count. `schema`, of a
-file that names one, is the hash of its rule and its id; `broken` are the checks of the schema that the record breaks,
-with what follows: warn, quarantine or fail."""
+"""The rows read from files: one row per record, or one with the reason why the file does not count.
+`schema`, of a file that names one, is the hash of its rule and its id;
+`broken` are the checks of the schema that the record breaks, with what follows: warn, quarantine or fail."""
 
 
 def listing(spark: SparkSession, bucket: Storage) -> DataFrame:
@@ -98,8 +98,8 @@ def data_name(manifest: str) -> str:
 
 
 def read(spark: SparkSession, bucket: Storage, listed: Sequence[Any], keys: Keys | None = None) -> DataFrame:
-    """The records of the listed files (rows of LISTING), and the reasons of those that do not count. `keys` of
-    gateways: only what they signed counts."""
+    """The records of the listed files (rows of LISTING), and the reasons of those that do not count.
+    `keys` of gateways: only what they signed counts."""
     manifests = [row["name"] for row in listed if _is_within(row["length"], MANIFEST_BYTES_MAX)]
     data = [data_name(row["name"]) for row in listed if _is_within(row["data_length"], FILE_BYTES_MAX)]
     named = [(row["name"], data_name(row["name"]), row["length"], row["data_length"]) for row in listed]

@@ -36,8 +36,8 @@ OK, FAILED, QUARANTINED, BROKEN = 0, 1, 2, 3
 FILES_PER_BATCH = 2_000
 """The number of files of one version, whose names the driver holds in memory."""
 RUNS = (
-    "run STRING, version BIGINT, at TIMESTAMP, files BIGINT, rows BIGINT, quarantined BIGINT, duplicates BIGINT, "
-    "conflicting BIGINT, expired BIGINT, held BIGINT"
+    "run STRING, version BIGINT, at TIMESTAMP, files BIGINT, rows BIGINT, quarantined BIGINT, "
+    "duplicates BIGINT, conflicting BIGINT, expired BIGINT, held BIGINT"
 )
 COUNTERS = ("files", "rows", "quarantined", "duplicates", "conflicting", "expired", "held")
 
@@ -49,8 +49,9 @@ class JobError(Exception):
 @dataclass(slots=True)
 class Metrics:
     """The counters of one run; `aggregate.Counts` are those of a batch. `twins` are gateways of whose spools
-    two were in use at one time: two machines under one id. `held` records break a check that keeps them out, `failed`
-    are checks that fail the run, `stale` the gateways whose rows of a rule are older than a check of it allows."""
+    two were in use at one time: two machines under one id. `held` records break a check that keeps them out,
+    `failed` are checks that fail the run, `stale` the gateways
+    whose rows of a rule are older than a check of it allows."""
 
     run: str = ""
     version: int = 0
@@ -91,8 +92,8 @@ class Options:
 
 
 def main(bucket: str, out: str, options: Options) -> int:
-    """Run the job once and return the exit code: 0 ok, 2 something is in quarantine, 3 a check that fails the run is
-    broken, 1 failed.
+    """Run the job once and return the exit code: 0 ok, 2 something is in quarantine,
+    3 a check that fails the run is broken, 1 failed.
 
     `bucket` and `out` are paths that Spark can read. `show` prints the fleet tables, `dry_run` checks every
     new file and writes nothing, `delta` keeps the fleet as a Delta table too. Metrics go to standard output

@@ -45,7 +45,8 @@ class Lease:
                 seconds = max(1, (holder["until"] - self._now_ms()) // 1000)
                 raise Held(
                     f"run {holder['run']} (process {holder['process']} on {holder['host']}) works on "
-                    f"{self._storage.root}; wait for its end. If it was killed, its lease expires in {seconds} s; "
+                    f"{self._storage.root}; wait for its end. "
+                    f"If it was killed, its lease expires in {seconds} s; "
                     f"delete {NAME} there to go on at once"
                 )
             self._storage.delete(NAME)

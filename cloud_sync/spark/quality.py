@@ -1,8 +1,10 @@
-"""Schemas of the rules and the checks of their rows: what is kept of them beside the tables, and what follows.
+"""Schemas of the rules and the checks of their rows: what is kept of them beside the tables,
+and what follows.
 
-A schema comes with the first file that names it, and its file is copied into OUT. A record says which checks of
-its schema it breaks; `warn` is counted, `quarantine` and `fail` keep the record out, and `fail` ends the run with
-an exit code of its own after everything else is committed.
+A schema comes with the first file that names it, and its file is copied into OUT.
+A record says which checks of its schema it breaks;
+`warn` is counted, `quarantine` and `fail` keep the record out,
+and `fail` ends the run with an exit code of its own after everything else is committed.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from cloud_sync.spark.tables import Tables, Version, local, nothing
 SCHEMAS = "schemas"
 """The folder of copied schemas in OUT."""
 CHECKS = (
-    "rule STRING, gateway STRING, file STRING, check STRING, outcome STRING, rows BIGINT, seqs ARRAY<BIGINT>, "
-    "run STRING"
+    "rule STRING, gateway STRING, file STRING, check STRING, outcome STRING, rows BIGINT, "
+    "seqs ARRAY<BIGINT>, run STRING"
 )
 """The checks that records broke: one row per file and check. `seqs` are the first ones."""
 SEQS_MAX = 20

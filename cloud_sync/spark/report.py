@@ -51,7 +51,8 @@ BAD_COLUMNS = frozenset(
 
 STYLE = (
     "body{font:14px system-ui;margin:2em;max-width:75em}table{border-collapse:collapse;margin:.5em 0 2em}"
-    "td,th{padding:.2em .8em;border-bottom:1px solid #ccc;text-align:left}td.n{text-align:right}.bad{color:#b00}"
+    "td,th{padding:.2em .8em;border-bottom:1px solid #ccc;text-align:left}"
+    "td.n{text-align:right}.bad{color:#b00}"
 )
 
 

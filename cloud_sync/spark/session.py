@@ -163,7 +163,8 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 def _ship(spark: SparkSession) -> None:
-    """Send the code that runs in workers: those of a Spark Connect server have pyarrow, and the code of the session."""
+    """Send the code that runs in workers: those of a Spark Connect server have pyarrow,
+    and the code of the session."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(__file__).parents[1]
         archive = shutil.make_archive(f"{folder}/penstock", "zip", root.parent, root.name)

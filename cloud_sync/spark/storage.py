@@ -2,8 +2,9 @@
 
 A local path is handled by Python, where a hard link is the atomic "create if absent". Every other scheme goes
 through Hadoop's FileSystem, whose `create` without overwrite is atomic on HDFS, ABFS and GCS, and on S3 by a
-conditional PUT (hadoop-aws 3.4.2 and newer). A session of Spark Connect has no file systems: there object stores are
-reached by obstore, with a conditional PUT too, and a local path must be one of this machine and of the workers.
+conditional PUT (hadoop-aws 3.4.2 and newer). A session of Spark Connect has no file systems:
+there object stores are reached by obstore, with a conditional PUT too,
+and a local path must be one of this machine and of the workers.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ class HadoopStorage:
             self._files = self._path("").getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
         except Py4JJavaError as error:
             raise StorageMissing(
-                f"Spark cannot open {root}: {error.java_exception.getMessage()}; add the connector of this file system "
+                f"Spark cannot open {root}: {error.java_exception.getMessage()}; "
+                "add the connector of this file system "
                 "(for s3a:// spark-submit --packages org.apache.hadoop:hadoop-aws:3.5.0)"
             ) from None
 
@@ -168,7 +170,8 @@ class HadoopStorage:
 
 
 class ObjectStorage:
-    """A folder of an object store, by obstore; credentials come from the environment, as for the gateways' uploads."""
+    """A folder of an object store, by obstore; credentials come from the environment,
+    as for the gateways' uploads."""
 
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/")
@@ -176,8 +179,8 @@ class ObjectStorage:
             self._target = ObjectStoreTarget(self.root)
         except BadTarget as error:
             raise StorageMissing(
-                f"Spark Connect gives no access to file systems, so {root} must be a path, or the URL of an object "
-                f"store: {error}"
+                f"Spark Connect gives no access to file systems, so {root} must be a path, "
+                f"or the URL of an object store: {error}"
             ) from None
 
     def is_folder(self, name: str) -> bool:

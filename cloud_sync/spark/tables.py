@@ -54,8 +54,8 @@ class Version:
     `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are
     lists of parts. `retained_from`: records of earlier days are not taken in any more. `restated`: ids of
     rules with restated windows, `sketched`: of those with sketches. `heartbeats`: the newest of each spool.
-    `checks`: the checks that records broke. `schemas`: those of each rule, by its id, in the order in which they
-    appeared; their files are copied into OUT.
+    `checks`: the checks that records broke. `schemas`: those of each rule, by its id,
+    in the order in which they appeared; their files are copied into OUT.
     """
 
     number: int = 0

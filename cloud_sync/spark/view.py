@@ -40,8 +40,9 @@ def fleet(
     `rule_hashes`: the versions of the rule that made its records. `level` picks one of several.
 
     Columns are named as in the SELECT. A name that has had several meanings has a column for each, named
-    `n_count_int`, `n_sum_float`; nothing is written again for it. `version` picks a version of the table instead,
-    from 1: those of its schemas that add columns to the first of them. Raises ValueError if there is none.
+    `n_count_int`, `n_sum_float`; nothing is written again for it.
+    `version` picks a version of the table instead, from 1:
+    those of its schemas that add columns to the first of them. Raises ValueError if there is none.
     """
     tables = Tables(spark, open_storage(spark, out))
     current = tables.current()
@@ -66,8 +67,8 @@ def sketches(spark: SparkSession, out: str, rule: str, column: str, level: str |
 
 
 def gateways(spark: SparkSession, out: str) -> DataFrame:
-    """One row per gateway and spool: `rows` that count, those `held` back by a check, `duplicates` (rows that came
-    again), `highest_seq`, the `first` and `last` instant of its windows.
+    """One row per gateway and spool: `rows` that count, those `held` back by a check,
+    `duplicates` (rows that came again), `highest_seq`, the `first` and `last` instant of its windows.
 
     From its heartbeat: `missing` rows that it has uploaded and that are not in the tables; those that are
     `waiting` there or `set_aside`, and those that it `dropped`, that `expired` there or were `lost`; when the
@@ -103,8 +104,8 @@ def gateways(spark: SparkSession, out: str) -> DataFrame:
 
 
 def quarantine(spark: SparkSession, out: str) -> DataFrame:
-    """The files that do not count, each with the reason that the newest run found; heartbeats that are none, and
-    rows of files that count otherwise, which break a check."""
+    """The files that do not count, each with the reason that the newest run found; heartbeats that are none,
+    and rows of files that count otherwise, which break a check."""
     tables = Tables(spark, open_storage(spark, out))
     bad = tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
     wrong = _heartbeats(tables).where("reason IS NOT NULL")
@@ -118,8 +119,8 @@ def quarantine(spark: SparkSession, out: str) -> DataFrame:
 
 
 def checks(spark: SparkSession, out: str) -> DataFrame:
-    """The checks that rows break: rule, gateway, file, check, what follows (`outcome`), number of rows and the
-    sequence numbers of the first ones."""
+    """The checks that rows break: rule, gateway, file, check, what follows (`outcome`),
+    number of rows and the sequence numbers of the first ones."""
     tables = Tables(spark, open_storage(spark, out))
     return tables.read([part.path for part in tables.current().checks], quality.CHECKS)
 
@@ -218,7 +219,8 @@ def column_names(found: Sequence[Part]) -> dict[Part, str]:
     """A column name for each part, keys first: its own, or with merge and type appended if that is ambiguous.
 
     >>> column_names([Part("n", "count", "int"), Part("n", "sum", "float"), Part("dev", "key", "text")])
-    {Part(name='dev', merge='key', type='text'): 'dev', Part(name='n', merge='count', type='int'): 'n_count_int', \
+    {Part(name='dev', merge='key', type='text'): 'dev', \
+Part(name='n', merge='count', type='int'): 'n_count_int', \
 Part(name='n', merge='sum', type='float'): 'n_sum_float'}
     """
     uses = Counter(part.name.lower() for part in found)

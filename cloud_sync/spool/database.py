@@ -21,13 +21,14 @@ SCHEMA_VERSION = 2
 APPLICATION_ID = 0x50454E53  # "PENS"
 
 LOG_PAGES = 256
-"""Pages in the log before they move to the database: pages that are in both at once must fit a piece of the reserve
-on a full disk."""
+"""Pages in the log before they move to the database:
+pages that are in both at once must fit a piece of the reserve on a full disk."""
 
 SCHEMA = """
 CREATE TABLE rows (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, rule TEXT NOT NULL, date TEXT NOT NULL, created_ms INTEGER NOT NULL,
-    body BLOB NOT NULL, checksum INTEGER NOT NULL, schema TEXT NOT NULL DEFAULT '');
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, rule TEXT NOT NULL, date TEXT NOT NULL,
+    created_ms INTEGER NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL,
+    schema TEXT NOT NULL DEFAULT '');
 CREATE INDEX rows_by_file ON rows (rule, date, seq);
 CREATE TABLE set_aside (
     seq INTEGER PRIMARY KEY, rule TEXT, date TEXT, created_ms INTEGER, body BLOB, checksum INTEGER,

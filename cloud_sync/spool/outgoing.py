@@ -91,7 +91,8 @@ class Outgoing:
         while True:
             with self._store.lock:
                 last_seq = self._rows.end_of_chunk(planned.span(), DELETED_BYTES)
-                self._store.with_reserve(lambda: self._delete(planned, last_seq))  # noqa: B023  called at once
+                # The lambda is called at once.
+                self._store.with_reserve(lambda: self._delete(planned, last_seq))  # noqa: B023
                 self._store.shrink()
                 if last_seq == planned.last_seq:
                     return

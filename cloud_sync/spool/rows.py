@@ -89,7 +89,10 @@ class Rows:
 
         Damaged ones are set aside and counted.
         """
-        query = f"SELECT {ROW_COLUMNS} FROM rows WHERE rule = ? AND date = ? AND schema = ? AND seq <= ? ORDER BY seq"
+        query = (
+            f"SELECT {ROW_COLUMNS} FROM rows WHERE rule = ? AND date = ? AND schema = ? "
+            "AND seq <= ? ORDER BY seq"
+        )
         taken: list[SpooledRow] = []
         damaged: list[tuple[str, int]] = []
         size = 0
@@ -141,7 +144,10 @@ class Rows:
                 SpooledRow(*row) for row in db.execute(f"SELECT {ROW_COLUMNS} FROM set_aside ORDER BY seq")
             ]
             intact = [(row.seq,) for row in found if row.is_intact]
-            copy = f"INSERT OR REPLACE INTO rows ({ROW_COLUMNS}) SELECT {ROW_COLUMNS} FROM set_aside WHERE seq = ?"
+            copy = (
+                f"INSERT OR REPLACE INTO rows ({ROW_COLUMNS}) SELECT {ROW_COLUMNS} "
+                "FROM set_aside WHERE seq = ?"
+            )
             db.executemany(copy, intact)
             db.executemany("DELETE FROM set_aside WHERE seq = ?", intact)
         return len(intact)

@@ -2,7 +2,8 @@
 
 * Rows come with numbers that a replay of their inputs reproduces; rows that are stored already are ignored.
 * A commit groups all rows appended until then. The owner of the clock calls `commit` at `due_ms`.
-* Every row carries a checksum. A row that does not fit its checksum is set aside and counted; the others go on.
+* Every row carries a checksum. A row that does not fit its checksum is set aside and counted;
+  the others go on.
 * The backlog stays on disk: only one file's rows are ever in memory.
 
 `append` may be called while another thread is inside `commit`; all methods are
@@ -38,8 +39,8 @@ class Spool:
     def __init__(
         self, path: Path, gateway: str, settings: SpoolSettings | None = None, layout: Layout = RESULTS
     ) -> None:
-        """Open or create. `layout`: where its rows go in the bucket. Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or
-        SpoolError if it is another gateway's."""
+        """Open or create. `layout`: where its rows go in the bucket.
+        Raises SpoolBusy, SpoolVersion, SpoolCorrupt, or SpoolError if it is another gateway's."""
         self.path = path
         self.gateway = gateway
         self.settings = settings or SpoolSettings()

@@ -1,5 +1,5 @@
-"""The table of state beside the rows: values by key, each with its checksum; the schemas that rows name are among
-them, so that they are as durable as the rows."""
+"""The table of state beside the rows: values by key, each with its checksum;
+the schemas that rows name are among them, so that they are as durable as the rows."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class Change:
 
 
 def retried(work: Callable[[], Result], make_room: Callable[[], bool]) -> Result:
-    """The result of work for which the disk may be too full: again after each piece of room that can be made. Raises
-    SpoolFull when there is none left."""
+    """The result of work for which the disk may be too full: again after each piece of room that can be made.
+    Raises SpoolFull when there is none left."""
     while True:
         try:
             return work()
@@ -241,7 +241,8 @@ class Store:
         return self._reserve.claim()
 
     def with_reserve(self, write: Callable[[], None]) -> None:
-        """Write; on a full disk again with room of the reserve, piece by piece. For writes that lead to deletions."""
+        """Write; on a full disk again with room of the reserve, piece by piece.
+        For writes that lead to deletions."""
         retried(write, self._use_reserve)
 
     def _use_reserve(self) -> bool:

@@ -39,8 +39,9 @@ class SpoolSettings:
     until the uploader has made room, `drop_oldest` deletes the oldest rows, `drop_newest` does not take the
     new ones; both count what they drop. `age_max_ms`: rows older than this are deleted and counted; None
     keeps them for ever. `group_rows`, `group_wait_ms`: a commit is due when that number of rows wait, or the
-    first has waited that time. `reserve_bytes`: size of a file that gives up its room when the disk is full, so that
-    acknowledged rows can be deleted. `first_seq`: the sequence number of the first row of a new spool.
+    first has waited that time. `reserve_bytes`: size of a file that gives up its room when the disk is full,
+    so that acknowledged rows can be deleted. `first_seq`:
+    the sequence number of the first row of a new spool.
     """
 
     bytes_max: int = 512_000_000
@@ -64,8 +65,8 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file whose boundaries, content hash and name were made durable before its upload begins. `schema` is that
-    of all of its rows, as in `SpooledRow`."""
+    """A file whose boundaries, content hash and name were made durable before its upload begins.
+    `schema` is that of all of its rows, as in `SpooledRow`."""
 
     name: str
     rule: str
@@ -105,6 +106,8 @@ class Lost:
 
     def __str__(self) -> str:
         return (
-            f"{self.rows} rows that were stored are gone, and the deletion of {self.uploaded} uploaded ones: the file "
-            "or its log was damaged or removed. Rows whose inputs the journal still has are made again; check the disk"
+            f"{self.rows} rows that were stored are gone, and the deletion of {self.uploaded} uploaded ones: "
+            "the file or its log was damaged or removed. "
+            "Rows whose inputs the journal still has are made again; "
+            "check the disk"
         )

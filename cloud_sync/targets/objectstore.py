@@ -67,7 +67,8 @@ class ObjectStoreTarget:
             raise TargetError(f"cannot list {prefix}: {error}") from error
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete files; those that are gone already do not matter. For the cloud job: a gateway deletes nothing."""
+        """Delete files; those that are gone already do not matter.
+        For the cloud job: a gateway deletes nothing."""
         for name in names:
             try:
                 self._obstore.delete(self._store, name)

@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="configuration of the gateway that is to run the rules: names of connections are looked up in it",
+        help=(
+            "configuration of the gateway that is to run the rules: names of connections are looked up in it"
+        ),
     )
     watching.add_watch(parser)
 

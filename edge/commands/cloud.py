@@ -86,7 +86,10 @@ def add_aggregate(parser: argparse.ArgumentParser) -> None:
         "--keys",
         type=_keys,
         metavar="FILE",
-        help="JSON object of gateway ids and the keys that sign their manifests: what they did not sign does not count",
+        help=(
+            "JSON object of gateway ids and the keys that sign their manifests: "
+            "what they did not sign does not count"
+        ),
     )
 
 

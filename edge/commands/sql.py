@@ -64,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only",
         metavar="JSON",
-        help='with --gateway: which partitions of tables in contexts are meant, as \'{"keys": [["pump-1"]]}\'',
+        help=(
+            'with --gateway: which partitions of tables in contexts are meant, as \'{"keys": [["pump-1"]]}\''
+        ),
     )
     parser.add_argument(
         "--token-dir",

@@ -59,7 +59,10 @@ class BrokerNames(Record):
         if key in known or key == DEFAULT:
             return self.faults.get(key)
         hint = did_you_mean(key, known) or f"it has {', '.join(sorted(known)) or 'none'}"
-        return f"is no connection of the gateway's configuration; name one of `connections` or `sources.mqtt`: {hint}"
+        return (
+            "is no connection of the gateway's configuration; "
+            f"name one of `connections` or `sources.mqtt`: {hint}"
+        )
 
 
 def brokers_of(config: Config) -> BrokerNames:

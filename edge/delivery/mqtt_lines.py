@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 VERSIONS: dict[str, Version] = {"3.1.1": "3.1.1", "5": "5"}
 
 _SAME = (
-    "server", "username", "password", "clientid", "protocol_version", "keepalive", "timeout", "retry_interval",
-    "retry_max_interval", "certification_path", "private_key_path", "root_ca_path", "certification_raw",
-    "private_key_raw", "root_ca_raw", "insecure_skip_verify",
+    "server", "username", "password", "clientid", "protocol_version", "keepalive", "timeout",
+    "retry_interval", "retry_max_interval", "certification_path", "private_key_path", "root_ca_path",
+    "certification_raw", "private_key_raw", "root_ca_raw", "insecure_skip_verify",
 )  # fmt: skip
 """Settings in which actions that share a connection agree."""
 

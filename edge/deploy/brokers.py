@@ -24,7 +24,10 @@ CROSSING = (
     "let one filter contain the other, or set mqtt.protocolVersion to 3.1.1"
 )
 
-LEFT = "the configuration has no such connection any more; the broker keeps its messages until the session expires"
+LEFT = (
+    "the configuration has no such connection any more; "
+    "the broker keeps its messages until the session expires"
+)
 
 RULES_TOLD_MAX = 1_000
 """The most rules on the status topic; beyond, only their number is published."""

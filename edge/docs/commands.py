@@ -30,8 +30,9 @@ def errors() -> str:
     heads = ("code", "meaning", "what to do")
     return "\n".join(
         [
-            "# Problem codes\n\nA problem names file, line and column, shows the line with a caret, and suggests a "
-            "remedy. All problems of a file are reported at once; a bad file never replaces the last good one.\n",
+            "# Problem codes\n\nA problem names file, line and column, shows the line with a caret, "
+            "and suggests a remedy. All problems of a file are reported at once; "
+            "a bad file never replaces the last good one.\n",
             "## In the rule file\n",
             table(heads[:2], [(code(name), text) for name, text in sorted(RULE_CODES.items())]),
             "\n## In the query\n",
@@ -49,8 +50,8 @@ def cli() -> str:
     from edge.cli import COMMANDS, MODULES
 
     parts = [
-        "# Command line\n\nExit codes: 0 done, 1 the input has problems, 2 wrong usage or configuration, 3 something "
-        "is missing on this machine, 130 interrupted.\n"
+        "# Command line\n\nExit codes: 0 done, 1 the input has problems, 2 wrong usage or configuration, "
+        "3 something is missing on this machine, 130 interrupted.\n"
     ]
     for name, text in COMMANDS.items():
         parser = argparse.ArgumentParser(prog=f"penstock {name}", description=text)

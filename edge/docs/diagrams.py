@@ -19,7 +19,8 @@ NAME_HEIGHT = 24
 """Pixels above each rule, for its name."""
 
 STYLE = """
-  text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #1c2430 }
+  text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
+         fill: #1c2430 }
   g text { text-anchor: middle } .rule { font-weight: 600 }
   path { stroke: #66707d; stroke-width: 1.6; fill: none }
   rect { stroke: #3b74b9; stroke-width: 1.2; fill: #e9f1fb }
@@ -33,11 +34,14 @@ STYLE = """
 INTRODUCTION = """\
 # Grammar
 
-Every clause, drawn. What stands in a blue box is written so, in capitals or not; a brown box is a rule of this page, or
-one of these: `NAME` is letters, digits and `_`, or anything in backticks; `NUMBER`; `STRING`, in either quotes; `UNIT`,
-of time, such as `sec` or `minutes`; `GROUP_WINDOW` and `LOT_WINDOW`, a [window](windows.md) of GROUP BY or of stream
-queries; `CRON_FIELD`, such as `*/5` or `8:17`. What the clauses do: [semantics](../semantics.md),
-[windows](../windows.md), [patterns](../patterns.md), [contexts](../contexts.md), [relations](../relations.md).
+Every clause, drawn. What stands in a blue box is written so, in capitals or not;
+a brown box is a rule of this page, or one of these:
+`NAME` is letters, digits and `_`, or anything in backticks; `NUMBER`; `STRING`, in either quotes;
+`UNIT`, of time, such as `sec` or `minutes`;
+`GROUP_WINDOW` and `LOT_WINDOW`, a [window](windows.md) of GROUP BY or of stream queries;
+`CRON_FIELD`, such as `*/5` or `8:17`. What the clauses do:
+[semantics](../semantics.md), [windows](../windows.md), [patterns](../patterns.md),
+[contexts](../contexts.md), [relations](../relations.md).
 """
 
 

@@ -67,9 +67,10 @@ def sinks() -> str:
     action = definitions["Action"]["properties"]
     common = _common(definitions)
     parts = [
-        "# Sinks\n\nAn action of a rule is one sink with its settings: `- mqtt: {topic: alerts}`. A rule may have "
-        "several; each gets every result. Durations are milliseconds or text such as `500ms`, `10s`, `5m`. A setting "
-        "that would have no effect on a sink is an error.\n",
+        "# Sinks\n\nAn action of a rule is one sink with its settings: `- mqtt: {topic: alerts}`. "
+        "A rule may have several; each gets every result. "
+        "Durations are milliseconds or text such as `500ms`, `10s`, `5m`. "
+        "A setting that would have no effect on a sink is an error.\n",
         "## Settings of every sink\n",
         settings({"properties": common}),
         _templates(),
@@ -100,13 +101,13 @@ def sources() -> str:
 
     parts = [
         "# Sources of streams\n\n"
-        "`TYPE` of a stream says where its messages come from: `mqtt` (the default; DATASOURCE is a topic filter),\n"
-        "`memory` (the results of other rules; DATASOURCE is a filter of memory topics), or one of the kinds below.\n"
-        "Their settings stand in the stream's EXTRA, a JSON object, and in the gateway's configuration under\n"
-        "`sources.<type>.<name>`, which CONF_KEY names (`default` where it does not). EXTRA wins.\n"
-        "[Several brokers](../reliability.md#several-brokers) says what CONF_KEY of an mqtt stream may name.\n\n"
-        "```yaml\n"
-        "streams:\n"
+        "`TYPE` of a stream says where its messages come "
+        "from: `mqtt` (the default; DATASOURCE is a topic filter),\n"
+        "`memory` (the results of other rules; DATASOURCE is a filter of memory topics), "
+        "or one of the kinds below.\nTheir settings stand in the stream's EXTRA, a JSON object, "
+        "and in the gateway's configuration under\n`sources.<type>.<name>`, which CONF_KEY names (`default` "
+        "where it does not). EXTRA wins.\n[Several brokers](../reliability.md#several-brokers) says what "
+        "CONF_KEY of an mqtt stream may name.\n\n```yaml\nstreams:\n"
         "  - name: orders\n"
         "    type: file\n"
         "    datasource: orders.csv\n"
@@ -128,11 +129,12 @@ def lookups() -> str:
     parts = [
         "# Stores of lookup tables\n\n"
         '`TYPE` of a lookup table (`KIND="lookup"`) that is one of these is asked for rows, event by event;\n'
-        "[relations](../relations.md#lookup-tables) says when, and what becomes of an event without an answer. The\n"
+        "[relations](../relations.md#lookup-tables) says when, "
+        "and what becomes of an event without an answer. The\n"
         "settings stand in the table's EXTRA, a JSON object, and in the gateway's configuration under\n"
         "`sources.<type>.<name>`, which CONF_KEY names (`default` where it does not). EXTRA wins.\n"
-        "`connectionSelector` in either names one of the `connections`, whose settings stand in for those that are\n"
-        "not written.\n\n## All stores\n"
+        "`connectionSelector` in either names one of the `connections`, "
+        "whose settings stand in for those that are\nnot written.\n\n## All stores\n"
     ]
     schema = LookupSettings.model_json_schema(by_alias=True)
     parts.append(settings(schema))
@@ -159,8 +161,10 @@ def rule_file() -> str:
     """The page about the keys of a rule file."""
     definitions = _schema()
     parts = [
-        "# The rule file\n\nYAML, or eKuiper's JSON as it is. A file is one rule, or several `streams`, `rules`, "
-        "`tests` and `variables`. Unknown keys are errors. `penstock schema` prints the JSON Schema for editors; "
+        "# The rule file\n\nYAML, or eKuiper's JSON as it is. "
+        "A file is one rule, or several `streams`, `rules`, "
+        "`tests` and `variables`. Unknown keys are errors. "
+        "`penstock schema` prints the JSON Schema for editors; "
         "`${env:NAME}` and `${file:name}` stand for secrets and are never printed."
     ]
     for name, title in (
@@ -195,10 +199,11 @@ def options() -> str:
     working = {name: part for name, part in schema.items() if name not in inert}
     return "\n".join(
         [
-            "# Rule options\n\nUnder `options:` of a rule. Durations are milliseconds or text such as `10s`.\n",
+            "# Rule options\n\nUnder `options:` of a rule. "
+            "Durations are milliseconds or text such as `10s`.\n",
             settings({"properties": working}),
-            "\n## Accepted without effect\n\neKuiper's options that mean nothing here are accepted, so that rule files "
-            "drop in. A value other than eKuiper's default gets a note.\n",
+            "\n## Accepted without effect\n\neKuiper's options that mean nothing here are accepted, "
+            "so that rule files drop in. A value other than eKuiper's default gets a note.\n",
             settings({"properties": inert}),
         ]
     )
@@ -210,8 +215,8 @@ def gateway() -> str:
     from edge.config.commented import attribute_docs
 
     parts = [
-        "# Gateway configuration\n\n`penstock run RULES_DIR --config penstock.yaml`. Each key may also be set by an "
-        "environment variable, `PENSTOCK__SECTION__KEY`.\n"
+        "# Gateway configuration\n\n`penstock run RULES_DIR --config penstock.yaml`. "
+        "Each key may also be set by an environment variable, `PENSTOCK__SECTION__KEY`.\n"
     ]
     documented = attribute_docs(sections)
     for name, field in sections.Config.model_fields.items():

@@ -42,11 +42,14 @@ def windows() -> str:
         "Derived-value windows": ("derived",),
     }
     parts = [
-        "# Windows\n\nEvery window is a composition of a few operators; the page [windows](../windows.md) explains "
-        "them with pictures.\n\n`Retain` keeps events until its policy lets them go, `Gate` holds them back until "
-        "its trigger, `Sample` shows what is there, `Key` has one instance per key, `Meet` is the intersection of "
-        "several and `Join` their union. d, p, t and m are lengths of time, n and c counts, k keys.\n",
-        "## In GROUP BY\n\n`FILTER(WHERE …)` before the window, `OVER(PARTITION BY …)` for one window per key.\n",
+        "# Windows\n\nEvery window is a composition of a few operators; "
+        "the page [windows](../windows.md) explains them with pictures.\n\n`Retain` keeps events until "
+        "its policy lets them go, `Gate` holds them back until "
+        "its trigger, `Sample` shows what is there, `Key` has one instance per key, "
+        "`Meet` is the intersection of several and `Join` their union. "
+        "d, p, t and m are lengths of time, n and c counts, k keys.\n",
+        "## In GROUP BY\n\n`FILTER(WHERE …)` before the window, "
+        "`OVER(PARTITION BY …)` for one window per key.\n",
         table(heads, rows(group_windows())),
     ]
     parts += [
@@ -58,9 +61,10 @@ def windows() -> str:
 
 
 ANALYTIC_LEAD = (
-    "They run on each event as it comes, before WHERE, and keep values between events. `OVER (PARTITION BY k)` "
-    "keeps them for each key by itself, `OVER (WHEN condition)` for events that meet the condition: at others they "
-    "give what they gave, and remember nothing. An event that fails leaves no trace in them."
+    "They run on each event as it comes, before WHERE, and keep values between events. "
+    "`OVER (PARTITION BY k)` keeps them for each key by itself, "
+    "`OVER (WHEN condition)` for events that meet the condition: "
+    "at others they give what they gave, and remember nothing. An event that fails leaves no trace in them."
 )
 
 
@@ -76,8 +80,8 @@ METADATA = """
 | `meta(m.topic)` | of stream `m`, in a join |
 | `meta(*)` | all of it, as an object |
 
-`mqtt(…)` is the same. Where there is no message, for rows of other rules, of files and of HTTP, it is NULL. Parts of
-the topic are columns where the stream declares them, `columns: {machine: topic(2)}`, as in
+`mqtt(…)` is the same. Where there is no message, for rows of other rules, of files and of HTTP, it is NULL.
+Parts of the topic are columns where the stream declares them, `columns: {machine: topic(2)}`, as in
 [this recipe](../cookbook/payloads.md#machine-from-the-topic). In a test, `meta` of a step stands for it:
 `{send: {temp: 21}, meta: {topic: plant/7/temp}}`.
 """
@@ -103,9 +107,10 @@ def functions() -> str:
 
     found = all_functions()
     parts = [
-        "# Functions\n\nNames are case-insensitive. A NULL argument gives NULL unless the function says otherwise. A "
-        "wrong value makes the row an error event, never a crash; nothing is converted between strings and numbers "
-        "in silence."
+        "# Functions\n\nNames are case-insensitive. "
+        "A NULL argument gives NULL unless the function says otherwise. A "
+        "wrong value makes the row an error event, never a crash; "
+        "nothing is converted between strings and numbers in silence."
     ]
     for category in dict.fromkeys(item.category for item in found):
         parts.append(f"\n## {category}\n")

@@ -91,8 +91,8 @@ class Lessons:
 
     def _of_other_types(self) -> dict[str, str]:
         return {
-            column: f"column '{column}' is declared {self._declared[column].value}, but {count} of {self.samples} "
-            f"sampled messages hold another type, such as {example}"
+            column: f"column '{column}' is declared {self._declared[column].value}, "
+            f"but {count} of {self.samples} sampled messages hold another type, such as {example}"
             for column, (count, example) in self._misfits.items()
         }
 

@@ -57,7 +57,7 @@ def check_filter(topic_filter: str) -> None:
 
     >>> check_filter("plant/a#")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    edge.intake.router.BadTopicFilter: '#' in topic filter 'plant/a#' must be a whole level, and the last one, as ...
+    edge.intake.router.BadTopicFilter: '#' in topic filter 'plant/a#' must be a whole level, and ...
     """
     _, plain = shared_filter(topic_filter)
     if not plain:
@@ -74,7 +74,8 @@ def check_filter(topic_filter: str) -> None:
     for number, level in enumerate(levels):
         if "#" in level and (level != "#" or number != len(levels) - 1):
             raise BadTopicFilter(
-                f"'#' in topic filter '{topic_filter}' must be a whole level, and the last one, as in 'plant/#'"
+                f"'#' in topic filter '{topic_filter}' must be a whole level, and the last one, "
+                "as in 'plant/#'"
             )
         if "+" in level and level != "+":
             raise BadTopicFilter(

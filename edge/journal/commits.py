@@ -2,13 +2,13 @@
 
     messages --> journal (memory), engine --> results          each turn of the loop
                      |
-                  commit: one fdatasync                        the line is quiet, or `syncIntervalMs` have passed
+                  commit: one fdatasync                        the line is quiet, or `syncIntervalMs` passed
                      |
                 acknowledge                                    the broker forgets the messages
                      |
                   spool: rows with their numbers               every `spoolIntervalMs`
                      |
-                  snapshot, forked                             the journal has grown by a multiple of the state
+                  snapshot, forked                             the journal grew by a multiple of the state
 
 A crash at any point finds a message either in the journal or still at the broker, never in neither; and if
 the broker sends again what the journal has, its packet id and content show it. Rows are committed to the

@@ -60,7 +60,8 @@ def footprint_of_each(things: Sequence[object], shared: Iterable[object] = ()) -
     What all of them lead to counts for none, nor do the tables in which they stand.
 
     >>> common = "x" * 951
-    >>> footprint_of_each([(common, str(number) * 951) for number in range(9)]) == sys.getsizeof((1, 2)) + 1000
+    >>> rows = [(common, str(number) * 951) for number in range(9)]
+    >>> footprint_of_each(rows) == sys.getsizeof((1, 2)) + 1000
     True
     """
     sample = things[:SAMPLED]

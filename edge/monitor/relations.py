@@ -3,7 +3,8 @@ nothing.
 
     GET /relations           JSON: each relation with its columns, keys, number of rows and bound counters
     GET /relations/NAME      its rows, one JSON object a line
-    GET /query?sql=SELECT …  JSON: {"rows": […], "more": false}; &parameters= a JSON array of values for each `?`,
+    GET /query?sql=SELECT …  JSON: {"rows": […], "more": false};
+                             &parameters= a JSON array of values for each `?`,
                              or an object of those of `:name`; &only= some of the partitions
                              EXPLAIN SELECT …, EXPLAIN RULE name: a row {"plan": …} for each line of the plan
     GET /partitions/NAME     the live partitions of a context, one JSON object a line; ?only= some of them

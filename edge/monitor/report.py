@@ -164,7 +164,8 @@ class Report:
             "commits": commits.made, "syncs": journal.syncs,
             "failures": commits.failures, "last_ms": commits.last_ms, "problem": commits.problem,
             "written_bytes": journal.written_bytes + snapshots.written_bytes,
-            "bytes_per_message": round((journal.written_bytes + snapshots.written_bytes) / max(1, messages), 1),
+            "bytes_per_message": round((journal.written_bytes + snapshots.written_bytes) / max(1, messages),
+                                       1),
             "bytes_per_day": commits.wear.bytes_per_day, "wears_too_much": commits.wear.is_too_much,
             "replay_bytes": journal.position - commits.snapshot_at,
             "snapshot": {

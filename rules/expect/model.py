@@ -50,8 +50,9 @@ class Expect(Model):
     )
     then: Then = Field(
         "warn",
-        description="what the fleet does with a row that breaks it: count it (warn), keep it out of the tables "
-        "(quarantine), or that and end the run with an error (fail)",
+        description="what the fleet does with a row that breaks it: "
+        "count it (warn), keep it out of the tables (quarantine), "
+        "or that and end the run with an error (fail)",
     )
 
     @model_validator(mode="after")

@@ -45,7 +45,8 @@ class NeverResets:
         call = plan.aggregates[0]
         yield Problem(
             self.code,
-            f"{call.definition.name}() never resets: without a window it counts every event since the rule began",
+            f"{call.definition.name}() never resets: "
+            "without a window it counts every event since the rule began",
             call.span,
             "add a window, such as GROUP BY TUMBLINGWINDOW(ss, 10), if that is not meant",
             "warning",

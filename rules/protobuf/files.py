@@ -80,7 +80,8 @@ def _load(path: Path) -> Iterator[FileProblem]:
         yield from error.problems
     except (OSError, subprocess.SubprocessError) as error:
         yield _problem(path, f"the file cannot be compiled: {error}")
-    except Exception as error:  # noqa: BLE001 - the library's errors have no common class; a file that fails stops no other
+    # The library's errors have no common class; a file that fails stops no other.
+    except Exception as error:  # noqa: BLE001
         yield _problem(path, f"this is no compiled schema: {error}")
 
 

@@ -57,7 +57,8 @@ def message_of(kind: Any, row: Mapping[str, Any]) -> bytes:
     _fill(message, row, 0)
     try:
         encoded: bytes = message.SerializeToString(deterministic=True)
-    except Exception as error:  # noqa: BLE001 - a required field is missing; the library's error has no public class
+    # A required field is missing; the library's error has no public class.
+    except Exception as error:  # noqa: BLE001
         raise DataError(f"{kind.DESCRIPTOR.full_name}: {error}") from None
     return encoded
 

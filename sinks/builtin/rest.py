@@ -75,7 +75,9 @@ class RestSettings(SinkSettings, TlsSettings):
     )
     headers: Texts = Field(
         default_factory=dict,
-        description="further request headers; with '{{.field}}' of the message's first row, or of the oAuth answer",
+        description=(
+            "further request headers; with '{{.field}}' of the message's first row, or of the oAuth answer"
+        ),
     )
     o_auth: OAuth | None = Field(None, description="get a token first, and a new one when it expires")
     debug_resp: bool = Field(False, description="log each answer of the server")

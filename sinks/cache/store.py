@@ -24,7 +24,8 @@ NAME_CHARS_MAX = 200
 """The longest file name that is the action's key; a longer key is hashed."""
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS results (seq INTEGER PRIMARY KEY AUTOINCREMENT, late INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS results
+    (seq INTEGER PRIMARY KEY AUTOINCREMENT, late INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS mark (number INTEGER NOT NULL);
 """
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import paho.mqtt.client as paho
 import pytest
@@ -106,12 +106,13 @@ def start_source(request: pytest.FixtureRequest) -> Iterator[StartSource]:
         url: str,
         filters: dict[str, int],
         consumer: Consumer | None = None,
-        intake: str = "auto",
+        intake: Literal["auto", "buffered", "stock"] = "auto",
         ready: bool = True,
         **options: Any,
     ) -> tuple[MqttSource, Consumer]:
         settings = {"client_id": "gateway", "reconnect_ms_min": 20, "reconnect_ms_max": 200} | options
-        source = MqttSource(MqttOptions(url, **settings), SystemClock(), intake=intake)  # type: ignore[arg-type]
+        mqtt = MqttOptions(url, **settings)  # type: ignore[arg-type]
+        source = MqttSource(mqtt, SystemClock(), intake=intake)
         taker = consumer or Consumer()
         taker.source = source
         source.set_subscriptions(filters)

@@ -258,18 +258,20 @@ _DATE_PARTS = (
     r"\b(day|day_name|day_of_\w+|month|month_name|last_day|hour|minute|second|microsecond|date_\w+)\s*\("
 )
 _TEXTS = (
-    r"\b(cast|concat|lower|upper|l?trim|rtrim|reverse|numbytes|startswith|endswith|indexof|substring|split_value"
-    r"|regexp_\w+|lpad|rpad|md5|sha\d+|crc32)\s*\("
+    r"\b(cast|concat|lower|upper|l?trim|rtrim|reverse|numbytes|startswith|endswith|indexof|substring"
+    r"|split_value|regexp_\w+|lpad|rpad|md5|sha\d+|crc32)\s*\("
 )
 _OURS_ALONE = (
     r"\b(year|quarter|week|nullif|greatest|least|replace|typeof|ifnull|nvl|first_value|percentile)\s*\("
 )
 _DATES = (
     r"\b(format_time|date_calc|date_diff|day|day_name|day_of_\w+|month|month_name|last_day|hour|minute|second"
-    r"|microsecond|from_unix_time|from_days|to_seconds|convert_tz|dec2hex|concat)\s*\([^)]*(\"\"|\d|true|false)"
+    r"|microsecond|from_unix_time|from_days|to_seconds|convert_tz|dec2hex|concat)"
+    r"\s*\([^)]*(\"\"|\d|true|false)"
 )
 _OUR_SYNTAX = (
-    r"(^|[(,=+*/<>]|\b(SELECT|THEN|ELSE|AND|OR|WHEN|WHERE|HAVING))\s*[-+]\s*[a-z(]|<>|\|\||\bNOT\s+(?!IN|LIKE|BETWEEN)"
+    r"(^|[(,=+*/<>]|\b(SELECT|THEN|ELSE|AND|OR|WHEN|WHERE|HAVING))\s*[-+]\s*[a-z(]"
+    r"|<>|\|\||\bNOT\s+(?!IN|LIKE|BETWEEN)"
     r"|\bIS\s+(NOT\s+)?NULL|\bDISTINCT\b|\d[eE][-+]?\d|\bIN\s*\("
 )
 _TWICE = r"\bSELECT\b(.*,)?\s*(\w+)\s*,(.*,)?\s*\2\s*(,|\bFROM\b)"

@@ -20,7 +20,8 @@ NOTHING_SHOWN = SimpleNamespace(
 
 
 class StructEngine(Engine):
-    """Takes dicts and makes of them what the rules of their stream read. `plans`: those of its rules, as deployed."""
+    """Takes dicts and makes of them what the rules of their stream read.
+    `plans`: those of its rules, as deployed."""
 
     def __init__(self, catalog: Catalog, *, structs: Mapping[str, frozenset[str]]) -> None:
         super().__init__(catalog)

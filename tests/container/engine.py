@@ -139,9 +139,9 @@ class Container:
     def start(self) -> Container:
         """Create and start it; returns when it is healthy."""
         self.engine(
-            "run", "--detach", "--name", self.name, "--network", "host", "--no-healthcheck", "--stop-timeout", "15",
-            "--read-only", "--read-only-tmpfs=false", "--cap-drop", "all", "--security-opt", "no-new-privileges",
-            *(f"--ulimit={name}=1024:1024" for name in ("nofile", "nproc")),
+            "run", "--detach", "--name", self.name, "--network", "host", "--no-healthcheck", "--stop-timeout",
+            "15", "--read-only", "--read-only-tmpfs=false", "--cap-drop", "all", "--security-opt",
+            "no-new-privileges", *(f"--ulimit={name}=1024:1024" for name in ("nofile", "nproc")),
             *(f"--env={name}={value}" for name, value in self.environment.items()),
             "--volume", f"{self.rules}:/rules:ro", "--volume", f"{self.name}-data:/data", self.image,
         )  # fmt: skip

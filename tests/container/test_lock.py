@@ -22,7 +22,8 @@ def test_wheels_resolve(machine: str, tmp_path: Path) -> None:
     versions = ["2014", *(f"_2_{minor}" for minor in range(17, GLIBC_MINOR + 1))]
     platforms = [f"--platform=manylinux{version}_{machine}" for version in versions]
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:",
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
+         "--only-binary=:all:",
          "--implementation=cp", "--python-version=3.11", *platforms, "--dest", str(tmp_path),
          "--requirement", str(ROOT / "requirements.lock")],
         capture_output=True, text=True, timeout=300, check=False,

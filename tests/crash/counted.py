@@ -1,4 +1,5 @@
-"""The rules of the campaign, and what must have reached the cloud when the broker has confirmed so many messages."""
+"""The rules of the campaign, and what must have reached the cloud
+when the broker has confirmed so many messages."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ RULES = f"""streams:
   - 'CREATE STREAM twin () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
   - 'CREATE STREAM arriving () WITH (DATASOURCE="plant/#")'
   - 'CREATE STREAM chained () WITH (TYPE="memory", DATASOURCE="t/+")'
-  - 'CREATE TABLE newest (n BIGINT, g BIGINT) WITH (KIND="lookup", TYPE="mqtt", DATASOURCE="plant/#", KEY="g")'
+  - 'CREATE TABLE newest (n BIGINT, g BIGINT) WITH (KIND="lookup", TYPE="mqtt",
+     DATASOURCE="plant/#", KEY="g")'
 tables:
   places:
     {{kind: lookup, key: g, type: file, datasource: {PLACES_FILE}, columns: {{g: bigint, place: string}},
@@ -64,7 +66,8 @@ EDITED = (
 """A rule beside the others that is edited while they run; it takes a number."""
 
 LAST = '{"n": -1, "g": 0, "ts": 4000000000000}'
-"""The message after all others: far in the future, so that it closes every window in event time but its own."""
+"""The message after all others: far in the future,
+so that it closes every window in event time but its own."""
 
 
 def rows_of(bucket: Path, rule: str) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """`python -m tests.crash.dying OPERATION MOMENT COUNT run ...`: penstock, killed at an operation of its own.
 
-The process kills itself with SIGKILL at the COUNT-th call of a function that changes the disk or sends: `before` it,
-`after` it, or `half` way, with the first half of the bytes written. A child that writes a snapshot kills the gateway.
+The process kills itself with SIGKILL at the COUNT-th call of a function that changes the disk or sends:
+`before` it, `after` it, or `half` way, with the first half of the bytes written.
+A child that writes a snapshot kills the gateway.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ WITH_BYTES = {"pwrite": 1, "write": 1, "send": 1}
 """Where the bytes stand among the arguments."""
 
 OPERATIONS = (
-    "pwrite", "write", "fdatasync", "fsync", "replace", "link", "unlink", "ftruncate", "posix_fallocate", "send",
-    "commit",
+    "pwrite", "write", "fdatasync", "fsync", "replace", "link", "unlink", "ftruncate", "posix_fallocate",
+    "send", "commit",
 )  # fmt: skip
 """Functions of `os`, `send` of a socket, and COMMIT of SQLite."""
 

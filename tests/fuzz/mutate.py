@@ -6,10 +6,11 @@ import random
 from collections.abc import Sequence
 
 WORDS = (
-    b"\x00", b"\xff", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b'"', b"'", b"`", b"(", b")", b"[", b"]", b"{", b"}", b",",
-    b":", b"\n", b"\t", b"- ", b"*", b"-1", b"0", b"1e999", b"9" * 40, b"NaN", b"null", b"true", b"&a", b"*a", b"!!int",
-    b"SELECT", b" FROM ", b" WHERE ", b" GROUP BY ", b"TUMBLINGWINDOW(ss, 0)", b"#time(1 sec)", b" JOIN ", b"CASE ",
-    b"--", b"/*", b"[0:1]", b"\\", b"\r\n\r\n", b"GET ", b"Content-Length: -1\r\n",
+    b"\x00", b"\xff", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b'"', b"'", b"`", b"(", b")", b"[", b"]", b"{",
+    b"}", b",", b":", b"\n", b"\t", b"- ", b"*", b"-1", b"0", b"1e999", b"9" * 40, b"NaN", b"null", b"true",
+    b"&a", b"*a", b"!!int", b"SELECT", b" FROM ", b" WHERE ", b" GROUP BY ", b"TUMBLINGWINDOW(ss, 0)",
+    b"#time(1 sec)", b" JOIN ", b"CASE ", b"--", b"/*", b"[0:1]", b"\\", b"\r\n\r\n", b"GET ",
+    b"Content-Length: -1\r\n",
 )  # fmt: skip
 """What trips parsers up."""
 

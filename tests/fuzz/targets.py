@@ -90,12 +90,16 @@ def rule_files() -> Iterator[Callable[[bytes], None]]:
 
 
 SQL = (
-    b"SELECT dev, avg(temp) AS a FROM m WHERE temp > 10 AND dev LIKE 'p' GROUP BY TUMBLINGWINDOW(ss, 10) HAVING a > 3",
-    b"SELECT a.dev, b.temp - a.temp AS d FROM m AS a JOIN m AS b ON a.dev = b.dev GROUP BY HOPPINGWINDOW(ss, 10, 5)",
-    b"SELECT lag(temp) OVER (PARTITION BY dev) AS l, CASE WHEN temp IN (1, 2) THEN 'x' ELSE upper(dev) END AS c FROM m",
+    b"SELECT dev, avg(temp) AS a FROM m WHERE temp > 10 AND dev LIKE 'p' GROUP BY TUMBLINGWINDOW(ss, 10) "
+    b"HAVING a > 3",
+    b"SELECT a.dev, b.temp - a.temp AS d FROM m AS a JOIN m AS b ON a.dev = b.dev "
+    b"GROUP BY HOPPINGWINDOW(ss, 10, 5)",
+    b"SELECT lag(temp) OVER (PARTITION BY dev) AS l, "
+    b"CASE WHEN temp IN (1, 2) THEN 'x' ELSE upper(dev) END AS c FROM m",
     b"select dev, prev(1, temp) as p from m#length(5) output last every 2 seconds",
     b"select * from pattern [every a=m(temp > 10) -> b=m(dev = a.dev) where timer:within(10 sec)]",
-    b"SELECT count(*) FILTER (WHERE temp BETWEEN 1 AND 2) AS c, window_end() FROM m GROUP BY SESSIONWINDOW(mi, 5, 1)",
+    b"SELECT count(*) FILTER (WHERE temp BETWEEN 1 AND 2) AS c, window_end() FROM m "
+    b"GROUP BY SESSIONWINDOW(mi, 5, 1)",
 )
 
 

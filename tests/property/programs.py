@@ -61,10 +61,12 @@ READERS = (
     "on Q as s select r.k as k, r.n as n, r.v as v from {r} as r where {on_s}",
     "on Q as s select count(*) as c, sum(r.n) as t from {r} as r where {on_s}",
     "on Q as s select r.k as k, sum(r.n) as t from {r} as r where {on_s} group by r.k",
-    "select s.n as n, (select max(n) from {r}) as m, (select r.v from {r} as r where {on_s}) as v from Q as s",
+    "select s.n as n, (select max(n) from {r}) as m, (select r.v from {r} as r where {on_s}) as v "
+    "from Q as s",
     "select s.n as n, (select count(*) from {r} as r where {on_s}) as c from Q as s "
     "where exists (select * from {r} as r where {on_s})",
-    "select n in (select n from {r}) as i, n > any (select n from {r}) as a, n <= all (select n from {r}) as l from Q",
+    "select n in (select n from {r}) as i, n > any (select n from {r}) as a, "
+    "n <= all (select n from {r}) as l from Q",
     "select k, not exists (select * from E#length(2) as r where {on_s}) as x from Q as s",
     "select irstream k, (select sum(n) from E#length(2)) as t from Q#length(2)",
     "select irstream * from Log#length(2)",

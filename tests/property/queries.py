@@ -65,8 +65,8 @@ SELECTS = (
     "select rstream id from E{}",
     "select first(id) as a, last(id) as z, count(distinct k) as d from E{}",
     "select irstream id, prior(1, id) as p from E{}",
-    "select irstream countever(*) as c, maxever(n) as hi, minever(v) as lo, firstever(n) as a, lastever(v) as z "
-    "from E{}",
+    "select irstream countever(*) as c, maxever(n) as hi, minever(v) as lo, firstever(n) as a, "
+    "lastever(v) as z from E{}",
     "select irstream id, countever(v) as c, lastever(id) as z from E{} where n > 1",
     "select irstream k, countever(*) as c, sum(n) as s from E{} group by k",
 )
@@ -96,11 +96,13 @@ GROUP_WINDOWS = (
 GROUP_SELECTS = (
     "SELECT * FROM E GROUP BY {}",
     "SELECT id, n FROM E WHERE n > 1 GROUP BY {} ORDER BY n DESC, id LIMIT 2",
-    "SELECT count(*) AS c, sum(v) AS s, avg(v) AS a, collect(id) AS ids, window_start() AS ws, window_end() AS we "
-    "FROM E GROUP BY {}",
-    "SELECT count(*) AS c, sum(v) AS s, avg(n) AS a, max(v) AS hi, window_end() AS we FROM E WHERE n < 4 GROUP BY {}",
+    "SELECT count(*) AS c, sum(v) AS s, avg(v) AS a, collect(id) AS ids, window_start() AS ws, "
+    "window_end() AS we FROM E GROUP BY {}",
+    "SELECT count(*) AS c, sum(v) AS s, avg(n) AS a, max(v) AS hi, window_end() AS we FROM E "
+    "WHERE n < 4 GROUP BY {}",
     "SELECT k, sum(n) AS s, sum(v) AS t, window_start() AS ws FROM E GROUP BY k, {}",
-    "SELECT k, count(v) AS c, min(n) AS lo, max(n) AS hi FROM E WHERE f OR n > 1 GROUP BY k, {} HAVING count(*) > 1",
+    "SELECT k, count(v) AS c, min(n) AS lo, max(n) AS hi FROM E WHERE f OR n > 1 GROUP BY k, {} "
+    "HAVING count(*) > 1",
 )
 
 STATELESS = (
@@ -160,7 +162,8 @@ LOT_SELECTS = (
 
 
 PREVS = (
-    "select irstream id, prev(1, id) as p, prevtail(0, id) as t, prevcount(id) as c, prevwindow(id) as w from E{}",
+    "select irstream id, prev(1, id) as p, prevtail(0, id) as t, prevcount(id) as c, prevwindow(id) as w "
+    "from E{}",
     "select id, prev(2, n) as p, prevtail(id) as t from E{} where n > 1",
 )
 IN_ORDER = (

@@ -31,8 +31,9 @@ class Rule:
 
 ARGUMENTS = ("v", "v", "v", "n", "n", "n * 2", "v + n", "v * 0.1", "n / 3", "-v")
 CONDITIONS = (
-    "v > 1", "n > 0", "n >= 1 and v < 50", "k = 'a'", "k in ('a', 'b')", "v is not null", "n is null or n < 2",
-    "v + n > 3", "not (n = 2)", "v between 1 and 3", "v in (1:3]", "v not in [0:2)", "id <> 'e3'", "k = 'a' or v > 2",
+    "v > 1", "n > 0", "n >= 1 and v < 50", "k = 'a'", "k in ('a', 'b')", "v is not null",
+    "n is null or n < 2", "v + n > 3", "not (n = 2)", "v between 1 and 3", "v in (1:3]", "v not in [0:2)",
+    "id <> 'e3'", "k = 'a' or v > 2",
 )  # fmt: skip
 HAVINGS = (
     "count(*) > 1",
@@ -91,11 +92,11 @@ def _options(draw: st.DrawFn, event_time: bool) -> dict[str, Any]:
 # --- EPL ----------------------------------------------------------------------------------------------------
 
 EPL_WINDOWS = (
-    "#length(1)", "#length(3)", "#length(5)", "#time(1 sec)", "#time(2 sec)", "#ext_timed(ts, 2 sec)", "#unique(k)",
-    "#unique(k, n)", "#keepall", "#lastevent", "#firstlength(3)", "#length_batch(3)", "#length_batch(1)",
-    "#time_batch(2 sec)", "#time_batch(1 sec, 500L)", "#time_length_batch(2 sec, 3)", "#ext_timed_batch(ts, 2 sec)",
-    '#time_batch(1 sec, "FORCE_UPDATE")', "#time_accum(1 sec)", "#sort(2, n)", "#groupwin(k)#length(2)",
-    "#firstunique(k)", "#length(3)#time(2 sec)", "",
+    "#length(1)", "#length(3)", "#length(5)", "#time(1 sec)", "#time(2 sec)", "#ext_timed(ts, 2 sec)",
+    "#unique(k)", "#unique(k, n)", "#keepall", "#lastevent", "#firstlength(3)", "#length_batch(3)",
+    "#length_batch(1)", "#time_batch(2 sec)", "#time_batch(1 sec, 500L)", "#time_length_batch(2 sec, 3)",
+    "#ext_timed_batch(ts, 2 sec)", '#time_batch(1 sec, "FORCE_UPDATE")', "#time_accum(1 sec)", "#sort(2, n)",
+    "#groupwin(k)#length(2)", "#firstunique(k)", "#length(3)#time(2 sec)", "",
 )  # fmt: skip
 COMMON_WINDOWS = (
     "#length(3)",
@@ -117,9 +118,10 @@ _epl_aggregate = st.one_of(
     _common(),
     _common(),
     st.sampled_from([
-        "first(v)", "last(v)", "first(k)", "last(n)", "count(distinct v)", "sum(distinct n)", "avg(distinct v)",
-        "sum(v, filter: n > 0)", "count(*, filter: k = 'a')", "max(v, filter: n > 1)", "fmin(v, n > 0)", "avedev(v)",
-        "firstever(v)", "lastever(v)", "maxever(v)", "countever(*)", "nth(v, 1)",
+        "first(v)", "last(v)", "first(k)", "last(n)", "count(distinct v)", "sum(distinct n)",
+        "avg(distinct v)", "sum(v, filter: n > 0)", "count(*, filter: k = 'a')", "max(v, filter: n > 1)",
+        "fmin(v, n > 0)", "avedev(v)", "firstever(v)", "lastever(v)", "maxever(v)", "countever(*)",
+        "nth(v, 1)",
     ]),
 )  # fmt: skip
 
@@ -181,8 +183,8 @@ _kuiper_aggregate = st.one_of(
     _common(),
     st.sampled_from([
         "collect(v)", "last_value(v, true)", "count(DISTINCT v)", "sum(v) FILTER(WHERE n > 0)", "var_pop(v)",
-        "count(*) FILTER(WHERE k = 'a')", "max(v) FILTER(WHERE n > 1)", "stddev_pop(v)", "percentile_cont(v, 0.5)",
-        "sum(v) + window_start()", "window_end()", "merge_agg(id)",
+        "count(*) FILTER(WHERE k = 'a')", "max(v) FILTER(WHERE n > 1)", "stddev_pop(v)",
+        "percentile_cont(v, 0.5)", "sum(v) + window_start()", "window_end()", "merge_agg(id)",
     ]),
 )  # fmt: skip
 

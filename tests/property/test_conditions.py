@@ -20,8 +20,8 @@ FILES = sorted(FOLDER.glob("*/*.scenario"))
 
 
 def is_told_by(plan: Plan, probe: Probe) -> bool:
-    """True if the rows of the probe whose conditions hold are just those of the rule: nothing else drops any, and
-    none acts on several rows of a relation."""
+    """True if the rows of the probe whose conditions hold are just those of the rule: nothing else drops any,
+    and none acts on several rows of a relation."""
     limits = (
         plan.output
         or plan.limit

@@ -1,5 +1,6 @@
 """A window in GROUP BY in the partitions of a context shows what it shows over the events of each partition
-alone: as the twin of windows computes it, in processing time and in event time, at every restart, in batches."""
+alone: as the twin of windows computes it, in processing time and in event time,
+at every restart, in batches."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def test_keyed_in_event_time(query: str, steps: list[Step], tolerance: int, rest
 @given(
     query=st.sampled_from(
         [
-            "SELECT a.id AS a, b.id AS b FROM E AS a INNER JOIN E AS b ON a.n = b.n GROUP BY TUMBLINGWINDOW(ss, 1)",
+            "SELECT a.id AS a, b.id AS b FROM E AS a INNER JOIN E AS b ON a.n = b.n "
+            "GROUP BY TUMBLINGWINDOW(ss, 1)",
             "SELECT count(*) AS c, sum(b.v) AS s FROM E AS a LEFT JOIN E AS b ON a.n < b.n "
             "GROUP BY HOPPINGWINDOW(ss, 2, 1)",
             "SELECT a.n AS n, count(*) AS c FROM E AS a FULL JOIN E AS b ON a.n = b.n + 1 WHERE a.v > 0 "

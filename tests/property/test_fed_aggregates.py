@@ -57,7 +57,10 @@ def test_windows(
     window: str, aggregates: str, steps: list[Step], event_time: bool, restarts: bool, key: bool
 ) -> None:
     group = "dev, " if key else ""
-    sql = f"SELECT {group}{aggregates}, window_end() AS we FROM m WHERE n != 2 OR v = 1 GROUP BY {group}{window}"
+    sql = (
+        f"SELECT {group}{aggregates}, window_end() AS we FROM m WHERE n != 2 OR v = 1 "
+        f"GROUP BY {group}{window}"
+    )
     compare(sql, steps, event_time=event_time, restarts=restarts)
 
 
@@ -65,7 +68,10 @@ def test_windows(
 @given(steps=streams(), event_time=st.booleans(), restarts=st.booleans())
 @examples(100)
 def test_text_in_panes_before(window: str, steps: list[Step], event_time: bool, restarts: bool) -> None:
-    sql = f"SELECT dev, max(v) AS hi, stddev(n) AS s, min(n) AS lo, collect(v) AS x FROM m GROUP BY dev, {window}"
+    sql = (
+        "SELECT dev, max(v) AS hi, stddev(n) AS s, min(n) AS lo, collect(v) AS x FROM m "
+        f"GROUP BY dev, {window}"
+    )
     compare(sql, steps, event_time=event_time, restarts=restarts)
 
 

@@ -24,7 +24,8 @@ RULES = [
     "SELECT id, v FROM m GROUP BY SLIDINGWINDOW(ss, 1) OVER (WHEN n > 1)",
     "SELECT id, v FROM m GROUP BY SESSIONWINDOW(ss, 5, 1)",
     "SELECT collect(id) AS ids, window_start() AS ws FROM m GROUP BY COUNTWINDOW(3, 1)",
-    "SELECT count(*) AS c, window_start() AS ws, window_end() AS we FROM m GROUP BY STATEWINDOW(n > 2, n < 1)",
+    "SELECT count(*) AS c, window_start() AS ws, window_end() AS we FROM m "
+    "GROUP BY STATEWINDOW(n > 2, n < 1)",
     "SELECT k, count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 1) OVER(PARTITION BY k)",
     "SELECT id, v - lag(v) AS d FROM m WHERE n > 0",
     "select id, sum(v) as s from m#time(2 sec)",

@@ -1,4 +1,5 @@
-"""Programs over named windows and tables give what the twin gives: event by event, in batches, over restarts."""
+"""Programs over named windows and tables give what the twin gives: event by event,
+in batches, over restarts."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Posts = list[tuple[int, str, list[Any], list[Any]]]
 
 
 def started(texts: list[str], drive: Drive) -> Session | None:
-    """The engine with a program; None where it is refused, as two primary keys joined with another are not."""
+    """The engine with a program; None where it is refused,
+    as two primary keys joined with another are not."""
     try:
         return Session(texts, drive)
     except SqlError:

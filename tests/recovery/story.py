@@ -17,8 +17,10 @@ window_end, which the cloud asks for. Lines `stream CREATE …` declare streams 
 
     TOPIC JSON      the broker delivers a message at QoS 1, `retained TOPIC JSON` as a retained one
     wait            nothing arrives
-    crash           power is cut after the commit; the gateway starts again, the broker repeats what is not acknowledged
-    crash early     the same before the commit: the messages of this instant have been processed, nothing is on disk
+    crash           power is cut after the commit; the gateway starts again,
+                    the broker repeats what is not acknowledged
+    crash early     the same before the commit: the messages of this instant have been processed,
+                    nothing is on disk
     stop            an orderly stop and a start
     snapshot        state is written, so that recovery replays only what follows
     remove, put     the rule file goes away, and comes back

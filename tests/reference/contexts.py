@@ -168,7 +168,8 @@ class Span(Context):
 
 
 class Within(Span):
-    """A span whose partitions each hold a context of their own; the statement runs in the partitions of that."""
+    """A span whose partitions each hold a context of their own;
+    the statement runs in the partitions of that."""
 
     def __init__(
         self,

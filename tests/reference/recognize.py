@@ -1,7 +1,7 @@
 """match_recognize by trying every reading of every run of rows, as slowly as it says.
 
-A reading is a tuple of (variable, row number); conditions are Python functions. For each row that arrives, each
-earlier row is tried as the first one of a match that ends here.
+A reading is a tuple of (variable, row number); conditions are Python functions.
+For each row that arrives, each earlier row is tried as the first one of a match that ends here.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ class Batch:
             case "time_batch":
                 reference = self.reference_ms
                 if reference is None:
-                    reference = self.start_ms if self.eager else self.first.time_ms  # type: ignore[union-attr]
+                    reference = self.start_ms if self.eager or not self.first else self.first.time_ms
                 return grid_after(since, reference, self.length_ms)
             case "time_length_batch":
                 return since + self.length_ms

@@ -18,11 +18,12 @@
 | `# text` | a comment; the first one says what the scenario shows |
 | `stream S (columns) [WITH (…)]` | CREATE STREAM; `schema E(columns)` is `create schema` |
 | `option name value` | an option of the rules that follow: any field of RuleOptions |
-| `rule NAME`, then indented SQL | deployed at the time of the first step; `script` deploys several statements |
+| `rule NAME`, then indented SQL | deployed at the first step; `script` deploys several statements |
 | `error CODE LINE:COLUMN`, then SQL | a statement that is refused, with the place in that SQL |
 | `at TIME` | time goes on to TIME through every due instant; `at TIME once` fires what is due once, at TIME |
 | `at TIME STREAM a=1 b=x` | time goes on, then an event arrives |
-| `at TIME flush`, `at TIME set V=1`, `at TIME read RULE` | the source ends; a variable changes; the content is read |
+| `at TIME flush`, `at TIME set V=1` | the source ends; a variable changes |
+| `at TIME read RULE` | the content is read |
 | `restart` | the state is stored as JSON and restored into a new engine |
 | indented `+ row`, `- row`, `= row` | a row of the insert stream, of the remove stream, of the content |
 | indented `late row`, `error row` | an event that came too late, that could not be evaluated |

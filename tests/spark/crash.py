@@ -4,8 +4,9 @@ Gateways go on uploading. Runs are killed with SIGKILL, driver, JVM and workers 
 at once. A reader that knows only the pointer and Parquet must never miss a day that it has seen, see a group
 twice, or see fewer records than before. In the end the tables equal an independent computation.
 
-With `--folder DIR --seconds 420` it works in pieces: each ends in time with that comparison, and the next one with
-the same DIR goes on with its bucket and tables, until `--kills` are reached. The last line has the sums of all pieces.
+With `--folder DIR --seconds 420` it works in pieces: each ends in time with that comparison,
+and the next one with the same DIR goes on with its bucket and tables, until `--kills` are reached.
+The last line has the sums of all pieces.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ def newest(out: Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Tally:
-    """What has happened in all pieces. `refused` runs met another one at work, `wrong` is what the reader found and
-    tables that were not those of the independent computation."""
+    """What has happened in all pieces. `refused` runs met another one at work,
+    `wrong` is what the reader found and tables that were not those of the independent computation."""
 
     seeds: list[int] = field(default_factory=list)
     killed: int = 0
@@ -101,7 +102,8 @@ class Tally:
 
 
 class Fleet:
-    """A bucket that gateways upload into, its tables, and what was sent, in a folder that outlives a piece."""
+    """A bucket that gateways upload into, its tables, and what was sent,
+    in a folder that outlives a piece."""
 
     def __init__(self, folder: Path) -> None:
         self.bucket, self.out = folder / "bucket", folder / "out"

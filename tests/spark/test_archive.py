@@ -26,7 +26,8 @@ rules:
     actions: [{archive: {}}]
   - id: hot
     sql: >
-      SELECT dev, count(temp) AS n, sum(temp) AS total, window_start() AS window_start, window_end() AS window_end
+      SELECT dev, count(temp) AS n, sum(temp) AS total, window_start() AS window_start,
+        window_end() AS window_end
       FROM plant GROUP BY dev, TUMBLINGWINDOW(ss, 10)
     options: {isEventTime: true, lateTolerance: 3s}
     late: [{file: {path: late.jsonl, sendSingle: true}}]

@@ -49,7 +49,8 @@ RULE = """
 streams: ["CREATE STREAM plant (dev string, n bigint, ts bigint) WITH (DATASOURCE='x', TIMESTAMP='ts')"]
 rules:
 - id: sums
-  sql: SELECT dev, sum(n) AS total, avg(n) AS mean, collect(n) AS all FROM plant GROUP BY dev, TUMBLINGWINDOW(ss, 10)
+  sql: SELECT dev, sum(n) AS total, avg(n) AS mean, collect(n) AS all
+       FROM plant GROUP BY dev, TUMBLINGWINDOW(ss, 10)
   actions: [{log: {}}]
 """
 

@@ -1,8 +1,9 @@
-"""The job on other engines than a local session: workers in processes of their own, Spark Connect, and Delta tables on
-S3.
+"""The job on other engines than a local session: workers in processes of their own, Spark Connect,
+and Delta tables on S3.
 
-`make engines` runs it: the cluster and Spark Connect on the newest Spark, S3 on the pair of Spark and Delta that is
-pinned, with a server from PyPI and the connector from Maven Central.
+`make engines` runs it: the cluster and Spark Connect on the newest Spark,
+S3 on the pair of Spark and Delta that is pinned, with a server from PyPI
+and the connector from Maven Central.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.5.0"
 QUICK = {"spark.databricks.delta.snapshotPartitions": "1"}
 REQUIRED = "PENSTOCK_REQUIRE_ENGINES"
-"""The engines that are tested, such as `cluster,connect` or `s3`; the others are skipped: they take minutes, or a large
-download."""
+"""The engines that are tested, such as `cluster,connect` or `s3`;
+the others are skipped: they take minutes, or a large download."""
 
 
 def only(engine: str) -> None:

@@ -1,5 +1,5 @@
-"""Which Java is used, and what is said when there is none, or Spark Connect instead. The job also runs on a machine
-without a system Java."""
+"""Which Java is used, and what is said when there is none, or Spark Connect instead.
+The job also runs on a machine without a system Java."""
 
 from __future__ import annotations
 

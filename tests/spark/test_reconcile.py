@@ -1,4 +1,5 @@
-"""`cloud reconcile`: what gateways uploaded beside a backfill of their events; each difference has its reason."""
+"""`cloud reconcile`: what gateways uploaded beside a backfill of their events;
+each difference has its reason."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ GATEWAYS = ("same", "gone", "bad", "old", "late", "full", "anew")
 
 
 def emitted(text: str, events: list[Arrival], *, to_the_end: bool = False) -> dict[str, list[Record]]:
-    """Rule to records: what a gateway with these rules makes of these events; of windows that are open at the end
-    only if asked for."""
+    """Rule to records: what a gateway with these rules makes of these events;
+    of windows that are open at the end only if asked for."""
     known = backfill.compiled([(text, "r.yaml")], "UTC")
     plans = {rule: found.plan for rule, found in known.rules.items()}
     last_ms = max(at_ms for at_ms, _, _ in events)

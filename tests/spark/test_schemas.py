@@ -1,4 +1,5 @@
-"""Schemas and checks in the job: files that do not fit their schema, rows that break a check, versions of a table."""
+"""Schemas and checks in the job: files that do not fit their schema,
+rows that break a check, versions of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Sketches of several gateways, merged by real Spark: beside the exact numbers, and with damaged bytes among them."""
+"""Sketches of several gateways, merged by real Spark: beside the exact numbers,
+and with damaged bytes among them."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ from tests.unit.cloud_sync.test_sketches import made
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 SQL = (
-    "SELECT dev, count(DISTINCT note) AS users, theta_sketch(note) AS who, median(temp) AS mid, percentile_cont(temp,"
-    f" 0.95) AS p95, kll_sketch(temp) AS temps, top_k_sketch(n) AS codes, {WINDOW} FROM plant {TUMBLING}"
+    "SELECT dev, count(DISTINCT note) AS users, theta_sketch(note) AS who, median(temp) AS mid, "
+    f"percentile_cont(temp, 0.95) AS p95, kll_sketch(temp) AS temps, top_k_sketch(n) AS codes, {WINDOW} "
+    f"FROM plant {TUMBLING}"
 )
 
 
@@ -81,7 +83,8 @@ def test_sketches_of_many_gateways_say_what_all_their_values_say(spark: Any, buc
 
 
 def test_no_bytes_that_are_taken_in_stop_spark(spark: Any) -> None:
-    """Damaged sketches that the reader takes merge like the others: their numbers are wrong, the run goes on."""
+    """Damaged sketches that the reader takes merge like the others:
+    their numbers are wrong, the run goes on."""
     rng = random.Random(41)
     taken: list[tuple[str, bytes]] = []
     while len(taken) < 400:

@@ -1,4 +1,5 @@
-"""Columns that merge from states beside them, in real Spark: beside loops over all events, and over older tables."""
+"""Columns that merge from states beside them, in real Spark: beside loops over all events,
+and over older tables."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from tests.unit.cloud_sync.test_declaration import TUMBLING, WINDOW, compiled
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 SQL = (
-    "SELECT dev, avg(temp) AS mean, stddev(temp) AS sd, first(temp) AS opened, last(note) AS closed, last(n) AS newest,"
-    f" {WINDOW} FROM plant {TUMBLING}"
+    "SELECT dev, avg(temp) AS mean, stddev(temp) AS sd, first(temp) AS opened, last(note) AS closed, "
+    f"last(n) AS newest, {WINDOW} FROM plant {TUMBLING}"
 )
 Event = tuple[int, str, dict[str, Any]]
 """Instant, gateway, event."""

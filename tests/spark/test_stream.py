@@ -1,4 +1,5 @@
-"""Rules with `scope: fleet`: the engine in Structured Streaming, once for each key over the events of all gateways."""
+"""Rules with `scope: fleet`: the engine in Structured Streaming,
+once for each key over the events of all gateways."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ rules:
 - id: rises
   scope: fleet
   context: by_dev
-  sql: select a.n as low, b.n as high from pattern [every a=plant -> b=plant(b.n > a.n + 5) where timer:within(20 sec)]
+  sql: select a.n as low, b.n as high
+       from pattern [every a=plant -> b=plant(b.n > a.n + 5) where timer:within(20 sec)]
   options: {isEventTime: false}
 - id: busy
   scope: fleet

@@ -188,7 +188,8 @@ def make_certificates(folder: Path) -> Certificates:
         subprocess.run([program, *arguments], cwd=folder, check=True, capture_output=True)
 
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1", "-subj", "/CN=penstock test",
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1", "-subj",
+            "/CN=penstock test",
             "-addext", "keyUsage=critical,keyCertSign,cRLSign")  # fmt: skip
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
     for name in ("server", "client"):

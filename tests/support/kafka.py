@@ -3,10 +3,11 @@ into the client library.
 
 The built-in broker is a server on a port of this machine that speaks Kafka's protocol and
 keeps records in memory. A whole Kafka needs Java: `mvn dependency:copy-dependencies` of
-`org.apache.kafka:kafka_2.13` and `org.slf4j:slf4j-simple` gives its jars; with `process.roles=broker,controller`
-in `server.properties`, `kafka.tools.StorageTool format -t ID -c server.properties` and then
-`kafka.Kafka server.properties` start one node. Then `PENSTOCK_KAFKA=127.0.0.1:9092 make test
-ARGS=tests/integration/sinks/test_kafka_sink.py`; the sink passes it with Kafka 3.9.1.
+`org.apache.kafka:kafka_2.13` and `org.slf4j:slf4j-simple` gives its jars;
+with `process.roles=broker,controller` in `server.properties`,
+`kafka.tools.StorageTool format -t ID -c server.properties` and then `kafka.Kafka server.properties` start
+one node. Then `PENSTOCK_KAFKA=127.0.0.1:9092 make test ARGS=tests/integration/sinks/test_kafka_sink.py`;
+the sink passes it with Kafka 3.9.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A process that has imported the gateway and forks one at each request: a start without the second of imports.
+"""A process that has imported the gateway and forks one at each request:
+a start without the second of imports.
 
     python -m tests.support.nursery [MODULE ...]
         {"command": [...], "environment": {...}, "log": PATH}     answers the process id
@@ -112,8 +113,8 @@ def spawned(command: list[str], environment: dict[str, str], log: Path) -> Child
 
 
 def forked(command: list[str], environment: dict[str, str], log: Path) -> Child:
-    """A child of a process that has imported the gateway: it starts without the second of imports. A library that
-    is to be loaded first needs a process of its own."""
+    """A child of a process that has imported the gateway: it starts without the second of imports.
+    A library that is to be loaded first needs a process of its own."""
     if "LD_PRELOAD" in environment:
         return spawned(command, environment, log)
     return _nursery().fork(command, environment, log)

@@ -28,8 +28,8 @@ KIND = "state"
 
 
 class Handed(NamedTuple):
-    """The state of the engine, None before the first event; the number of the next row; the file that was read last,
-    by its name below the gateway's folder."""
+    """The state of the engine, None before the first event; the number of the next row;
+    the file that was read last, by its name below the gateway's folder."""
 
     state: State = None
     number: int = 0
@@ -57,7 +57,8 @@ def read(content: bytes) -> Handed:
 
 
 def row_of(folder: str, handed: Handed, plans: Mapping[str, Plan]) -> dict[str, Any]:
-    """The row with the state of a gateway: the place of the cut and what the state belongs to, and the state."""
+    """The row with the state of a gateway: the place of the cut and what the state belongs to,
+    and the state."""
     cut = json.dumps({"last": handed.last, "rules": fingerprints(plans)}, sort_keys=True)
     return {"rule": "", "gateway": folder, "kind": KIND, "reason": cut, "row": told(handed)}
 
@@ -76,8 +77,8 @@ def write(found: DataFrame, out: str) -> None:
 
 
 def states_of(spark: SparkSession, before: str, plans: Mapping[str, Plan]) -> DataFrame:
-    """The states that an earlier backfill kept in `before`: gateway, last, state. Raises BackfillError if there are
-    none, or if they are those of other rules."""
+    """The states that an earlier backfill kept in `before`: gateway, last, state.
+    Raises BackfillError if there are none, or if they are those of other rules."""
     storage = open_storage(spark, before)
     if not storage.is_folder(FOLDER):
         raise BackfillError(f"{before} keeps no state; make it with penstock cloud backfill --open")
@@ -85,14 +86,15 @@ def states_of(spark: SparkSession, before: str, plans: Mapping[str, Plan]) -> Da
     of_rules = F.get_json_object("cut", "$.rules")
     if not states.where(of_rules != fingerprints(plans)).isEmpty():
         raise BackfillError(
-            f"the states in {before} are those of other rules, or of other versions of them; run the backfill anew"
+            f"the states in {before} are those of other rules, or of other versions of them; "
+            "run the backfill anew"
         )
     return states.select("gateway", F.get_json_object("cut", "$.last").alias("last"), "state")
 
 
 def after(spark: SparkSession, files: DataFrame, states: DataFrame) -> tuple[Sequence[str], DataFrame]:
-    """The paths of the files (folder, path, name) that lie behind the states, and the states as files (gateway, path,
-    content)."""
+    """The paths of the files (folder, path, name) that lie behind the states,
+    and the states as files (gateway, path, content)."""
     known = states.withColumnRenamed("gateway", "known")
     behind = files.join(known, F.col("gateway") == F.col("known"), "left").where(
         "last IS NULL OR name > last"

@@ -40,10 +40,11 @@ FOUND = (
     "rule STRING, gateway STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, is_open BOOLEAN, "
     "rule_hash STRING, row STRING"
 )
-"""The rows that a worker returns. `kind` is insert, remove, late or error, or state (`handover`), which belongs
-to no rule; `number` counts the rows of a gateway, those of a rule in their order; `reason` is that of an error, or
-the late event as JSON; `is_open`: the end of the raw events made the row, which closes the windows that are open;
-`rule_hash` is that of the records that gateways upload; `row` is JSON."""
+"""The rows that a worker returns. `kind` is insert, remove, late or error, or state (`handover`),
+which belongs to no rule; `number` counts the rows of a gateway, those of a rule in their order;
+`reason` is that of an error, or the late event as JSON; `is_open`: the end of the raw events made the row,
+which closes the windows that are open; `rule_hash` is that of the records that gateways upload;
+`row` is JSON."""
 
 EMPTY: dict[str, Any] = dict.fromkeys(column.split()[0] for column in FOUND.split(", "))
 """A row whose fields are all NULL, in the order of the columns."""
@@ -57,7 +58,8 @@ class Misfit(Exception):
 
 
 class RowWriter:
-    """The rows of one rule, all fields in the order of FOUND: those that the engine decides, and the hash of the rule.
+    """The rows of one rule, all fields in the order of FOUND: those that the engine decides,
+    and the hash of the rule.
 
     Names and classes of a row's values, its shape, decide whether they fit their columns, but for the size of
     integers. So a shape is looked at once.

@@ -23,8 +23,9 @@ FIXED = ("gateway", "number", "at_ms", "kind", "reason", "is_open", "rule_hash")
 
 
 class Cut(NamedTuple):
-    """The place of a backfill between others: it goes on `after` the one with this OUT; `is_open`: another one will go
-    on after it, so that windows stay open at its end, and the states are kept."""
+    """The place of a backfill between others: it goes on `after` the one with this OUT;
+    `is_open`: another one will go on after it, so that windows stay open at its end,
+    and the states are kept."""
 
     after: str | None = None
     is_open: bool = False
@@ -68,8 +69,8 @@ def check_columns(rule: CompiledRule, fixed: Iterable[str]) -> None:
     """Raises BackfillError if the SELECT has a column that the table has beside it."""
     if taken := {*(rule.plan.output_columns or ())} & {*fixed}:
         raise BackfillError(
-            f"{rule.path}: rule {rule.id} has a column '{min(taken)}', which each row of its table has anyway; "
-            "rename it with AS"
+            f"{rule.path}: rule {rule.id} has a column '{min(taken)}', "
+            "which each row of its table has anyway; rename it with AS"
         )
 
 
@@ -104,8 +105,8 @@ def by_gateway(files: DataFrame) -> DataFrame:
 
 
 def typed(found: DataFrame, plan: Plan, fixed: Sequence[str] = FIXED) -> DataFrame:
-    """The rows of one rule with the columns of its SELECT behind the `fixed` ones; one column `row` of JSON if the
-    messages decide the columns."""
+    """The rows of one rule with the columns of its SELECT behind the `fixed` ones;
+    one column `row` of JSON if the messages decide the columns."""
     if plan.columns_with_states is None:
         return found.drop("rule")
     columns = plan.columns_with_states.items()

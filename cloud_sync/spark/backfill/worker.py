@@ -37,8 +37,8 @@ def run(
     is_open: bool,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows (FOUND) of files that come gateway by gateway; `is_open`: with the state of each at the end, whose
-    windows stay open."""
+    """The rows (FOUND) of files that come gateway by gateway; `is_open`: with the state of each at the end,
+    whose windows stay open."""
     known = compiled(sources, zone)
     plans = {rule: known.rules[rule].plan for rule in rules}
     files = (file for batch in batches for file in batch.to_pylist())
@@ -59,7 +59,8 @@ def in_columns(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Recor
 def rows_of(
     known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, Any]], *, is_open: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """The rows that the rules emit over files, which come gateway by gateway, each perhaps with its state first."""
+    """The rows that the rules emit over files, which come gateway by gateway,
+    each perhaps with its state first."""
     for folder, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
         yield from _rows_of_gateway(known, plans, folder, of_gateway, is_open)
 
@@ -105,8 +106,8 @@ def emitted(emissions: Iterable[Emission], plans: Mapping[str, Plan]) -> Iterato
 
 @dataclass(slots=True)
 class Reading:
-    """Findings of the reading of a gateway's events: lines that are no events, the file read last (its path), and
-    whether the end came."""
+    """Findings of the reading of a gateway's events: lines that are no events, the file read last (its path),
+    and whether the end came."""
 
     bad: list[str] = field(default_factory=list)
     last: str = ""
@@ -136,8 +137,8 @@ def runs_of(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Run]:
 
 
 def _blocks(path: str, content: bytes, bad: list[str]) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines of a file, many at a time, each block with the number of those before it. Of a torn file those
-    before the tear."""
+    """The lines of a file, many at a time, each block with the number of those before it.
+    Of a torn file those before the tear."""
     file = io.BytesIO(content)
     lines = iter(gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file)
     before, block, is_torn = 0, [b""], False
@@ -171,8 +172,8 @@ def _events(path: str, before: int, lines: list[bytes], bad: list[str]) -> list[
 
 
 def _odd_event(text: bytes) -> Line:
-    """The event of a line that the decoder refuses: archives hold NaN, infinities and lone surrogates. ValueError,
-    KeyError, TypeError or RecursionError if it is none."""
+    """The event of a line that the decoder refuses: archives hold NaN, infinities and lone surrogates.
+    ValueError, KeyError, TypeError or RecursionError if it is none."""
     fields = json.loads(text)
     line = Line(fields["at"], fields["stream"], fields["event"])
     if not (isinstance(line.at, int) and isinstance(line.stream, str) and isinstance(line.event, dict)):

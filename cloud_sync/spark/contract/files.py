@@ -100,8 +100,9 @@ def read_file(
     keys: Mapping[str, str] | None = None,
     declaration: bytes | None = None,
 ) -> tuple[Manifest, list[Record]]:
-    """The manifest at `path` below the bucket and the records of its file. `keys` of gateways: only manifests that
-    they signed count. `declaration`: the file of the schema that the manifest names. Raises Bad with the reason."""
+    """The manifest at `path` below the bucket and the records of its file.
+    `keys` of gateways: only manifests that they signed count.
+    `declaration`: the file of the schema that the manifest names. Raises Bad with the reason."""
     manifest = read_manifest(path, announcement, keys)
     if content is None:
         raise Bad("the file is not there")
@@ -209,8 +210,8 @@ def _refuse(constant: str) -> None:
 
 
 def read_record(line: bytes, manifest: Manifest, schema: Schema | None = None) -> Record:
-    """The record in one line of the file that `manifest` announces, which fits the schema that it names. Raises Bad
-    with the reason."""
+    """The record in one line of the file that `manifest` announces, which fits the schema that it names.
+    Raises Bad with the reason."""
     fields = _object(line)
     origin = tuple(text(fields, name) for name in ("gateway", "spool", "rule"))
     if origin != (manifest.gateway, manifest.spool, manifest.rule):

@@ -32,7 +32,8 @@ FOLLOWS = {"distinct": "theta", "percentile": "kll"}
 class Value(NamedTuple):
     """One value column of a record. A float is stored as whole units too (`exact.units`), and so are the two
     parts of a sum of squares. A value that follows from a sketch names its column in `of`; `part` is that of
-    a percentile. A first or last value has the `instant` of its event, in milliseconds; NULL if there was none."""
+    a percentile. A first or last value has the `instant` of its event, in milliseconds;
+    NULL if there was none."""
 
     name: str
     merge: str
@@ -80,7 +81,8 @@ def _value(item: object) -> Value:
     name, merge, kind = text(item, "as"), item.get("merge"), item.get("type")
     if not isinstance(merge, str) or not isinstance(kind, str) or kind not in MERGES.get(merge, ()):
         raise Bad(
-            f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, which is not in the contract"
+            f"column '{name}' merges as {str(merge)[:20]!r} of {str(kind)[:20]!r}, "
+            "which is not in the contract"
         )
     value = Value(name, merge, kind, None, None, None, None, None)
     if kind == "sketch":

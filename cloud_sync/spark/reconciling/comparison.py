@@ -1,4 +1,5 @@
-"""`penstock cloud reconcile RULES BACKFILL OUT`: rows of the gateways beside those of a backfill, window by window.
+"""`penstock cloud reconcile RULES BACKFILL OUT`: rows of the gateways beside those of a backfill,
+window by window.
 
     tables in OUT (`records`)  ──┐
                                  ├─ by gateway, bounds of the window and keys ─> equal, or why they differ
@@ -51,7 +52,8 @@ class ReconcileError(Exception):
 @dataclass(slots=True)
 class Comparison:
     """The result for one rule. `reasons` counts the windows that differ, by reason; `listed` holds the first
-    ones (columns SHOWN); `refused` rows of the backfill do not fit the cloud action: the gateway's dead letters."""
+    ones (columns SHOWN); `refused` rows of the backfill do not fit the cloud action:
+    the gateway's dead letters."""
 
     rule: str
     equal: int = 0
@@ -93,7 +95,8 @@ def _check_version(subject: Subject, backfill: str) -> None:
     """Raises ReconcileError if another version of the rule made the backfill."""
     if not subject.rows.where(F.col("rule_hash") != subject.settings.rule_hash).isEmpty():
         raise ReconcileError(
-            f"{backfill} was made by another version of rule {subject.rule}; run penstock cloud backfill again"
+            f"{backfill} was made by another version of rule {subject.rule}; "
+            "run penstock cloud backfill again"
         )
 
 
@@ -142,8 +145,8 @@ def _uploads(subject: Subject) -> DataFrame:
 
 
 def _stated(records: DataFrame, side: str) -> DataFrame:
-    """One row per window, with a struct `side`: what its records say, of a window that is stated anew the newest
-    one; nothing of a window that was taken back."""
+    """One row per window, with a struct `side`: what its records say,
+    of a window that is stated anew the newest one; nothing of a window that was taken back."""
     columns = ("revision", "seq", "retracted", "values", "rule_hash", "is_open", "day")
     some = records.withColumn("revision", F.coalesce("revision", F.lit(0)))
     said = F.sort_array(F.collect_list(F.struct(*columns)), asc=False)

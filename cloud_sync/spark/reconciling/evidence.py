@@ -32,9 +32,9 @@ class Subject:
 
 
 def with_evidence(spark: SparkSession, subject: Subject, differing: DataFrame) -> DataFrame:
-    """Windows that differ, with what is known of their gateway (`spool`, NULL if nothing), of the files of their
-    day in quarantine (`bad`), of late events (`late`), and whether the backfill has rows of the gateway
-    (`is_backfilled`)."""
+    """Windows that differ, with what is known of their gateway (`spool`, NULL if nothing),
+    of the files of their day in quarantine (`bad`), of late events (`late`),
+    and whether the backfill has rows of the gateway (`is_backfilled`)."""
     out = subject.tables.storage.root
     day = F.coalesce(F.col("edge.day"), F.col("backfilled.day"))
     known = differing.withColumns({"day": day, "folder": F.udf(safe, "STRING", useArrow=False)("gateway")})

@@ -1,4 +1,5 @@
-"""Why a window of a gateway differs from that of a backfill: the reasons, and the order in which they apply."""
+"""Why a window of a gateway differs from that of a backfill: the reasons,
+and the order in which they apply."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ REASONS = {
 
 
 def reason(evidence: DataFrame, rule_hash: str, retained_from: str) -> DataFrame:
-    """The windows that differ, with `reason` and `detail`. `rule_hash` is that of the backfill; records of days
-    before `retained_from` are not in the tables."""
+    """The windows that differ, with `reason` and `detail`. `rule_hash` is that of the backfill;
+    records of days before `retained_from` are not in the tables."""
     edge, made = F.col("edge"), F.col("backfilled")
     is_there = edge.isNotNull() & made.isNotNull()
     is_short = edge.isNull() | (is_there & (edge["rows"] < made["rows"]))

@@ -1,4 +1,5 @@
-"""The keys of events: one row for each rule that reads an event, with the key by which the rule is divided."""
+"""The keys of events: one row for each rule that reads an event,
+with the key by which the rule is divided."""
 
 from __future__ import annotations
 
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KEYED = (
-    "rule STRING, key STRING, at_ms BIGINT, gateway STRING, path STRING, line BIGINT, stream STRING, event STRING, "
-    "reason STRING, clock_ms BIGINT"
+    "rule STRING, key STRING, at_ms BIGINT, gateway STRING, path STRING, line BIGINT, "
+    "stream STRING, event STRING, reason STRING, clock_ms BIGINT"
 )
-"""Events with their keys. `path` and `line` tell the order of a gateway's events. `reason`: what stands there is no
-event. `clock_ms` is set in a row of no rule, one for each file: the newest arrival in it."""
+"""Events with their keys. `path` and `line` tell the order of a gateway's events.
+`reason`: what stands there is no event. `clock_ms` is set in a row of no rule, one for each file:
+the newest arrival in it."""
 ROWS_PER_BATCH = 4_096
 
 
@@ -48,8 +50,8 @@ class Keying:
         return replace(whole, items=items, output_columns=None)
 
     def keys(self, stream: str, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each rule that reads the stream, with the key of the event. An event without a key, because it does not fit
-        its stream, has an empty one: there the rule tells why."""
+        """Each rule that reads the stream, with the key of the event. An event without a key,
+        because it does not fit its stream, has an empty one: there the rule tells why."""
         for emission in self._engine.push(stream, [event], 0):
             found = emission.inserted if emission.kind == "rows" else [None]
             for row in found:

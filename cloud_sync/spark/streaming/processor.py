@@ -1,4 +1,5 @@
-"""The engine of one key, in Spark's state store: its state, and a timer for what it has to do at a time of its own."""
+"""The engine of one key, in Spark's state store: its state,
+and a timer for what it has to do at a time of its own."""
 
 from __future__ import annotations
 
@@ -17,8 +18,12 @@ from rules.drive import Arrival, advance, drive, in_runs, state_of
 from sinks import lossless_json
 from sql import Emission, Engine, Plan
 
-FOUND = "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, rule_hash STRING, row STRING"
-"""The rows of all rules; `number` counts the rows of a key in their order, the others are those of a backfill."""
+FOUND = (
+    "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, "
+    "rule_hash STRING, row STRING"
+)
+"""The rows of all rules; `number` counts the rows of a key in their order,
+the others are those of a backfill."""
 
 
 class EngineOfKey(StatefulProcessor):
@@ -35,7 +40,7 @@ class EngineOfKey(StatefulProcessor):
         self._state = handle.getValueState("engine", "state BINARY")
         self._known = compiled(self._sources, self._zone)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """The rows of a key's new events, those of all gateways in the order of their arrival."""
         found = list(rows)
         if not key[0]:  # the clock
@@ -53,7 +58,7 @@ class EngineOfKey(StatefulProcessor):
         bad = [str(row["reason"]) for row in found if row["reason"] is not None]
         yield from self._run(key, arrivals, None, bad)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         """The rows that come from the passing of time."""
         yield from self._run(key, iter(()), timerValues.getCurrentWatermarkInMs(), ())
 
@@ -63,7 +68,8 @@ class EngineOfKey(StatefulProcessor):
     def _run(
         self, key: Any, arrivals: Iterator[Arrival], to_ms: int | None, bad: list[str] | tuple[()]
     ) -> Iterator[Row]:
-        """Go on from the state of the key, over new events or to a time, and keep the state that this leaves."""
+        """Go on from the state of the key, over new events or to a time,
+        and keep the state that this leaves."""
         rule, text = str(key[0]), str(key[1])
         plans = {rule: self._known.rules[rule].plan}
         stored = self._state.get() if self._state.exists() else None

@@ -4,8 +4,8 @@
     OUT/_checkpoint             Spark's: the files that were read, the state of all keys
     OUT/_rules.json             the rules that the states belong to
 
-A batch that was interrupted runs again over the same files and states, so it gives the same rows. Each part is one
-file, which is there as a whole or not at all, and one that is there is not written again.
+A batch that was interrupted runs again over the same files and states, so it gives the same rows.
+Each part is one file, which is there as a whole or not at all, and one that is there is not written again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ SETTINGS = {
 
 
 class Pace(NamedTuple):
-    """The number of files of a batch, whose events of one key a worker holds in memory; and how far, in ms, the time of
-    keys without events stays behind the newest arrival, so that gateways that upload later still count."""
+    """The number of files of a batch, whose events of one key a worker holds in memory;
+    and how far, in ms, the time of keys without events stays behind the newest arrival,
+    so that gateways that upload later still count."""
 
     files: int = 1_000
     delay_ms: int = 3_600_000
@@ -93,7 +94,8 @@ def _check_same(storage: Storage, rules: str) -> None:
     content = json.dumps({"rules": rules}).encode()
     if not storage.create(name, content) and storage.read(name) != content:
         raise BackfillError(
-            f"the states in {storage.root} are those of other rules, or of other versions of them; write into a new OUT"
+            f"the states in {storage.root} are those of other rules, or of other versions of them; "
+            "write into a new OUT"
         )
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from edge.base.errors import UsageError
 
 STREAMS = """\
-# Where events come from. datasource is an MQTT topic filter; a column that no stream declares is an error in a query.
+# Where events come from. datasource is an MQTT topic filter.
+# A column that no stream declares is an error in a query.
 streams:
   - name: temperature
     datasource: plant/+/temperature

@@ -49,8 +49,8 @@ class GatewaySession:
             yield from self._described(words[2].strip("`"))
         elif command[:1] and command[0] in OTHER_COMMANDS:
             raise Refused(
-                "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name, SELECT …, EXPLAIN SELECT … "
-                "and EXPLAIN RULE name, each to its ';'"
+                "over a gateway the prompt knows .tables, SHOW TABLES, DESCRIBE TABLE name, SELECT …, "
+                "EXPLAIN SELECT … and EXPLAIN RULE name, each to its ';'"
             )
         elif command[:1] == ["explain"]:
             yield from (row["plan"] for row in self._answer(text)["rows"])

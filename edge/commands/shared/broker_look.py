@@ -111,7 +111,8 @@ def _shown(
         text = payload[:PAYLOAD_SHOWN].decode("utf-8", "replace").replace("\n", " ")
         yield (
             "note",
-            f"{topic}{' (retained)' if retained else ''}: {text}{'…' if len(payload) > PAYLOAD_SHOWN else ''}",
+            f"{topic}{' (retained)' if retained else ''}: "
+            f"{text}{'…' if len(payload) > PAYLOAD_SHOWN else ''}",
         )
     if len(newest) > TOPICS_SHOWN:
         yield "note", f"and {len(newest) - TOPICS_SHOWN} more topics"

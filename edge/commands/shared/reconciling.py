@@ -93,7 +93,10 @@ def _plain(found: Comparison) -> Iterator[str]:
 
     yield f"rule {found.rule}: {found.equal:,} windows equal, {found.differ:,} differ"
     if found.refused:
-        yield f"  {found.refused:,} rows of the backfill do not fit the cloud action: dead letters of the gateways"
+        yield (
+            f"  {found.refused:,} rows of the backfill do not fit the cloud action: "
+            "dead letters of the gateways"
+        )
     for name, count in found.reasons.items():
         yield f"  {count:>7,}  {name}: {REASONS[name]}"
     for row in found.listed:

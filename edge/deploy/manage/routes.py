@@ -1,7 +1,7 @@
 """Management over HTTP, as eKuiper's tools speak it: streams, tables, rules and rulesets.
 
     GET    /ping                                  the gateway answers
-    GET    /streams, /streams/NAME                and tables alike; POST, PUT and DELETE with {"sql": "CREATE …"}
+    GET    /streams, /streams/NAME                and tables; POST, PUT and DELETE with {"sql": "CREATE …"}
     GET    /rules, /rules/status/all, /rules/ID, /rules/ID/status, /rules/ID/explain
     POST   /rules, PUT and DELETE /rules/ID, POST /rules/ID/start, /stop, /restart, POST /rules/validate
     POST   /ruleset/export, /ruleset/import       all that is managed, and {"content": "…"}

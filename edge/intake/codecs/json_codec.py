@@ -123,7 +123,9 @@ class JsonDecoder:
                 return False
         if not self._parser.skips_columns:
             return True
-        try:  # a line feed is never part of a character, so the joined text is valid if and only if each payload is
+        # A line feed is never part of a character, so the joined text is valid
+        # if and only if each payload is.
+        try:
             str(b"\n".join(payloads), "utf-8")
         except UnicodeDecodeError:
             return False

@@ -105,8 +105,9 @@ class MqttSource:
                 raise BadOptions(f"qos of '{name}' is {qos}; MQTT has 0, 1 and 2")
             if qos == 2 and self.options.no_loss:
                 raise BadOptions(
-                    f"qos 2 of '{name}' would lose messages when the gateway stops: the broker is told 'received' "
-                    "before the message is safe; use qos 1, whose duplicates penstock makes harmless"
+                    f"qos 2 of '{name}' would lose messages when the gateway stops: "
+                    "the broker is told 'received' before the message is safe; "
+                    "use qos 1, whose duplicates penstock makes harmless"
                 )
         self._orders.wanted = dict(wanted)
         self._poller.changed(self)

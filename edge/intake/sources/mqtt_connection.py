@@ -368,7 +368,10 @@ class Connection:
 
 def taken_over(client_id: str) -> str:
     """The remedy for two clients with one client id: the broker keeps the one that came last."""
-    return f"another client connects as '{client_id}': give each gateway a gateway.id or mqtt.clientId of its own"
+    return (
+        f"another client connects as '{client_id}': "
+        "give each gateway a gateway.id or mqtt.clientId of its own"
+    )
 
 
 SHORT_LIVES = 3

@@ -123,12 +123,14 @@ def _clock(census: Census) -> Iterator[Finding]:
     if most < -CLOCK_OFF_MS:
         yield Finding(
             "clock",
-            f"{_stamps(census)} {length(-most // 60_000 * 60_000)} behind the gateway's clock{_unit_hint(census)}",
+            f"{_stamps(census)} {length(-most // 60_000 * 60_000)} behind "
+            f"the gateway's clock{_unit_hint(census)}",
         )
     elif least > CLOCK_OFF_MS:
         yield Finding(
             "clock",
-            f"{_stamps(census)} {length(least // 60_000 * 60_000)} ahead of the gateway's clock{_unit_hint(census)}",
+            f"{_stamps(census)} {length(least // 60_000 * 60_000)} ahead "
+            f"of the gateway's clock{_unit_hint(census)}",
         )
 
 
@@ -315,7 +317,10 @@ def _of_results(seen: Seen, facts: Facts) -> Iterator[Finding]:
     for item in facts.deliveries:
         problem: Any = item.last_error and item.state != "ok"
         if problem or item.rejected or item.queued > 100:
-            text = f"action {item.sink}: {item.state}, {item.sent} sent, {item.queued} queued, {item.rejected} rejected"
+            text = (
+                f"action {item.sink}: {item.state}, {item.sent} sent, {item.queued} queued, "
+                f"{item.rejected} rejected"
+            )
             yield Finding(
                 "sink", f"{text}{': ' + item.last_error if item.last_error else ''}", is_whole=bool(problem)
             )

@@ -115,7 +115,10 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     yield from _waits(told["waits"])
     yield from _misses(told["conditions"])
     if told["cold_ms"] is not None:
-        yield f"conditions are shown from {moment(told['cold_ms'])} on: the windows before could not be looked into"
+        yield (
+            f"conditions are shown from {moment(told['cold_ms'])} on: "
+            "the windows before could not be looked into"
+        )
 
 
 def _stages(stages: list[dict[str, Any]]) -> Iterator[str]:

@@ -58,7 +58,8 @@ class Process:
         draft.rename(self.rules / name)
 
     def start(self, wait: bool = True, program: Sequence[str] = ("edge.cli",)) -> Process:
-        """Start; waits until the gateway says that it has. `program`: the module to run, and arguments of its own."""
+        """Start; waits until the gateway says that it has. `program`: the module to run,
+        and arguments of its own."""
         self._log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
         command = [
             sys.executable,

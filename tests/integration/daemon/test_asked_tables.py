@@ -1,4 +1,5 @@
-"""Lookup tables that a database and a server answer for, in a real daemon: order, misses, time limits, a crash."""
+"""Lookup tables that a database and a server answer for, in a real daemon:
+order, misses, time limits, a crash."""
 
 from __future__ import annotations
 

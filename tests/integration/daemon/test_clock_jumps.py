@@ -1,4 +1,5 @@
-"""The wall clock of a real daemon: in 1970 at first, set ahead and back while windows are open; by libfaketime."""
+"""The wall clock of a real daemon: in 1970 at first, set ahead and back while windows are open;
+by libfaketime."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ COUNTS = (
     + """
 rules:
   - id: counts
-    sql: SELECT count(*) AS c, window_start() AS from_ms, window_end() AS to_ms FROM m GROUP BY TUMBLINGWINDOW(ss, 1)
+    sql: SELECT count(*) AS c, window_start() AS from_ms, window_end() AS to_ms
+         FROM m GROUP BY TUMBLINGWINDOW(ss, 1)
     actions: [{file: {path: counts.jsonl, sendSingle: true}}]
 """
 )
@@ -43,8 +45,8 @@ def until_windows(gateway: Process, plant: Publisher, count: int) -> int:
 
 @pytest.mark.broker
 def test_windows_go_on_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) -> None:
-    """Not set yet, as after a boot without a battery: the gateway says so until it is. Ahead: at once. Back: time
-    goes on, slower. No event is lost or counted twice, and no window comes again."""
+    """Not set yet, as after a boot without a battery: the gateway says so until it is. Ahead: at once.
+    Back: time goes on, slower. No event is lost or counted twice, and no window comes again."""
     offset = tmp_path / "offset"
     offset.write_text(f"-{int(time.time()) - HOUR_S}\n")
     fake = {

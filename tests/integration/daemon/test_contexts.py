@@ -25,7 +25,8 @@ contexts:
 tables:
   count: context counted create table count (dev string primary key, n count(*))
 rules:
-  counted: {sql: "context counted into table count select count(*) as n from m group by dev", actions: [nop: {}]}
+  counted: {sql: "context counted into table count select count(*) as n from m group by dev",
+            actions: [nop: {}]}
   mean:
     context: per_device
     sql: SELECT context.key1 AS dev, avg(temp) AS a FROM m
@@ -84,8 +85,8 @@ def test_the_command_line_lists_partitions(
 
 @pytest.mark.broker
 def test_a_shift_begins_and_ends_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) -> None:
-    """The day is one of 23 or 25 hours in Berlin. The clock goes from before the change to 06:00 and to 14:00,
-    and back to 13:00, which begins no second shift."""
+    """The day is one of 23 or 25 hours in Berlin. The clock goes from before the change to 06:00
+    and to 14:00, and back to 13:00, which begins no second shift."""
     day = next_change()
     offset = tmp_path / "offset"
 

@@ -131,10 +131,14 @@ def test_under_load_at_random_moments(broker: Mosquitto, tmp_path: Path, text: s
 def test_results_of_messages_that_no_commit_held(
     broker: Mosquitto, tmp_path: Path, start_source: StartSource
 ) -> None:
-    """A rule without state: its messages are acknowledged when the broker has the results, and each result comes."""
+    """A rule without state: its messages are acknowledged when the broker has the results,
+    and each result comes."""
     total, seed = 3_000, random.randrange(1_000_000)
     dice = random.Random(seed)
-    rule = "rules:\n  - {id: pass, sql: SELECT n FROM m, actions: [{mqtt: {topic: results, sendSingle: true}}]}\n"
+    rule = (
+        "rules:\n  - "
+        "{id: pass, sql: SELECT n FROM m, actions: [{mqtt: {topic: results, sendSingle: true}}]}\n"
+    )
     gateway = gateway_for(tmp_path, broker, STREAM + rule)
     _, seen = start_source(broker.url, {"results": 1}, client_id="watcher", status_prefix=None)
     found: set[int] = set()

@@ -78,7 +78,10 @@ def test_a_rule_says_why_it_did_not_fire(page: Browser) -> None:
 def test_a_slider_moves_the_threshold(page: Browser) -> None:
     choose(page, "warm")
     page.wait_text("#sweeps", "it would have held 0 times")
-    moved = "const s = document.querySelector('#sweeps input'); s.value = s.min; s.dispatchEvent(new Event('input'));"
+    moved = (
+        "const s = document.querySelector('#sweeps input'); s.value = s.min; "
+        "s.dispatchEvent(new Event('input'));"
+    )
     page.run(moved)
     assert "it would have held 0 times" not in page.text("#sweeps")
 
@@ -159,7 +162,8 @@ def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:
     page.run("document.querySelector('#rules button').focus()")
     first = page.run("return document.activeElement.dataset.rule")
     page.run(
-        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))"
+        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', "
+        "{key: 'ArrowDown', bubbles: true}))"
     )
     assert page.run("return document.activeElement.dataset.rule") != first
     page.resize(420, 800)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,11 @@ def reloads(gateway: Process, count: int) -> None:
     wait_for(lambda: f"penstock_reloads_total {count}" in gateway.get("/metrics")[1], what=f"reload {count}")
 
 
+def has_output(gateway: Process, name: str, row: object) -> Callable[[], bool]:
+    """The condition that a file action has written this row."""
+    return lambda: row in gateway.output(name)
+
+
 def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(
     broker: Mosquitto, tmp_path: Path
 ) -> None:
@@ -38,7 +44,7 @@ def test_a_bad_file_leaves_the_last_good_version_running_and_says_why(
             gateway.write_rule("a.yaml", bad)
             reloads(gateway, number)
             plant.send("plant/x", {"n": number})
-            wait_for(lambda n=number: {"n": n} in gateway.output("a.jsonl"), what="the last good version")  # type: ignore[misc]
+            wait_for(has_output(gateway, "a.jsonl", {"n": number}), what="the last good version")
             status, reasons = gateway.get("/readyz")
             assert status == 503
             assert "a.yaml: has problems" in reasons

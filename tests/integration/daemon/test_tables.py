@@ -36,7 +36,8 @@ rules:
       when matched and r.temp > a.highest then update set highest = r.temp
   clear: {sql: on ack as k delete from open_alarms as a where a.machine = k.machine}
   keep: {sql: insert into latest select * from reading}
-  total: {sql: "into table totals select count(*) as readings, sum(temp) as heat from reading group by machine"}
+  total: {sql: "into table totals select count(*) as readings, sum(temp) as heat
+          from reading group by machine"}
   count: {sql: on reading set seen = seen + 1}
   told:
     sql: select machine, seen, totals[machine].readings as n from reading
@@ -140,8 +141,8 @@ def test_the_command_line_lists_shows_and_exports(
         plans = capsys.readouterr().out
         assert "└─ table totals      · found by hash(machine)" in plans
         assert (
-            "delete from open_alarms as a where a.machine = k.machine  · found by hash(machine)\n└─ stream ack"
-            in plans
+            "delete from open_alarms as a where a.machine = k.machine  · found "
+            "by hash(machine)\n└─ stream ack" in plans
         )
         assert main([*sql, "explain rule claer"]) == 1
         assert "did you mean 'clear'" in capsys.readouterr().out

@@ -1,4 +1,5 @@
-"""A gateway with streams of two brokers: nothing of either is lost or counts twice, and each has its own health."""
+"""A gateway with streams of two brokers: nothing of either is lost or counts twice,
+and each has its own health."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def uploaded(folder: Path) -> Counter[tuple[str, int]]:
 
 
 def test_a_kill_between_two_brokers(broker: Mosquitto, tmp_path: Path) -> None:
-    """The far broker sees no acknowledgement of what it sent; the gateway dies; both send on while it is away."""
+    """The far broker sees no acknowledgement of what it sent; the gateway dies;
+    both send on while it is away."""
     far = Mosquitto(tmp_path / "far").start()
     proxy = Proxy(far.port)
     config = tmp_path / "gateway.yaml"

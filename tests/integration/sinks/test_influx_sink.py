@@ -1,5 +1,5 @@
-"""The influx sinks: against an HTTP server that keeps what it is sent, with the line protocol checked by hand, and
-against an InfluxDB 1."""
+"""The influx sinks: against an HTTP server that keeps what it is sent,
+with the line protocol checked by hand, and against an InfluxDB 1."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def _fits(join: JoinPlan, sides: Sides, asked: Asked) -> bool:
 
 
 class Reading:
-    """What an expression reads: a joined row, the rows that its aggregates cover, the rows around a subquery."""
+    """What an expression reads: a joined row, the rows that its aggregates cover,
+    the rows around a subquery."""
 
     def __init__(
         self,

@@ -20,8 +20,8 @@ NOTHING = Delta([], [])
 
 
 class Source:
-    """What one source of a statement holds: the content of its windows, of a named window as it was told of it,
-    or of a table as it is."""
+    """What one source of a statement holds: the content of its windows,
+    of a named window as it was told of it, or of a table as it is."""
 
     def __init__(self, plan: SourcePlan, world: World) -> None:
         self.plan, self.world = plan, world

@@ -1,7 +1,8 @@
 """Named windows, tables, triggers, joins and subqueries by the book: statements that share relations.
 
-Nothing is indexed and nothing is kept up to date: contents are lists, and each change computes what was and what is.
-What a step is stands in docs/relations.md, "Order within an event".
+Nothing is indexed and nothing is kept up to date: contents are lists,
+and each change computes what was and what is. What a step is stands in docs/relations.md,
+"Order within an event".
 """
 
 from __future__ import annotations

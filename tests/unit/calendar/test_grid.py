@@ -122,8 +122,9 @@ def test_a_repeated_span_may_cross_midnight_utc() -> None:
     assert walk(kwajalein, "1969-09-30T00:30Z", 3) == ["30 12:00+1100", "30 12:00-1200", "01 00:00-1200"]
 
 
-ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "America/Sao_Paulo", "Australia/Lord_Howe", "Atlantic/Azores",
-         "America/St_Johns", "Pacific/Apia", "Asia/Kathmandu", "Asia/Beirut", "Africa/Casablanca")  # fmt: skip
+ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "America/Sao_Paulo", "Australia/Lord_Howe",
+         "Atlantic/Azores", "America/St_Johns", "Pacific/Apia", "Asia/Kathmandu", "Asia/Beirut",
+         "Africa/Casablanca")  # fmt: skip
 LENGTHS = (
     1,
     1000,

@@ -1,4 +1,5 @@
-"""Archived events: whole events in the order of their arrival, each exactly once, in files that sort in that order."""
+"""Archived events: whole events in the order of their arrival, each exactly once,
+in files that sort in that order."""
 
 from __future__ import annotations
 

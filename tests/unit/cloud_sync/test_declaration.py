@@ -58,7 +58,10 @@ def test_everything_but_the_window_follows_from_the_select() -> None:
 
 
 def test_a_deviation_merges_beside_sum_and_count() -> None:
-    sql = f"SELECT stddev(temp) AS d, vars(temp) AS v, sum(temp) AS s, count(temp) AS c, {WINDOW} FROM plant {TUMBLING}"
+    sql = (
+        f"SELECT stddev(temp) AS d, vars(temp) AS v, sum(temp) AS s, count(temp) AS c, {WINDOW} "
+        f"FROM plant {TUMBLING}"
+    )
     found = settings(sql, "{window: 1m}")
     assert found.merge == {
         "d": Spread(kind="stddev_pop", sum="s", count="c"),
@@ -89,8 +92,8 @@ def test_a_rule_that_states_its_windows_anew_may_tell_them_with_every_event() ->
 
 def test_columns_can_be_left_out() -> None:
     found = settings(
-        f"SELECT dev, note, count(*) AS c, max(temp) - min(temp) AS span, {WINDOW} FROM plant GROUP BY dev, note,"
-        " TUMBLINGWINDOW(ss, 10)",
+        f"SELECT dev, note, count(*) AS c, max(temp) - min(temp) AS span, {WINDOW} FROM plant "
+        "GROUP BY dev, note, TUMBLINGWINDOW(ss, 10)",
         "{window: 1m, excludeFields: [span, note]}",
     )
     assert (found.keys, found.merge) == (["dev"], {"c": "count"})
@@ -99,20 +102,24 @@ def test_columns_can_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("select", "cloud", "place", "message"),
     [
-        ("dev, count(*) AS c", "{window: 1m, keys: [device]}", "device", "the SELECT sends no column 'device'"),
+        ("dev, count(*) AS c", "{window: 1m, keys: [device]}", "device",
+         "the SELECT sends no column 'device'"),
         ("dev, count(*) AS c", "{window: 1m, keys: [dev], merge: {d: count}}", "count", "no column 'd'"),
         ("dev, count(*) AS c", "{window: 1m, merge: {a: {sum: s, count: c}}}", "s,", "no column 's'"),
         ("dev, count(*) AS c", "{window: 1m, windowStart: since}", "since", "no column 'since'"),
-        ("dev, avg(temp) AS a", "{window: 1m, merge: {a: sum}}", "sum", "avg(…), whose results do not add up"),
+        ("dev, avg(temp) AS a", "{window: 1m, merge: {a: sum}}", "sum",
+         "avg(…), whose results do not add up"),
         ("dev, max(temp) AS a", "{window: 1m, merge: {a: count}}", "count", "whose results do not add up"),
         ("dev, sum(n) AS a", "{window: 1m, merge: {a: count}}", "count", "whose results do not add up"),
         ("dev, count(distinct n) AS a", "{window: 1m, merge: {a: sum}}", "sum", "count(distinct …)"),
         ("dev, max(note) AS a", "{window: 1m, merge: {a: max}}", "max}", "holds string, which cannot merge"),
-        ("dev, avg(distinct n) AS a", "{window: 1m}", "cloud", "column 'a' is avg(distinct …), which cannot merge"),
+        ("dev, avg(distinct n) AS a", "{window: 1m}", "cloud",
+         "column 'a' is avg(distinct …), which cannot merge"),
         ("dev, collect(n) AS a", "{window: 1m}", "cloud", "column 'a' is collect(…), which cannot merge"),
         ("dev, max(n) - min(n) AS a", "{window: 1m}", "cloud", "column 'a' is computed from aggregates"),
         ("dev, count(*) AS c", "{window: 15s}", "15s", "do not consist of whole windows of 10s"),
-        ("dev, count(*) AS c", "{window: [1m, 90s]}", "window: [1m", "1m30s is not made of whole windows of 1m"),
+        ("dev, count(*) AS c", "{window: [1m, 90s]}", "window: [1m",
+         "1m30s is not made of whole windows of 1m"),
         ("dev, count(*) AS c", "{window: 1m, zone: Mars}", "Mars", "must be a time zone"),
         ("dev, count(*) AS c", "{window: 1x}", "1x", "must be"),
     ],
@@ -130,12 +137,17 @@ def test_what_cannot_merge_is_an_error_at_its_place(
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        (f"SELECT count(*) AS c, {WINDOW} FROM plant GROUP BY HOPPINGWINDOW(ss, 10, 5)", "hopping windows overlap"),
-        (f"SELECT count(*) AS c, {WINDOW} FROM plant GROUP BY SLIDINGWINDOW(ss, 10)", "sliding windows overlap"),
+        (f"SELECT count(*) AS c, {WINDOW} FROM plant GROUP BY HOPPINGWINDOW(ss, 10, 5)",
+         "hopping windows overlap"),
+        (f"SELECT count(*) AS c, {WINDOW} FROM plant GROUP BY SLIDINGWINDOW(ss, 10)",
+         "sliding windows overlap"),
         ("SELECT count(*) AS c FROM plant GROUP BY dev", "tells its aggregates with every event"),
-        ("SELECT dev, count(*) AS c FROM plant#time(10 sec) GROUP BY dev", "tells its aggregates with every event"),
-        ("SELECT irstream dev, count(*) AS c FROM plant#time_batch(10 sec) GROUP BY dev", "rows of the remove stream"),
-        ("SELECT dev, count(*) AS c FROM plant GROUP BY dev, TUMBLINGWINDOW(ss, 10)", "lacks the start of its window"),
+        ("SELECT dev, count(*) AS c FROM plant#time(10 sec) GROUP BY dev",
+         "tells its aggregates with every event"),
+        ("SELECT irstream dev, count(*) AS c FROM plant#time_batch(10 sec) GROUP BY dev",
+         "rows of the remove stream"),
+        ("SELECT dev, count(*) AS c FROM plant GROUP BY dev, TUMBLINGWINDOW(ss, 10)",
+         "lacks the start of its window"),
         ("SELECT * FROM plant", "'keys' is missing: the messages decide"),
         ("SELECT dev, temp FROM plant", "'keys' is missing: the SELECT has no aggregates"),
     ],

@@ -1,4 +1,5 @@
-"""Schema files: they say what the columns mean, and are in the bucket before the first file that names them."""
+"""Schema files: they say what the columns mean,
+and are in the bucket before the first file that names them."""
 
 from __future__ import annotations
 
@@ -44,8 +45,9 @@ def uploaded(spool: Spool, target: MemoryTarget, *rows: Record) -> None:
 
 def test_a_schema_says_what_follows_from_the_select() -> None:
     found = settings(
-        "SELECT dev, note, n, count(temp) AS c, sum(temp) AS s, avg(temp) AS mean, percentile_cont(temp, 0.9) AS p,"
-        " kll_sketch(temp) AS k, window_start() AS began FROM plant GROUP BY dev, note, n, TUMBLINGWINDOW(ss, 10)",
+        "SELECT dev, note, n, count(temp) AS c, sum(temp) AS s, avg(temp) AS mean, "
+        "percentile_cont(temp, 0.9) AS p, kll_sketch(temp) AS k, window_start() AS began FROM plant "
+        "GROUP BY dev, note, n, TUMBLINGWINDOW(ss, 10)",
         "{window: [1m, 1d], zone: Europe/Berlin, hashed: [note], hashKey: 0123456789abcdef}",
     )
     assert found.contract == Schema(

@@ -1,4 +1,5 @@
-"""Sketches: the bytes that gateways make are those of Apache DataSketches, and no bytes at all can fool the reader."""
+"""Sketches: the bytes that gateways make are those of Apache DataSketches,
+and no bytes at all can fool the reader."""
 
 from __future__ import annotations
 
@@ -129,9 +130,9 @@ def test_damaged_bytes_are_refused_or_read(kind: str, data: st.DataObject) -> No
 
 def test_what_follows_from_sketches_follows_from_the_select() -> None:
     sql = (
-        "SELECT dev, count(DISTINCT note) AS notes, theta_sketch(note) AS note_sketch, percentile_cont(temp, 0.95) AS"
-        " p95, median(temp) AS mid, kll_sketch(temp) AS temps, top_k_sketch(n) AS codes,"
-        f" {WINDOW} FROM plant {TUMBLING}"
+        "SELECT dev, count(DISTINCT note) AS notes, theta_sketch(note) AS note_sketch, "
+        "percentile_cont(temp, 0.95) AS p95, median(temp) AS mid, kll_sketch(temp) AS temps, "
+        f"top_k_sketch(n) AS codes, {WINDOW} FROM plant {TUMBLING}"
     )
     found = settings(sql, "{window: 1m}")
     assert found.keys == ["dev"]

@@ -1,4 +1,5 @@
-"""State columns of the cloud action: added to the plan, kept out of rows, enough to merge every column exactly."""
+"""State columns of the cloud action: added to the plan, kept out of rows,
+enough to merge every column exactly."""
 
 from __future__ import annotations
 
@@ -115,9 +116,12 @@ def test_rules_of_one_window_do_not_get_the_states_of_another() -> None:
     [
         ("dev, first(temp, 1) AS x", "{window: 1m}", "column 'x' is first(…), which cannot merge"),
         ("dev, avg(DISTINCT temp) AS x", "{window: 1m}", "column 'x' is avg(distinct …), which cannot merge"),
-        ("dev, last(temp > 3) AS x", "{window: 1m}", "column 'x' holds boolean: the cloud needs a number or text"),
-        ("dev, sum(n) AS x", "{window: 1m, merge: {x: sum}, types: {x: text}}", "text does not merge but as first"),
-        ("dev, last(note) AS x", "{window: 1m, merge: {x: {kind: last, at: t}}}", "the SELECT sends no column 't'"),
+        ("dev, last(temp > 3) AS x", "{window: 1m}",
+         "column 'x' holds boolean: the cloud needs a number or text"),
+        ("dev, sum(n) AS x", "{window: 1m, merge: {x: sum}, types: {x: text}}",
+         "text does not merge but as first"),
+        ("dev, last(note) AS x", "{window: 1m, merge: {x: {kind: last, at: t}}}",
+         "the SELECT sends no column 't'"),
     ],
 )  # fmt: skip
 def test_what_has_no_state_is_an_error(select: str, cloud: str, message: str) -> None:
@@ -155,8 +159,9 @@ LAST = {"as": "l", "merge": "last", "type": "text", "text": "on", "at": 5}
 @pytest.mark.parametrize(
     "change",
     [
-        {"text": 5}, {"text": "x" * 65_537}, {"at": -1}, {"at": 2**63}, {"at": "5"}, {"at": 5.5}, {"type": "bool"},
-        {"type": "int", "int": 0.5}, {"type": "float", "float": math.inf}, {"text": "\ud800"}, {"merge": "sum"},
+        {"text": 5}, {"text": "x" * 65_537}, {"at": -1}, {"at": 2**63}, {"at": "5"}, {"at": 5.5},
+        {"type": "bool"}, {"type": "int", "int": 0.5}, {"type": "float", "float": math.inf},
+        {"text": "\ud800"}, {"merge": "sum"},
     ],
 )  # fmt: skip
 def test_a_first_or_last_value_out_of_its_range_is_refused(change: dict[str, object]) -> None:

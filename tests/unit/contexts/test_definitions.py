@@ -41,7 +41,8 @@ REFUSED = [
     (
         "CREATE TABLE Shift (id STRING) WITH (TYPE='file', KIND='scan');"
         + BY_KEY
-        + "context C SELECT count(*) AS c FROM E JOIN Shift ON E.k = Shift.id GROUP BY TUMBLINGWINDOW(ss, 10)",
+        + "context C SELECT count(*) AS c FROM E JOIN Shift ON E.k = Shift.id "
+        "GROUP BY TUMBLINGWINDOW(ss, 10)",
         "B822",
     ),
     (SPAN + "context C select context.id as i output every 2 sec", "B818"),

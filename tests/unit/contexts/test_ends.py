@@ -1,4 +1,5 @@
-"""What an event costs where many partitions may end: conditions are asked once, or find the partitions by hash."""
+"""What an event costs where many partitions may end: conditions are asked once,
+or find the partitions by hash."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ def test_an_event_is_given_to_the_patterns_that_it_may_move(pattern: str, given:
 def test_partitions_that_an_index_finds_end_by_their_patterns_in_order_of_allocation() -> None:
     world = World(
         "create context C initiated by S as s terminated by pattern [T(id = s.id) -> T(id = s.id, n = 9)]; "
-        "context C select context.id as i, context.s.id as s, count(*) as c from E output last when terminated"
+        "context C select context.id as i, context.s.id as s, count(*) as c from E "
+        "output last when terminated"
     )
     for name in ("a", "b", "a", "c"):
         world.send("S", id=name)
@@ -116,7 +118,8 @@ def test_the_heap_gives_out_the_ends_of_one_instant_and_keeps_the_others() -> No
     world = World(
         "create context C context K partition by k from E, "
         "context O initiated by E(n > 0) as s terminated after 5 sec; "
-        "context C select context.K.key1 as k, context.O.s.id as s, count(*) as c from E output last when terminated"
+        "context C select context.K.key1 as k, context.O.s.id as s, count(*) as c from E "
+        "output last when terminated"
     )
     for number in range(2 * LIVE):
         world.send("E", id=f"a{number}", k="a", n=1)

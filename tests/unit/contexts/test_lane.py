@@ -22,7 +22,9 @@ SCRIPTS = {
     "periods": KEYED + "context C select context.key1 as k, count(*) as c from E output last every 20 msec",
     "two statements": KEYED + "context C select k, count(*) as c from E(n > 1); "
     "context C select k, max(n) as hi from E#length(2)",
-    "groups": "create context C start @now end after 1 sec; context C select k, count(*) as c from E group by k",
+    "groups": (
+        "create context C start @now end after 1 sec; context C select k, count(*) as c from E group by k"
+    ),
     "correlated": CORRELATED + "context C select context.id as p, count(*) as c from E(k = context.s.k)",
     "all partitions": CORRELATED
     + "context C select context.id as p, count(*) as c from E output when terminated",
@@ -30,18 +32,21 @@ SCRIPTS = {
     "two in cells": KEYED
     + "context C select context.key1 as k, count(*) as c from E(n > 1) output last when terminated; "
     "context C select k, sum(n) as s from E group by k",
-    "two keys, a filter": "create context C partition by k and n from E(v < 2) initiated by E(f = false) as s "
-    "terminated by E(f and v = s.v); context C select context.key2 as n, count(*) as c from E "
+    "two keys, a filter": "create context C partition by k and n from E(v < 2) "
+    "initiated by E(f = false) as s terminated by E(f and v = s.v); "
+    "context C select context.key2 as n, count(*) as c from E "
     "output last when terminated",
     "two correlated": CORRELATED
     + "context C select count(*) as c from E(k = context.s.k) output last when terminated; "
     "context C select context.s.n as n, sum(n) as s from E(n = context.s.n) "
     "output all every 5 msec and when terminated",
-    "an end that compares": "create context C initiated by E(n < 2) as s terminated by E(k = s.k, n > s.n + 2) as e; "
+    "an end that compares": "create context C initiated by E(n < 2) as s "
+    "terminated by E(k = s.k, n > s.n + 2) as e; "
     "context C select context.e.id as e, count(*) as c from E(k = context.s.k) output last when terminated",
     "an end of all": "create context C initiated by distinct(s.k) E(n < 2) as s terminated by E(f); "
     "context C select context.s.k as k, count(*) as c from E(context.s.k = k) output last when terminated",
-    "an end that fails": "create context C initiated by E(n = 0) as s terminated by E(k = s.k, cast(id, int) > 0); "
+    "an end that fails": "create context C initiated by E(n = 0) as s "
+    "terminated by E(k = s.k, cast(id, int) > 0); "
     "context C select count(*) as c from E(k = context.s.k) output last when terminated",
     "periods that end": KEYED
     + "context C select context.key1 as k, count(*) as c from E output last every 30 msec "

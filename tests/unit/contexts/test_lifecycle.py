@@ -49,7 +49,10 @@ def test_what_is_due_at_the_end_of_a_partition_comes_before_the_end() -> None:
 
 
 def test_a_higher_priority_sees_the_ending_event_in_the_old_partition() -> None:
-    text = "create context C start S end E(n = 9); {}context C select count(*) as c from E output last when terminated"
+    text = (
+        "create context C start S end E(n = 9); {}context C select count(*) as c from E "
+        "output last when terminated"
+    )
     for priority, counted in (("", 0), ("@Priority(1) ", 1)):
         world = World(text.format(priority))
         world.send("S", id="s")

@@ -145,7 +145,8 @@ rules:
 
 IN_EVENT_TIME = """
 streams:
-  - {name: machine, datasource: machine, timestamp: ts, columns: {dev: string, status: string, temp: float, ts: bigint}}
+  - {name: machine, datasource: machine, timestamp: ts,
+     columns: {dev: string, status: string, temp: float, ts: bigint}}
 contexts:
   by_dev: partition by dev from machine terminated by machine(status = 'stop')
   ten: start @now end after 10 sec
@@ -189,7 +190,8 @@ rules:
       - name: 07:00, 09:00, 17:00 and 19:00 in Berlin, on the day on which the clock is put forward
         start: "2026-03-29T00:00:00Z"
         events:
-          - {at: 1s, send: [{ts: 1774760400000}, {ts: 1774767600000}, {ts: 1774796400000}, {ts: 1774803600000}]}
+          - {at: 1s, send: [{ts: 1774760400000}, {ts: 1774767600000}, {ts: 1774796400000},
+                           {ts: 1774803600000}]}
         expect:
           - {at: 15h, rows: [{n: 1}]}
 """

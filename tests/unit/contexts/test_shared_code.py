@@ -1,5 +1,5 @@
-"""A statement of a context is compiled with its first partition; later ones share its functions, and differ in
-what they read: properties, variables, tables and named windows of their own."""
+"""A statement of a context is compiled with its first partition; later ones share its functions,
+and differ in what they read: properties, variables, tables and named windows of their own."""
 
 from __future__ import annotations
 
@@ -54,14 +54,16 @@ STATEMENTS = [
     VARIABLE + "context C select a.v as x from pattern [every-distinct(a.v, g sec) a=E(v < g)];",
     "context C select * from E match_recognize (measures A.v as a, last(B.v) as b pattern (A B+) "
     "define B as B.v > A.v);",
-    "context C select * from E#length(3) match_recognize (measures A.v as a pattern (A) define A as prev(A.v) > 1);",
+    "context C select * from E#length(3) match_recognize "
+    "(measures A.v as a pattern (A) define A as prev(A.v) > 1);",
     TABLE + "context C on pattern [every a=E -> S(v = a.v)] insert into T select a.k as k, a.v as v;",
     "context C SELECT E.v AS a, S.v AS b FROM E JOIN S ON E.v = S.v GROUP BY TUMBLINGWINDOW(ss, 10);",
     "context C SELECT lag(v) AS p, count(*) AS n FROM E GROUP BY SESSIONWINDOW(ss, 10, 5);",
-    "create context D initiated by E as e terminated by pattern [every S(v = e.v) -> timer:interval(e.v sec)];"
+    "create context D initiated by E as e terminated by "
+    "pattern [every S(v = e.v) -> timer:interval(e.v sec)];"
     "context D select count(*) as n from S(k = context.e.k) output last when terminated;",
-    "create context D context A partition by k from E, k from S, context B start E as e end pattern [S(v = e.v)];"
-    "context D select sum(v) as n from S;",
+    "create context D context A partition by k from E, k from S, "
+    "context B start E as e end pattern [S(v = e.v)];context D select sum(v) as n from S;",
     "context C create window W#unique(k)#sort(3, v) as E; context C insert into W select * from E;",
 ]
 

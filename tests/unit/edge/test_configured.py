@@ -19,8 +19,9 @@ CONFIG = Config.model_validate({
         "httppull": {"plant": {"url": "http://h"}},
         "mqtt": {
             "near": {"connectionSelector": "mqtt"}, "plain": {}, "weak": {"qos": 0}, "typo": {"sever": "x"},
-            "cells": {"connectionSelector": "mqtt.far", "clientid": "c1", "keepalive": 30}, "exact": {"qos": 2},
-            "lost": {"connectionSelector": "farr"}, "half": {"certificationPath": "/a.pem"},
+            "cells": {"connectionSelector": "mqtt.far", "clientid": "c1", "keepalive": 30},
+            "exact": {"qos": 2}, "lost": {"connectionSelector": "farr"},
+            "half": {"certificationPath": "/a.pem"},
         },
     },
     "connections": {
@@ -59,7 +60,8 @@ def test_names_of_the_configuration(tmp_path: Path, options: str, message: str |
 
 
 def test_connections_of_their_own() -> None:
-    """One with settings of its own at the gateway's broker, two at another, which learns no password of ours."""
+    """One with settings of its own at the gateway's broker, two at another,
+    which learns no password of ours."""
     found = CONFIGURED.brokers
     assert found.names == {"far", "cells", "weak"} and found.same == {"mqtt", "near", "plain", "same"}
     far, cells, weak = (found.others[name].options for name in ("far", "cells", "weak"))

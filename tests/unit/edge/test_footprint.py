@@ -23,7 +23,8 @@ from sql.engine.script import run_script
 )
 def test_it_is_near_what_was_allocated(sql: str) -> None:
     catalog = Catalog()
-    catalog.define(parse("CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')")[0])  # type: ignore[arg-type]
+    stream = parse("CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')")[0]
+    catalog.define(stream)  # type: ignore[arg-type]
     engine = Engine(catalog)
     engine.deploy("r", plan_rule(sql, catalog), 0)
     shared = engine.common

@@ -284,7 +284,10 @@ def test_intake_pauses_at_its_bound_and_resumes_at_half(folder: Path) -> None:
 
 
 def test_results_a_sink_has_not_taken_survive_a_crash(folder: Path) -> None:
-    text = f"{STREAM}rules:\n  - id: r\n    sql: SELECT n FROM m\n    actions: [{{rest: {{url: 'http://127.0.0.1:1/x'}}}}]\n"
+    text = (
+        f"{STREAM}rules:\n  - id: r\n    sql: SELECT n "
+        f"FROM m\n    actions: [{{rest: {{url: 'http://127.0.0.1:1/x'}}}}]\n"
+    )
     world = world_of(folder, text)
     world.source.send({"n": 1}, {"n": 2})
     world.gateway.turn()
@@ -301,7 +304,10 @@ def open_rows(world: World) -> list[Any]:
 
 
 def test_results_for_an_action_that_is_gone_become_dead_letters(folder: Path) -> None:
-    text = f"{STREAM}rules:\n  - id: r\n    sql: SELECT n FROM m\n    actions: [{{rest: {{url: 'http://127.0.0.1:1/x'}}}}]\n"
+    text = (
+        f"{STREAM}rules:\n  - id: r\n    sql: SELECT n "
+        f"FROM m\n    actions: [{{rest: {{url: 'http://127.0.0.1:1/x'}}}}]\n"
+    )
     world = world_of(folder, text)
     world.source.send({"n": 1})
     world.gateway.turn()

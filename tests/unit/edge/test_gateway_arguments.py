@@ -1,4 +1,5 @@
-"""Commands find the gateway: flags come first, then the file of --config, then the environment, then defaults."""
+"""Commands find the gateway: flags come first, then the file of --config,
+then the environment, then defaults."""
 
 from __future__ import annotations
 

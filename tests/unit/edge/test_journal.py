@@ -66,7 +66,8 @@ def test_what_a_sync_makes_durable_is_one_frame_unless_it_is_large(tmp_path: Pat
 
 FRAMES_OF_ONE_RECORD = (
     b"penstock journal 1\n\0\0\0\0\0"
-    b"\xa7J\0\0\x1e\0\0\0\x18\0\0\0\xf0?\xba\xc1\x99\xa5batch\x01\0\x91\xa7plant/x\x91\0\x91\xc4\x011\x91\x01\xc4\x01\x02\xa0"
+    b"\xa7J\0\0\x1e\0\0\0\x18\0\0\0\xf0?\xba\xc1\x99\xa5batch\x01\0\x91\xa7plant/x"
+    b"\x91\0\x91\xc4\x011\x91\x01\xc4\x01\x02\xa0"
     b"\xa7J\0\0\x07\0\0\0F\0\0\0\x13\xc4\xdbR\x92\xa4tick\x02"
 )
 """A segment by a version that wrote a frame for each record: message 1 at 1, and a tick at 2."""

@@ -1,5 +1,5 @@
-"""Snapshots in pages: what has not changed is not written again, the two newest share no file, and what is read is
-what was written, with a restart after every one."""
+"""Snapshots in pages: what has not changed is not written again, the two newest share no file,
+and what is read is what was written, with a restart after every one."""
 
 from __future__ import annotations
 

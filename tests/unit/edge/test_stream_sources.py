@@ -88,7 +88,8 @@ THREE = [{"a": 1}, {"a": 2}, {"a": 3}]
          [{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
         ("rows.csv", "# c\n1,x\nend\n", {"fileType": "csv", "columns": ["a", "b"], "ignoreStartLines": 1,
                                          "ignoreEndLines": 1}, [{"a": 1, "b": "x"}]),
-        ("rows.csv", 'a\n"two\nlines"\n', {"fileType": "csv", "columns": ["b"]}, [{"b": "a"}, {"b": "two\nlines"}]),
+        ("rows.csv", 'a\n"two\nlines"\n', {"fileType": "csv", "columns": ["b"]},
+         [{"b": "a"}, {"b": "two\nlines"}]),
     ],
 )  # fmt: skip
 def test_files(
@@ -162,7 +163,8 @@ def test_a_table_that_is_read_again_takes_the_rows_that_changed(world: World) ->
         "r.yaml",
         f"""
 tables:
-  s: {{kind: lookup, key: k, type: file, datasource: site.csv, columns: {{k: string, v: bigint}}, extra: {extra}}}
+  s: {{kind: lookup, key: k, type: file, datasource: site.csv,
+      columns: {{k: string, v: bigint}}, extra: {extra}}}
 """,
     )
     world.reload()

@@ -12,7 +12,8 @@ from edge.monitor.top import render
 def status(monotonic_ms: int, events: int, **rules: int) -> dict[str, Any]:
     return {
         "gateway": "g", "up_s": 5, "resident_bytes": 50_000_000, "monotonic_ms": monotonic_ms,
-        "intake": {"unacknowledged": 0, "received": {"m": events, "other": 0}}, "ready": ["mqtt: not connected yet"],
+        "intake": {"unacknowledged": 0, "received": {"m": events, "other": 0}},
+        "ready": ["mqtt: not connected yet"],
         "files": [{"file": "a.yaml", "problems": ["a.yaml:1:1: R001 wrong\n  caret"], "rules": []}],
         "rules": {
             name: {

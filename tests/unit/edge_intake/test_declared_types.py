@@ -1,4 +1,5 @@
-"""Declared types hold at intake: a message whose value does not fit is one dead letter, with column and value."""
+"""Declared types hold at intake: a message whose value does not fit is one dead letter,
+with column and value."""
 
 from __future__ import annotations
 

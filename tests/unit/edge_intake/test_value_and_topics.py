@@ -20,10 +20,10 @@ def decoded(payload: bytes, declared: str | None = None) -> Any:
 
 
 @pytest.mark.parametrize(("payload", "declared", "value"), [
-    (b"23.5", None, 23.5), (b" 7\n", None, 7), (b"ON", None, "ON"), (b"true", None, True), (b"-1e3", None, -1000.0),
-    (b"NaN", None, "NaN"), (b"23.5", "float", 23.5), (b"23", "float", 23), (b"23.0", "bigint", 23),
-    (b"ON", "boolean", True), (b"0", "boolean", False), (b"007", "string", "007"), (b"+5", "bigint", 5),
-    (b"23.5", "bigint", "column 'v' is declared bigint, got '23.5'"),
+    (b"23.5", None, 23.5), (b" 7\n", None, 7), (b"ON", None, "ON"), (b"true", None, True),
+    (b"-1e3", None, -1000.0), (b"NaN", None, "NaN"), (b"23.5", "float", 23.5), (b"23", "float", 23),
+    (b"23.0", "bigint", 23), (b"ON", "boolean", True), (b"0", "boolean", False), (b"007", "string", "007"),
+    (b"+5", "bigint", 5), (b"23.5", "bigint", "column 'v' is declared bigint, got '23.5'"),
     (b"hot", "float", "column 'v' is declared float, got 'hot'"),
     (b"maybe", "boolean", "column 'v' is declared boolean, got 'maybe'"),
     (b"", "float", "the payload is empty"), (b"\xff", None, "not UTF-8: invalid start byte at byte 0"),

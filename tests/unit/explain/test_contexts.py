@@ -1,4 +1,5 @@
-"""Rules in contexts: the tree with their partitions, and the text of what reads what a partition has for itself."""
+"""Rules in contexts: the tree with their partitions,
+and the text of what reads what a partition has for itself."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGES = [pytest.param(path, id=path.stem) for path in sorted(DOCS.glob("*.md"))]
 
 STREAM = (
-    "CREATE STREAM E (k STRING, v BIGINT, x FLOAT, y FLOAT, price FLOAT, volume BIGINT, ts BIGINT, run BOOLEAN) "
+    "CREATE STREAM E (k STRING, v BIGINT, x FLOAT, y FLOAT, price FLOAT, volume BIGINT, "
+    "ts BIGINT, run BOOLEAN) "
     'WITH (DATASOURCE="e"); CREATE STREAM values (v FLOAT) WITH (DATASOURCE="v"); '
     'CREATE STREAM sensors (id STRING, v FLOAT) WITH (DATASOURCE="s")'
 )

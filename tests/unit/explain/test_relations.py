@@ -25,7 +25,8 @@ SHOWN = [
         "update T set n, k where T.n != e.n  · every row",
         "└─ stream E                         · reads the whole message",
     ]),
-    ("on E as e merge T as t where t.k = e.k when matched and e.n > 1 then delete then insert into L select e.n as n "
+    ("on E as e merge T as t where t.k = e.k when matched and e.n > 1 then delete then insert into L "
+     "select e.n as n "
      "when not matched then insert select e.k as k, e.n as n where e.n > 2", [
         "merge T as t where t.k = e.k                       · found by hash(k)",
         "├─ when matched and e.n > 1: delete then insert into L",

@@ -298,7 +298,8 @@ TWENTY = (
 
 @pytest.mark.parametrize("sql", TWENTY)
 def test_twenty_keys_fit(sql: str) -> None:
-    """Nothing lies outside the picture, every key is in it, and the text is not much wider than a terminal."""
+    """Nothing lies outside the picture, every key is in it,
+    and the text is not much wider than a terminal."""
     catalog = Catalog()
     catalog.define(parse("CREATE STREAM m (machine STRING, temp FLOAT)")[0])  # type: ignore[arg-type]
     plan = plan_rule(sql, catalog)

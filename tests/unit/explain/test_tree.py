@@ -77,7 +77,8 @@ def test_windows_in_from() -> None:
         "insert into Out                                                        · row by row",
         "└─ Gate(every 2 s)                                                     · output last",
         "   └─ select irstream k, sum(n)                                        · one row per changed group",
-        "      └─ Agg(sum(n) O(1))                                              · values leave in the order they came",
+        "      └─ Agg(sum(n) O(1))                                              · values leave "
+        "in the order they came",
         "         └─ group by k",
         "            └─ Meet(Retain(count 2), Retain(deadline arrival + 10 s))  · #length(2)#time(10 sec)",
         "               └─ filter n > 0                                         · before the window",

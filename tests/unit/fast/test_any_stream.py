@@ -100,8 +100,10 @@ def test_clauses_around_windows(window: str, event_time: bool, steps: list[Step]
     [
         "SELECT dev, v * 1.8 + 32 AS f, v / n AS q FROM m WHERE v > 20",
         "SELECT * FROM m WHERE dev = 'a' AND n IN (1, 2) OR v BETWEEN 1 AND 3",
-        "SELECT dev, CASE WHEN v > 1 THEN 'high' ELSE upper(dev) END AS k, v - lag(v) AS d FROM m WHERE n IS NOT NULL",
-        "SELECT lag(v, 2) OVER (PARTITION BY dev WHEN n > 0) AS l, latest(v, 0) AS t FROM m WHERE had_changed(true, n)",
+        "SELECT dev, CASE WHEN v > 1 THEN 'high' ELSE upper(dev) END AS k, v - lag(v) AS d FROM m "
+        "WHERE n IS NOT NULL",
+        "SELECT lag(v, 2) OVER (PARTITION BY dev WHEN n > 0) AS l, latest(v, 0) AS t FROM m "
+        "WHERE had_changed(true, n)",
     ],
 )
 @pytest.mark.parametrize("event_time", [False, True])
@@ -173,8 +175,8 @@ EPL_WINDOWS = [
 
 
 FED = (
-    "stddev(v) as sd, median(v) as me, first(dev) as f, last(n) as l, count(distinct dev) as d, window(n) as w, "
-    "avg(v, filter:n > 0) as af, max(dev) as md, sum(v) as s, maxby(n).dev as b"
+    "stddev(v) as sd, median(v) as me, first(dev) as f, last(n) as l, count(distinct dev) as d, "
+    "window(n) as w, avg(v, filter:n > 0) as af, max(dev) as md, sum(v) as s, maxby(n).dev as b"
 )
 
 
@@ -210,7 +212,8 @@ def test_windows_of_epl(
         f"SELECT dev, n, {RUNNING} FROM m GROUP BY dev, SLIDINGWINDOW(ms, 2100)",
         f"SELECT dev, v, {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ms, 2100)",
         f"SELECT {RUNNING} FROM m WHERE n > 0 GROUP BY SLIDINGWINDOW(ss, 2) OVER (WHEN v > 0)",
-        "SELECT dev, count(*) AS c, window_start() AS ws FROM m GROUP BY dev, SLIDINGWINDOW(ss, 2) OVER (WHEN n > 0) "
+        "SELECT dev, count(*) AS c, window_start() AS ws FROM m "
+        "GROUP BY dev, SLIDINGWINDOW(ss, 2) OVER (WHEN n > 0) "
         "HAVING count(*) > 1 ORDER BY c DESC, dev LIMIT 2",
     ],
 )

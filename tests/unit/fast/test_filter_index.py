@@ -13,11 +13,12 @@ from tests.unit.fast.support import PROCESSING_TIME, shown
 from tests.unit.fast.test_any_stream import keys, values
 
 CONDITIONS = [
-    *(f"dev = '{device}'" for device in "abcdefghij"), *(f"v = {number} AND n > 0" for number in range(-5, 6)),
-    "dev IN ('a', 'b')", "dev IN ('b', 'x')", "v > 3", "v >= 3", "v < 3 AND dev = 'a'", "v <= 0", "4 < v",
-    "v BETWEEN -1 AND 2",
+    *(f"dev = '{device}'" for device in "abcdefghij"),
+    *(f"v = {number} AND n > 0" for number in range(-5, 6)), "dev IN ('a', 'b')", "dev IN ('b', 'x')",
+    "v > 3", "v >= 3", "v < 3 AND dev = 'a'", "v <= 0", "4 < v", "v BETWEEN -1 AND 2",
     "v IN (-1:2]", "v NOT IN [0:2)", "n IN (0:2)",
-    "v BETWEEN 2 AND -1", "dev < 'b'", "dev = 'a' OR v = 1", "v IS NULL", "n > 0 AND v > 1", "dev = 'b' AND n * 2 > 1",
+    "v BETWEEN 2 AND -1", "dev < 'b'", "dev = 'a' OR v = 1", "v IS NULL", "n > 0 AND v > 1",
+    "dev = 'b' AND n * 2 > 1",
 ]  # fmt: skip
 RULES = [f"SELECT dev, v, n FROM m WHERE {condition}" for condition in CONDITIONS] + [
     "SELECT count(*) AS c FROM m WHERE dev = 'a' GROUP BY TUMBLINGWINDOW(ss, 10)",

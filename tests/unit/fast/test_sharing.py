@@ -130,7 +130,8 @@ def test_in_event_time_an_event_meets_only_rules_that_can_match_and_time_meets_a
     engine = timed_engine(rules)
     engine.push("m", [{"dev": "d3", "ts": 100}, {"dev": "d7", "ts": 200}], 0)
     assert stages_of(engine) == 1
-    met = [name for name, query in engine.queries.items() if query.query.retained()]  # type: ignore[attr-defined]
+    stages = engine.queries.items()
+    met = [name for name, stage in stages if stage.query.retained()]  # type: ignore[attr-defined]
     assert met == ["r3", "r7"]
     out = engine.push("m", [{"dev": "d0", "ts": 2000}], 1)
     assert [(emission.rule, emission.at_ms) for emission in out] == [("r3", 2000), ("r7", 2000)]

@@ -1,4 +1,5 @@
-"""The columns of `uni`, folded into the loop of a statement, equal the exact statistic over the window's values."""
+"""The columns of `uni`, folded into the loop of a statement,
+equal the exact statistic over the window's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rules with windows that want one value each run in one loop, and give, count and keep what each does alone."""
+"""Rules with windows that want one value each run in one loop,
+and give, count and keep what each does alone."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def test_the_rules_are_in_one_family(event_time: bool) -> None:
 
 
 def _index(engine: Engine) -> FilterIndex:
-    """The index that an event of the stream meets: of rules in event time behind the stage that they share."""
+    """The index that an event of the stream meets:
+    of rules in event time behind the stage that they share."""
     index = engine.roster.indexes["m"]
     if not index.always:
         return index

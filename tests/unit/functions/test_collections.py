@@ -72,9 +72,10 @@ def test_empty_arrays_and_objects_are_ordinary_values() -> None:
     "array_max(array_create(1, 'a'))", "sequence(1, 5, 0)", "sequence(1, 5, -1)", "element_at(5, 1)",
     "array_map('nothing', array_create(1))", "array_map('power', array_create(1))",
     "array_map('rand', array_create(1))",
-    "kvpair_array_to_obj(array_create(1))", "zip(array_create(1))", "object(array_create('a'), array_create(1, 2))",
-    "object(array_create(1), array_create(1))", "object_construct('a')", "object_construct(1, 2)",
-    "erase(parse_json('{}'), 1)", "array_join(array_create(array_create(1)), ',')",
+    "kvpair_array_to_obj(array_create(1))", "zip(array_create(1))",
+    "object(array_create('a'), array_create(1, 2))", "object(array_create(1), array_create(1))",
+    "object_construct('a')", "object_construct(1, 2)", "erase(parse_json('{}'), 1)",
+    "array_join(array_create(array_create(1)), ',')",
 ])  # fmt: skip
 def test_out_of_domain_is_a_data_error(text: str) -> None:
     with pytest.raises(DataError):
@@ -93,7 +94,8 @@ def test_arguments_are_never_changed() -> None:
     before = copy.deepcopy((array, entries, source))
     for item in all_functions():
         if item.category in ("array", "object"):
-            for arguments in ([array], [array, 1], [array, array], [array, ","], [entries], [source], [source, "a"],
+            for arguments in ([array], [array, 1], [array, array], [array, ","], [entries], [source],
+                              [source, "a"],
                               [source, "a", "a.b", "a.c.d"], [source, source], ["upper", array]):  # fmt: skip
                 if item.arity[0] <= len(arguments) <= (item.arity[1] or 9):
                     try:

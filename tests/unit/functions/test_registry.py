@@ -157,8 +157,8 @@ def test_importing_the_functions_loads_nothing_heavy() -> None:
 
 
 AWKWARD: tuple[Any, ...] = (
-    None, True, 0, -1, 10**40, 1.5, math.nan, math.inf, "", "12", "(a", "$.x", "\ud800", b"\xff", [1, None, "a"], [[]],
-    {}, {"a": None},
+    None, True, 0, -1, 10**40, 1.5, math.nan, math.inf, "", "12", "(a", "$.x", "\ud800", b"\xff",
+    [1, None, "a"], [[]], {}, {"a": None},
 )  # fmt: skip
 
 

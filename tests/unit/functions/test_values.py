@@ -21,9 +21,9 @@ from tests.unit.functions.calls import call, evaluate, example_context
 @pytest.mark.parametrize(
     ("value", "target", "expected"),
     [
-        (1.9, "bigint", 1), (-1.9, "bigint", -1), (" 42 ", "long", 42), (True, "int", 1), (10**30, "bigint", 10**30),
-        ("1e3", "float", 1000.0), (2, "double", 2.0), (False, "float", 0.0), (1.5, "string", "1.5"),
-        (True, "string", "true"),
+        (1.9, "bigint", 1), (-1.9, "bigint", -1), (" 42 ", "long", 42), (True, "int", 1),
+        (10**30, "bigint", 10**30), ("1e3", "float", 1000.0), (2, "double", 2.0), (False, "float", 0.0),
+        (1.5, "string", "1.5"), (True, "string", "true"),
         ("FALSE", "boolean", False), (0, "boolean", False), (0.5, "boolean", True), ("YWJj", "bytea", b"abc"),
         (b"abc", "string", "abc"), (1.7, "datetime", 1), ("1970-01-01", "datetime", 0),
         ("7", "number", 7), ("7.5", "number", 7.5), (True, "number", 1),
@@ -39,8 +39,8 @@ def test_cast(value: Any, target: str, expected: Any) -> None:
     [
         ("1.5", "bigint"), ("1_000", "bigint"), ("", "bigint"), (float("inf"), "bigint"), ([1], "bigint"),
         ("nan", "float"),
-        ("1e999", "float"), ("e", "float"), ("yes", "boolean"), ([1], "string"), ({"a": 1}, "string"), (5, "bytea"),
-        ("%", "bytea"),
+        ("1e999", "float"), ("e", "float"), ("yes", "boolean"), ([1], "string"), ({"a": 1}, "string"),
+        (5, "bytea"), ("%", "bytea"),
         ("soon", "datetime"), (True, "datetime"), ("[]", "array"), ([1], "array"),
         (b"\xff", "string"), (b"1", "bigint"),
     ],
@@ -102,7 +102,8 @@ def test_damaged_data_is_a_data_error(data: bytes, method: str, message: str) ->
         call("decompress", data, method)
 
 
-@pytest.mark.parametrize("text", ["encode('a', 'hex')", "decode('a', 'base64')", "hex2dec('0xg')", "hex2dec('1_0')",
+@pytest.mark.parametrize("text", ["encode('a', 'hex')", "decode('a', 'base64')", "hex2dec('0xg')",
+                                  "hex2dec('1_0')",
                                   "chr(-1)", "chr(55296)", "chr(1114112)", "greatest(1, 'a')",
                                   "nullif(1, 'a')"])  # fmt: skip
 def test_out_of_domain_is_a_data_error(text: str) -> None:

@@ -222,7 +222,8 @@ def test_operands(text: str, tree: Expr) -> None:
 
 
 def test_constants_keep_their_type() -> None:
-    assert [type(parse_expression(text).value) for text in ("1", "1.0", "1L", "1f", "true")] == [  # type: ignore[attr-defined]
+    parsed = [parse_expression(text) for text in ("1", "1.0", "1L", "1f", "true")]
+    assert [type(constant.value) for constant in parsed] == [  # type: ignore[attr-defined]
         int,
         float,
         int,
@@ -252,10 +253,11 @@ def test_subqueries() -> None:
 @pytest.mark.parametrize(
     "piece",
     [
-        "a", "-1", "a.b", "a->b", "a [0]", "a[1 : 2]", "(a + b)", "f( a,b )", "m.n( 1 )", "case when a then b end",
-        "'s'", "a is not null", "a in (1, 2)", "a between b and c", "a like 'x' escape '!'", "not a", "- a", "5 sec",
-        "cast(a as int)", "sum(a) filter (where b)", "lag(a) over (partition by b)", "current_timestamp",
-        "exists (select a from e)", "(select a from e)", "x.y.z", "1.5d", ".5",
+        "a", "-1", "a.b", "a->b", "a [0]", "a[1 : 2]", "(a + b)", "f( a,b )", "m.n( 1 )",
+        "case when a then b end", "'s'", "a is not null", "a in (1, 2)", "a between b and c",
+        "a like 'x' escape '!'", "not a", "- a", "5 sec", "cast(a as int)", "sum(a) filter (where b)",
+        "lag(a) over (partition by b)", "current_timestamp", "exists (select a from e)", "(select a from e)",
+        "x.y.z", "1.5d", ".5",
     ],
 )  # fmt: skip
 def test_spans_cover_the_whole_expression(piece: str) -> None:

@@ -342,9 +342,10 @@ def test_any_words_parse_or_are_refused(words: list[str]) -> None:
 
 
 GOOD = (
-    "@name('s0') select irstream k, sum(v, filter: n > 1) as s, a->b[0] from E(f, n < 3)#time(2 min 5 sec) retain-union"
-    " as e where x in (1, 2) group by k, TUMBLINGWINDOW(ss, 10) FILTER(WHERE c) OVER(PARTITION BY d) having s > 1 "
-    "output last every 2 sec order by k desc limit 5 offset 1"
+    "@name('s0') select irstream k, sum(v, filter: n > 1) as s, a->b[0] "
+    "from E(f, n < 3)#time(2 min 5 sec) retain-union as e where x in (1, 2) "
+    "group by k, TUMBLINGWINDOW(ss, 10) FILTER(WHERE c) OVER(PARTITION BY d) "
+    "having s > 1 output last every 2 sec order by k desc limit 5 offset 1"
 )
 
 

@@ -82,7 +82,7 @@ def test_the_rules_live_in_a_dialect_of_sqlglot() -> None:
 
 
 CORPUS = """
-SELECT * FROM demo WHERE v > 3 GROUP BY SLIDINGWINDOW(ss, 2) FILTER(WHERE NOT (v > 5 OR n = 1)) OVER(WHEN v > 3)
+SELECT * FROM m WHERE v > 3 GROUP BY SLIDINGWINDOW(ss, 2) FILTER(WHERE NOT (v > 5 OR n = 1)) OVER(WHEN v > 3)
 SELECT dev, count(*) AS c, collect(id) AS ids, window_start() AS ws FROM demo GROUP BY dev, COUNTWINDOW(4, 2)
 SELECT avg(v) AS a FROM demo WHERE dev <> 'b' AND n >= 2 GROUP BY SESSIONWINDOW(ss, 9, 2) HAVING avg(v) > 4
 @name('s0') select irstream * from E#time_batch(1 sec, "FORCE_UPDATE")

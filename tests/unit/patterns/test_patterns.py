@@ -58,7 +58,10 @@ def test_a_not_between_two_steps_lets_nothing_come_between() -> None:
 
 
 def test_a_not_at_the_end_of_several_steps_waits_for_the_end_of_the_attempt() -> None:
-    sql = "SELECT h.dev AS dev FROM PATTERN (hot AS h -> fault(dev = h.dev) AS f -> NOT ack(dev = h.dev)) WITHIN 10 sec"
+    sql = (
+        "SELECT h.dev AS dev FROM PATTERN (hot AS h -> fault(dev = h.dev) AS f -> NOT ack(dev = h.dev)) "
+        "WITHIN 10 sec"
+    )
     hot: Step = (0, "hot", {"dev": "a", "temp": 95.0})
     fault: Step = (4000, "fault", {"dev": "a", "code": 7})
     assert rows(sql, [hot, fault], 20_000) == [(10_000, {"dev": "a"})]

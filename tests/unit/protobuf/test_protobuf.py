@@ -78,8 +78,8 @@ def test_every_type_goes_there_and_back(folder: Path) -> None:
 def test_what_a_message_lacks_has_its_default_or_is_null(folder: Path) -> None:
     found = columns_of(message_type("plant.Reading")())
     assert found == {
-        "machine": "", "celsius": 0.0, "count": 0, "ok": False, "raw": b"", "state": 0, "place": None, "samples": [],
-        "path": [], "limits": {}, "places": {}, "maybe": None, "word": None, "number": None,
+        "machine": "", "celsius": 0.0, "count": 0, "ok": False, "raw": b"", "state": 0, "place": None,
+        "samples": [], "path": [], "limits": {}, "places": {}, "maybe": None, "word": None, "number": None,
     }  # fmt: skip
 
 

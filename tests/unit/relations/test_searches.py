@@ -23,7 +23,8 @@ DECLARED = (
 )
 STATEMENTS = (
     "select s.n as a, w.n as b from S as s unidirectional, W as w where w.k = s.k",
-    "select s.n as a, w.n as b, t.n as c from S as s unidirectional, W as w, T as t where w.k = s.k and t.n = w.n",
+    "select s.n as a, w.n as b, t.n as c from S as s unidirectional, W as w, T as t "
+    "where w.k = s.k and t.n = w.n",
     "select s.k as a, w.n as b from S as s unidirectional, W as w where w.n between s.n and 3",
     "select count(*) as c, max(w.n) as m from S as s unidirectional, W as w where w.k = s.k and w.n >= s.n",
     "select s.n as a, w.n as b from S as s unidirectional left outer join W as w on w.k = s.k",

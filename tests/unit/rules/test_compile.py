@@ -95,7 +95,8 @@ def test_a_broken_stream_is_not_blamed_on_its_rules() -> None:
 
 def test_problems_of_a_stream_text_have_their_place() -> None:
     result = compiled(
-        "streams:\n  - |\n    CREATE STREAM s (\n      temp flot\n    ) WITH (DATASOURCE='x', TIMESTMP='ts')\n"
+        "streams:\n  - |\n    CREATE STREAM s (\n      temp flot\n    ) WITH (DATASOURCE='x', "
+        "TIMESTMP='ts')\n"
     )
     assert short(result) == ["0.yaml:4:12: B", "0.yaml:5:29: B"], render_all(result.problems)
     assert [problem.hint for problem in result.problems] == [
@@ -130,8 +131,8 @@ def test_one_bad_rule_does_not_stop_the_others() -> None:
 
 def test_variables_reach_the_engine() -> None:
     result = compiled(
-        STREAM
-        + "variables: {limit: 80}\nrules:\n  a: {sql: SELECT dev FROM s WHERE temp > limit, actions: [{log: {}}]}\n"
+        STREAM + "variables: {limit: 80}\n"
+        "rules:\n  a: {sql: SELECT dev FROM s WHERE temp > limit, actions: [{log: {}}]}\n"
     )
     assert result.problems == [], render_all(result.problems)
     assert result.catalog.variables["limit"].value == 80

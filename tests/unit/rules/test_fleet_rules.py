@@ -8,7 +8,8 @@ from rules.compile import Compiled, compile_rules
 from rules.loader import load_text, unite
 
 FILE = """
-streams: ["CREATE STREAM plant (dev string, line string, n bigint, ts bigint) WITH (DATASOURCE='x', TIMESTAMP='ts')"]
+streams: ["CREATE STREAM plant (dev string, line string, n bigint, ts bigint)
+          WITH (DATASOURCE='x', TIMESTAMP='ts')"]
 contexts:
   by_dev: {sql: partition by dev from plant, idle: 1h}
   night: {sql: 'start (0, 20, *, *, *) end (0, 6, *, *, *)'}
@@ -79,11 +80,11 @@ def test_a_rule_without_a_key_is_refused(sql: str, part: str, hint: str) -> None
     found = compiled(sql)
     (problem,) = [problem for problem in found.problems if problem.is_error]
     assert problem.code == "R113" and part in problem.message and hint in (problem.hint or "")
-    assert problem.line == 12 and "r" not in found.rules
+    assert problem.line == 13 and "r" not in found.rules
 
 
 def test_parts_of_a_gateways_rule_are_refused_at_their_keys() -> None:
     sql = "SELECT dev, sum(n) AS s FROM plant GROUP BY dev, TUMBLINGWINDOW(ss, 10)"
     found = compiled(sql, "  actions: [{log: {}}]\n  expect: [{column: s, notNull: true}]\n")
     told = [(problem.code, problem.line, problem.hint) for problem in found.problems if problem.is_error]
-    assert told == [("R113", 13, "delete 'actions'"), ("R113", 14, "delete 'expect'")]
+    assert told == [("R113", 14, "delete 'actions'"), ("R113", 15, "delete 'expect'")]

@@ -22,10 +22,10 @@ EKUIPER = {
     "id": "rule1",
     "name": "hot pumps",
     "sql": "SELECT dev, temp FROM demo WHERE temp > 50",
-    "actions": [{"log": {}}, {"mqtt": {"server": "tcp://127.0.0.1:1883", "topic": "alarms", "sendSingle": True}}],
+    "actions": [{"log": {}}, {"mqtt": {"server": "tcp://h:1883", "topic": "alarms", "sendSingle": True}}],
     "options": {
-        "isEventTime": False, "lateTolerance": 1000, "concurrency": 1, "bufferLength": 1024, "sendMetaToSink": False,
-        "sendError": True, "qos": 0, "checkpointInterval": 300000, "cron": "", "duration": "", "debug": False,
+        "isEventTime": False, "lateTolerance": 1000, "concurrency": 1, "bufferLength": 1024,
+        "sendMetaToSink": False, "sendError": True, "qos": 0, "checkpointInterval": 300000, "debug": False,
     },
     "triggered": True, "tags": ["plant"],
 }  # fmt: skip
@@ -56,8 +56,8 @@ def test_an_ekuiper_rule_drops_in(indent: int | str | None, suffix: str, tmp_pat
 
 def test_ekuiper_settings_without_effect_are_noted_not_ignored() -> None:
     file = load_text(
-        "id: a\nversion: '7'\nsql: SELECT 1 FROM s\nactions: [{log: }]\noptions:\n  qos: 1\n  concurrency: 4\n"
-        "  bufferLength: 1024\n  restartStrategy: {attempts: 3}\n"
+        "id: a\nversion: '7'\nsql: SELECT 1 FROM s\nactions: [{log: }]\noptions:\n"
+        "  qos: 1\n  concurrency: 4\n  bufferLength: 1024\n  restartStrategy: {attempts: 3}\n"
     )
     assert short(file) == ["2:1: R201", "6:3: R201", "7:3: R201", "9:3: R201"]
     assert file.ok

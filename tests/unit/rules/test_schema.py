@@ -60,7 +60,8 @@ def test_every_reference_leads_somewhere() -> None:
 
 
 GOOD = [
-    "id: a\nsql: SELECT 1\nactions: [{log: }, {mqtt: {server: 'tcp://x:1', topic: t}}]\noptions: {lateTolerance: 5s}\n",
+    "id: a\nsql: SELECT 1\nactions: [{log: }, {mqtt: {server: 'tcp://x:1', topic: t}}]\noptions: "
+    "{lateTolerance: 5s}\n",
     "streams: [CREATE STREAM a (), {name: b, datasource: x, columns: {t: int, u: {type: float}}}]\n",
     "rules: {a: {sql: SELECT 1, options: {isEventTime: true, cron: ''}}}\nvariables: {x: 1}\n",
     "tests: [{name: t, rule: a, start: 2026-01-01, events: [{at: 1s, send: {a: 1}}, {advance: 500}],"

@@ -120,7 +120,8 @@ DAY = 1_704_164_645_678  # 2024-01-02 03:04:05.678 UTC
             'true false ["tags","x"] 1',
         ),
         (
-            '{{compact (list "" 1)}} {{pick .pos "x"}} {{keys (omit .pos "x")}} {{keys (merge (dict "a" 1) .pos)}}',
+            '{{compact (list "" 1)}} {{pick .pos "x"}} {{keys (omit .pos "x")}} '
+            '{{keys (merge (dict "a" 1) .pos)}}',
             '[1] {"x":1} ["tags"] ["a","tags","x"]',
         ),
         ("{{uniq (list 1 2 1)}} {{slice .pos.tags 1}} {{len (until 3)}}", '[1,2] ["q"] 3'),

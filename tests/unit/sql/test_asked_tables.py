@@ -1,5 +1,5 @@
-"""Joins with tables that a store is asked for: order, time limits, policies, caches, snapshots. The store is the
-test, which answers when it likes."""
+"""Joins with tables that a store is asked for: order, time limits, policies, caches, snapshots.
+The store is the test, which answers when it likes."""
 
 from __future__ import annotations
 
@@ -219,7 +219,8 @@ def test_a_key_that_is_an_object_is_an_error_of_its_event() -> None:
         (LEFT.replace("LEFT", "FULL"), "INNER JOIN or LEFT JOIN"),
         (LEFT.replace("=", ">"), "no key"),
         (LEFT.replace("device.site", "device.place"), "unknown column 'place'"),
-        ("SELECT * FROM pattern [every r=reading] LEFT JOIN device ON r.dev = device.id", "cannot be asked here"),
+        ("SELECT * FROM pattern [every r=reading] LEFT JOIN device ON r.dev = device.id",
+         "cannot be asked here"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(rule: str, message: str) -> None:

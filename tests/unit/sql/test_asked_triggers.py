@@ -1,4 +1,5 @@
-"""Statements that act on relations and variables with what a store has answered: order, steps, filters, snapshots."""
+"""Statements that act on relations and variables with what a store has answered:
+order, steps, filters, snapshots."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ when matched then delete"""
 
 
 class World:
-    """An engine with a table of a store and these statements. The store is the test, which answers when it likes."""
+    """An engine with a table of a store and these statements. The store is the test,
+    which answers when it likes."""
 
     def __init__(self, statements: str, policy: AnswerPolicy | None = None) -> None:
         self.catalog = Catalog()
@@ -99,7 +101,10 @@ def test_each_event_acts_in_a_step_of_its_own() -> None:
 
 
 def test_an_event_with_a_known_answer_acts_behind_the_other_statements_of_its_event() -> None:
-    rule = f"@Priority(9) @name('r') on reading as r set last = {SITE}; @name('s') select dev, last from reading;"
+    rule = (
+        f"@Priority(9) @name('r') on reading as r set last = {SITE}; "
+        "@name('s') select dev, last from reading;"
+    )
     world = World(rule, AnswerPolicy(cache_ms=1000))
     world.push(1, "a")
     world.say(2, "a", "N")
@@ -202,7 +207,8 @@ def test_a_whole_event_does_not_show_what_was_asked_for(query: str, found: tuple
         (f"@name('r') select {SITE} as site from pattern [every r=reading]", "INSERT INTO found SELECT"),
         (f"@name('r') on W as r set last = {SITE}", "INSERT INTO changed SELECT \\* FROM W"),
         (f"@name('r') select {SITE} as site from W as r", "INSERT INTO changed SELECT \\* FROM W"),
-        ("@name('r') select device.site from W left join device on W.dev = device.id", "INSERT INTO changed SELECT"),
+        ("@name('r') select device.site from W left join device on W.dev = device.id",
+         "INSERT INTO changed SELECT"),
     ],
 )  # fmt: skip
 def test_what_cannot_ask_says_how_another_rule_does(statement: str, instead: str) -> None:

@@ -5,9 +5,9 @@ leaves at the first one at or after its arrival + 1.5 s: the time it waits count
 
     s       0.0       1.0       2.0       3.0       4.0       5.0       6.0
             |----+----|----+----|----+----|----+----|----+----|----+----|
-    10           a    [=========)                                           due at 2.0, an update point: out there
+    10           a    [=========)                                           due at 2.0, an update point: out
     20                     b    [=========)                                 due at 3.0
-    30                          [===================)                       arrives at the point, in at once; due at 3.5
+    30                          [===================)                       in at the point; due at 3.5
     40                                         d    [=========)             due at 5.0
 
     istream           10        20 30               40

@@ -15,7 +15,9 @@ TABLES = {
     "GROUP BY without window": "SELECT dev, sum(v) AS x FROM m GROUP BY dev",
     "groupwin": "SELECT dev, v AS x FROM m#groupwin(dev)#length(2)",
     "partitions of analytic functions": "SELECT dev, acc_sum(v) OVER (PARTITION BY dev) AS x FROM m",
-    "analytic functions in EPL": "SELECT istream dev, acc_sum(v) OVER (PARTITION BY dev) AS x FROM m#length(9)",
+    "analytic functions in EPL": (
+        "SELECT istream dev, acc_sum(v) OVER (PARTITION BY dev) AS x FROM m#length(9)"
+    ),
 }
 
 

@@ -57,8 +57,8 @@ def test_events_that_do_not_count_have_their_place() -> None:
 
 OLD: dict[str, Any] = {
     "version": 2, "now": 0, "seq": 3, "start": 0, "counts": {"events_in": 3, "rows_out": 2, "errors": 0},
-    "budget": [10_000_000, 9_999_997, 0], "analytic": None, "hits": {}, "shared": {}, "into": None, "posts": [],
-    "groups": [[{"t": []}, 0, None, [1, {"$": "int", "of": "0x40000000000000000"}, None]]],
+    "budget": [10_000_000, 9_999_997, 0], "analytic": None, "hits": {}, "shared": {}, "into": None,
+    "posts": [], "groups": [[{"t": []}, 0, None, [1, {"$": "int", "of": "0x40000000000000000"}, None]]],
     "sources": {"windows": [[2, 3]], "joined": None, "subqueries": None, "patterns": [], "recognized": []},
     "output": {"spreads": None, "limit": None, "waits": False}, "prior": [], "recent": [], "older": [],
     "representatives": [], "reclaim": None, "items": [],

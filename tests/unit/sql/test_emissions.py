@@ -1,4 +1,5 @@
-"""What a call of the engine gives out: a sequence of emissions, and the rows of a batch as the loop made them."""
+"""What a call of the engine gives out: a sequence of emissions,
+and the rows of a batch as the loop made them."""
 
 from __future__ import annotations
 

@@ -105,7 +105,8 @@ WINDOWS = [
     ),
     (
         "select irstream id from E#time_order(ts, 10 sec)",
-        "a/19000@20000 +[a], b/12000 +[b], c/10000 +[c] -[c], d/10001 +[d], @20001 -[d], @22000 -[b], @29000 -[a]",
+        "a/19000@20000 +[a], b/12000 +[b], c/10000 +[c] -[c], d/10001 +[d], @20001 -[d], "
+        "@22000 -[b], @29000 -[a]",
     ),
     (
         "select irstream id from E#timetolive(ts)",
@@ -175,7 +176,8 @@ WINDOWS = [
         "a(x) +[a], b(y) +[b], c(x) +[c] -[a], d +[d], e +[e] -[d]",
     ),
     (
-        "@Hint('reclaim_group_aged=10,reclaim_group_freq=30') select irstream id from E#groupwin(k)#length(5)",
+        "@Hint('reclaim_group_aged=10,reclaim_group_freq=30') select irstream id "
+        "from E#groupwin(k)#length(5)",
         "a(x)@0 +[a], b(y)@25000 +[b], c(y)@30000 +[c] -[a]",
     ),
     # several windows

@@ -37,9 +37,11 @@ def run(
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("select irstream v + 1 as w from m#length(2) where v > 0", [([[2.0]], []), ([[3.0]], [[2.0]]), ([[5.0]], [])]),
+        ("select irstream v + 1 as w from m#length(2) where v > 0",
+         [([[2.0]], []), ([[3.0]], [[2.0]]), ([[5.0]], [])]),
         ("select irstream v + 1 as w from m#length(2)", [([[2.0]], []), ([[3.0]], [[2.0]]), ([[5.0]], [])]),
-        ("select irstream sum(v) as s from m#length(2)", [([[1.0]], [[None]]), ([[2.0]], [[1.0]]), ([[6.0]], [[2.0]])]),
+        ("select irstream sum(v) as s from m#length(2)",
+         [([[1.0]], [[None]]), ([[2.0]], [[1.0]]), ([[6.0]], [[2.0]])]),
         (
             "select irstream dev, sum(v) as s from m#length(2) group by dev",
             [([["a", 1.0]], [["a", None]]), ([["c", 2.0], ["a", None]], [["c", None], ["a", 1.0]]),
@@ -47,7 +49,8 @@ def run(
         ),
         (
             "select irstream v + 1 as k, count(*) as c from m#length(2) group by v + 1",
-            [([[2.0, 1]], [[2.0, 0]]), ([[3.0, 1], [2.0, 0]], [[3.0, 0], [2.0, 1]]), ([[5.0, 1]], [[5.0, 0]])],
+            [([[2.0, 1]], [[2.0, 0]]), ([[3.0, 1], [2.0, 0]], [[3.0, 0], [2.0, 1]]),
+             ([[5.0, 1]], [[5.0, 0]])],
         ),
     ],
     ids=["where", "select", "aggregate", "group", "key"],

@@ -15,7 +15,8 @@ def test_batches_of_any_size_are_put_in_order(size: int) -> None:
     random = Random(size)
     stamps = [random.randrange(5_000) for _ in range(400)]
     catalog = Catalog()
-    catalog.define(parse("CREATE STREAM m (v BIGINT, ts BIGINT) WITH (DATASOURCE='m', TIMESTAMP='ts')")[0])  # type: ignore[arg-type]
+    stream = parse("CREATE STREAM m (v BIGINT, ts BIGINT) WITH (DATASOURCE='m', TIMESTAMP='ts')")[0]
+    catalog.define(stream)  # type: ignore[arg-type]
     engine = Engine(catalog)
     plan = plan_rule(
         "SELECT v, lag(v) AS before FROM m", catalog, RuleOptions(late_tolerance_ms=5_000, event_time=True)

@@ -1,4 +1,5 @@
-"""Values that wait in a window are folded in rounds, a bounded number after each batch; the results stay the same."""
+"""Values that wait in a window are folded in rounds, a bounded number after each batch;
+the results stay the same."""
 
 from __future__ import annotations
 

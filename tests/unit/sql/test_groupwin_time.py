@@ -1,4 +1,5 @@
-"""groupwin(k)#time(d) under `group by k` has one queue: the state that a queue per key had stored is taken up."""
+"""groupwin(k)#time(d) under `group by k` has one queue:
+the state that a queue per key had stored is taken up."""
 
 from __future__ import annotations
 

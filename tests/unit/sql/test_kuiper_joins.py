@@ -55,8 +55,9 @@ def test_the_sides_are_those_of_the_join_not_of_the_condition() -> None:
 
 def test_where_groups_having_and_order_come_after_the_join() -> None:
     sql = (
-        "SELECT a.id AS id, count(*) AS n, sum(b.w) AS total, window_end() AS we FROM a INNER JOIN b ON a.id = b.id "
-        "WHERE b.w != 11 GROUP BY a.id, TUMBLINGWINDOW(ss, 1) HAVING count(*) > 1 ORDER BY id"
+        "SELECT a.id AS id, count(*) AS n, sum(b.w) AS total, window_end() AS we FROM a INNER "
+        "JOIN b ON a.id = b.id WHERE b.w != 11 GROUP BY a.id, TUMBLINGWINDOW(ss, 1) "
+        "HAVING count(*) > 1 ORDER BY id"
     )
     steps = (
         ("a", 1, {"id": 1}, {"id": 2}),
@@ -215,7 +216,10 @@ def test_a_table_keeps_one_row_unless_it_says_more() -> None:
 
 
 def test_where_and_aggregates_of_one_event_and_its_table_rows() -> None:
-    sql = 'SELECT s.v AS v, count(*) AS n, collect(name) AS names FROM s INNER JOIN t ON s.id <= t.id WHERE name != "x"'
+    sql = (
+        "SELECT s.v AS v, count(*) AS n, collect(name) AS names FROM s INNER JOIN t ON s.id <= t.id "
+        'WHERE name != "x"'
+    )
     steps = (
         ("t", 1, {"id": 1, "name": "x"}, {"id": 2, "name": "y"}),
         ("s", 2, {"id": 1, "v": 7}, {"id": 9, "v": 8}),
@@ -265,8 +269,8 @@ def test_tables_that_cannot_be_joined_are_refused() -> None:
 # --- strict streams -----------------------------------------------------------------------------------------
 
 STRICT = (
-    "CREATE STREAM s (n bigint DEFAULT 5, x float, ok boolean, at datetime, xs array(bigint), o struct(k string), "
-    "rs array(struct(t float))) "
+    "CREATE STREAM s (n bigint DEFAULT 5, x float, ok boolean, at datetime, xs array(bigint), "
+    "o struct(k string), rs array(struct(t float))) "
     'WITH (DATASOURCE="s", STRICT_VALIDATION="true", TIMESTAMP_FORMAT="YYYY-MM-dd");'
 )
 

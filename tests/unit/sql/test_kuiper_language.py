@@ -30,8 +30,8 @@ def test_metadata_is_no_column() -> None:
 def test_aliases_use_each_other_in_any_order_and_in_every_clause() -> None:
     sql = "SELECT twice + 1 AS more, a * 2 AS twice FROM s WHERE more > 3"
     assert each(sql, {"a": 1}, {"a": 2}) == [{"more": 5, "twice": 4}]
-    sql = "SELECT v % 2 AS odd, sum(v) AS total FROM s GROUP BY odd, COUNTWINDOW(4) HAVING total > 4 ORDER BY total"
-    assert rows(sql, ("s", 1, *({"v": v} for v in (1, 2, 3, 4)))) == [[{"odd": 0, "total": 6}]]
+    sql = "SELECT v % 2 AS odd, sum(v) AS n FROM s GROUP BY odd, COUNTWINDOW(4) HAVING n > 4 ORDER BY n"
+    assert rows(sql, ("s", 1, *({"v": v} for v in (1, 2, 3, 4)))) == [[{"odd": 0, "n": 6}]]
 
 
 def test_inside_its_own_definition_a_name_is_the_column_elsewhere_the_alias() -> None:
@@ -91,7 +91,7 @@ def test_case_simple_and_searched() -> None:
 
 
 def test_metadata_of_the_message() -> None:
-    sql = "SELECT meta(topic) AS t, mqtt(messageid) AS m, meta(s.topic) AS q, meta(h->x) AS x, meta(s.h.x) AS y FROM s"
+    sql = "SELECT meta(topic) t, mqtt(messageid) m, meta(s.topic) q, meta(h->x) x, meta(s.h.x) y FROM s"
     meta = {"topic": "p/1", "messageid": 5, "h": {"x": 9}}
     assert each(sql, {"a": 1, "$meta": meta}, {"a": 2}) == [
         {"t": "p/1", "m": 5, "q": "p/1", "x": 9, "y": 9},
@@ -331,7 +331,7 @@ def test_hits_in_where_of_a_window_count_at_each_look() -> None:
 
 
 def test_hits_of_aggregates() -> None:
-    sql = "SELECT sum(a) AS s1, last_agg_hit_count() AS n, last_agg_hit_time() AS t FROM s GROUP BY COUNTWINDOW(1)"
+    sql = "SELECT sum(a) s1, last_agg_hit_count() n, last_agg_hit_time() t FROM s GROUP BY COUNTWINDOW(1)"
     assert rows(sql, ("s", 1, {"a": 1}), ("s", 5, {"a": 2}), ("s", 9, {"a": 3})) == [
         [{"s1": 1, "n": 0, "t": 0}],
         [{"s1": 2, "n": 1, "t": 1}],

@@ -92,7 +92,10 @@ def clock_reads(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
             owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
             if (owner, node.attr) in NOW:
-                yield f"{path}:{node.lineno}: {owner}.{node.attr} reads the wall clock; take a Clock, or a number"
+                yield (
+                    f"{path}:{node.lineno}: {owner}.{node.attr} reads the wall clock; "
+                    "take a Clock, or a number"
+                )
 
 
 def test_only_the_clock_reads_the_clock() -> None:
