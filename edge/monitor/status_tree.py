@@ -1,0 +1,195 @@
+"""The tree of /status: the whole state of a gateway as JSON values, read in its loop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edge.base.logs import redact
+from edge.base.memory import resident_bytes
+from edge.base.version import build, version
+from edge.monitor.partitions import bytes_each
+from edge.monitor.readiness import not_ready
+from sql.rows import as_dict
+
+if TYPE_CHECKING:
+    from cloud_sync.spool import Spool
+    from edge.monitor.figures import Figures
+    from edge.monitor.flight.ask import Why
+    from edge.monitor.observed import Observed
+    from sinks.delivery import Stats
+
+PARTITIONS_SHOWN = 1_000
+"""Live partitions of a context that /status lists, the oldest first."""
+
+
+class StatusTree:
+    """The tree and its branches."""
+
+    def __init__(self, daemon: Observed, figures: Figures, why: Why) -> None:
+        self._daemon = daemon
+        self._figures = figures
+        self._why = why
+
+    def whole(self) -> dict[str, Any]:
+        """The tree."""
+        return {
+            **self._process(),
+            **self._all_rules(),
+            "intake": self._intake(),
+            "payloads": {name: list(texts.values()) for name, texts in self._lessons().items()},
+            **self._stores(),
+        }
+
+    def _process(self) -> dict[str, Any]:
+        daemon = self._daemon
+        return {
+            "gateway": daemon.config.gateway.id,
+            "version": version(),
+            "build": build(),
+            "monotonic_ms": daemon.clock.monotonic_ms(),
+            "now_ms": daemon.clock.now_ms(),
+            "up_s": (daemon.clock.monotonic_ms() - daemon.started_ms) // 1000,
+            "resident_bytes": resident_bytes(),
+            "clock": {"steps": daemon.clock.steps, "sane": daemon.clock.is_sane()},
+            "ready": not_ready(daemon),
+        }
+
+    def _all_rules(self) -> dict[str, Any]:
+        daemon, memory = self._daemon, self._figures.memory()
+        manager = daemon.manager
+        now_ms = daemon.clock.now_ms()
+        return {
+            "rules": {
+                rule_id: self._rule(rule_id, memory)
+                for rule_id in manager.running
+                if rule_id not in manager.leaving
+            },
+            "tables": manager.tables.counters(),
+            "lookups": self._figures.lookups(),
+            "leaving": {rule_id: max(0, until_ms - now_ms) for rule_id, until_ms in manager.leaving.items()},
+            "contexts": {name: self._context(name, memory) for name in daemon.engine.contexts},
+            "stopped": list(manager.stopped),
+            "asleep": dict(manager.asleep),
+            "failed": dict(manager.failed),
+            "defects": self._figures.defects(),
+            "files": self._files(),
+        }
+
+    def _intake(self) -> dict[str, Any]:
+        gateway = self._daemon.gateway
+        return {
+            "received": dict(gateway.streams.received),
+            "rejected": dict(gateway.rejected),
+            "unrouted": gateway.streams.unrouted,
+            "redelivered": gateway.brokers.recognised,
+            "repeated_keys": gateway.message_keys.recognised,
+            "unacknowledged": self._daemon.commits.unacknowledged,
+            "paused": gateway.paused,
+            "pauses": gateway.pauses,
+            "dropped": gateway.backlog.dropped,
+        }
+
+    def _stores(self) -> dict[str, Any]:
+        daemon = self._daemon
+        return {
+            "sources": {name: source.stats for name, source in daemon.gateway.sources.items()},
+            "failed_sources": dict(daemon.manager.failed_sources),
+            "journal": self._figures.journal(),
+            "listeners": len(daemon.gateway.taps.listeners),
+            "dead_letters": {"written": daemon.dead_letters.written, "lost": daemon.dead_letters.lost},
+            "spool": self._spool(daemon.spool),
+            "archive": [self._spool(spool) for spool in daemon.cloud.spools.opened[1:]],
+        }
+
+    def _lessons(self) -> dict[str, dict[str, str]]:
+        """By stream: the deviations of its payloads from the declaration."""
+        looked = self._daemon.gateway.streams.lessons
+        return {name: texts for name, lessons in looked.items() if (texts := lessons.texts())}
+
+    def _rule(self, rule_id: str, memory: Mapping[str, int]) -> dict[str, Any]:
+        daemon = self._daemon
+        running = daemon.manager.running[rule_id]
+        return {
+            "state": "running",
+            "began": running.state,
+            "differs": list(running.differs),
+            "hash": running.hash,
+            "file": running.rule.path,
+            "streams": list(running.rule.plan.streams),
+            "gathers_with": daemon.engine.roster.shares_with(rule_id),
+            "counters": daemon.engine.counters(rule_id),
+            "last_fired_ms": daemon.outbox.fired.get(rule_id),
+            "expect": self._figures.expectations(rule_id),
+            "why": self._why.last.get(rule_id),
+            "memory_bytes": memory.get(rule_id, 0),
+            "state_bytes": self._figures.state_bytes(rule_id),
+            "actions": [
+                {"role": action.role, "sink": action.delivery.name, **_delivery(action.delivery.stats())}
+                for action in daemon.outbox.actions(rule_id)
+            ],
+        }
+
+    def _context(self, name: str, memory: Mapping[str, int]) -> dict[str, Any]:
+        """A context: its rules, its counters, and the oldest of its live partitions with their properties."""
+        engine = self._daemon.engine
+        host = engine.contexts[name]
+        counters = host.counters()
+        taken = sum(memory.get(rule_id, 0) for rule_id in host.members)
+        return {
+            "rules": list(host.members),
+            "counters": counters,
+            "max_partitions": host.context.max_partitions,
+            "memory_bytes": taken,
+            "bytes_per_partition": bytes_each(host, engine.common),
+            "partitions": [_plain(row) for row in engine.partitions(name)[:PARTITIONS_SHOWN]],
+        }
+
+    def _files(self) -> list[dict[str, Any]]:
+        manager = self._daemon.manager
+        return [
+            {
+                "file": name,
+                "problems": [problem.render() for problem in manager.problems if problem.path == name],
+                "rules": [rule_id for rule_id, item in manager.running.items() if item.rule.path == name],
+            }
+            for name in manager.files
+        ]
+
+    def _spool(self, spool: Spool) -> dict[str, Any]:
+        stats = spool.stats()
+        found: dict[str, Any] = {
+            "rows": stats.rows,
+            "bytes": stats.bytes,
+            "set_aside": stats.set_aside,
+            **stats.counters,
+        }
+        if (uploader := self._daemon.cloud.uploader(spool)) is not None:
+            uploads = uploader.stats
+            found |= {"files": uploads.files, "retries": uploads.retries, "last_error": uploads.last_error}
+        return found
+
+
+def _delivery(stats: Stats) -> dict[str, Any]:
+    return {
+        "state": stats.state,
+        "sent": stats.sent,
+        "retried": stats.retried,
+        "rejected": stats.rejected,
+        "dropped": stats.dropped,
+        "queued": stats.queued,
+        "last_error": redact(stats.last_error),
+    }
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """The properties of a partition as JSON values: an event is an object, bytes and the like are text."""
+    found: dict[str, Any] = json.loads(json.dumps(row, default=_as_text))
+    return found
+
+
+def _as_text(value: object) -> Any:
+    return dict(as_dict(value)) if isinstance(value, msgspec.Struct) else str(value)
