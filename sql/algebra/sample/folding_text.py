@@ -28,13 +28,13 @@ class FoldingText:
 
     def write(self) -> None:
         """The statements of one event."""
-        folded, loop = self.folded, self.loop
-        loop.key(folded.group_by, "key")
+        fold, loop = self.folded.fold, self.loop
+        loop.key(self.folded.group_by, "key")
         loop.common_lines = loop.source.line_count
-        values = [loop.named(node, f"a_{place}") for place, node in enumerate(folded.arguments)]
+        values = [loop.named(node, f"a_{place}") for place, node in enumerate(fold.arguments)]
         tests = [f"({test})" for test in self._number_tests(values)]
-        values = values or ["1"] * folded.width
-        if folded.accumulated:
+        values = values or ["1"] * fold.width
+        if fold.accumulated:
             self._write_fed(values, tests)
         elif tests:
             with loop.block(f"if {' and '.join(tests)}:"):
@@ -43,14 +43,14 @@ class FoldingText:
                 loop.line(f"core.folded.admit(p, key, {self.entry}, ({', '.join(values)},))")
         else:
             self._write_found(values)
-        folded.write_dropped(loop)
+        self.folded.write_dropped(loop)
 
     def _number_tests(self, values: list[str]) -> list[str]:
         """Conditions under which the values may wait: numbers, or anything but NULL where
         they are only counted."""
         return [
             f"{value} is not None" if anything else f"{value}.__class__ is float or {value}.__class__ is int"
-            for value, anything in zip(values, self.folded.takes_any, strict=False)
+            for value, anything in zip(values, self.folded.fold.takes_any, strict=False)
         ]
 
     def _write_append(self, values: list[str]) -> None:
@@ -69,33 +69,33 @@ class FoldingText:
             loop.line(f"core.folded.open(p, key, {self.entry}, ({many},))")
 
     def _write_fed(self, values: list[str], tests: list[str]) -> None:
-        folded, loop = self.folded, self.loop
-        for place, call in enumerate(folded.accumulated):
+        fold, loop = self.folded.fold, self.loop
+        for place, call in enumerate(fold.accumulated):
             write_fed(loop, call, f"f_{place}")
-        if folded.needs_event:
+        if fold.needs_event:
             loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
         else:
             loop.names.bind(PLACE, "PLACE")
-        event = "event" if folded.needs_event else "PLACE"
+        event = "event" if fold.needs_event else "PLACE"
         loop.line(f"group = {loop.own('groups')}.get(key)")
         with loop.block(f"if {' and '.join(['group is not None', *tests])}:"):
             self._write_feed(values, event)
         with loop.block("else:"):
-            accumulated = "".join(f"f_{place}, " for place in range(len(folded.accumulated)))
+            accumulated = "".join(f"f_{place}, " for place in range(len(fold.accumulated)))
             numbers = "".join(f"{value}, " for value in values)
             loop.line(f"core.folded.feed(p, key, {self.entry}, ({numbers}), ({accumulated}), {event})")
 
     def _write_feed(self, values: list[str], event: str) -> None:
         """All or nothing: an accumulator that may refuse its value checks it before any takes its own."""
-        folded, loop = self.folded, self.loop
+        fold, loop = self.folded.fold, self.loop
         loop.line("accumulators = group.accumulators")
-        first = len(folded.definitions)
-        for place, call in enumerate(folded.accumulated):
-            if len(folded.calls) > 1 and is_checked(call):
+        first = len(fold.definitions)
+        for place, call in enumerate(fold.accumulated):
+            if len(fold.order) > 1 and is_checked(call):
                 with unless_skipped(loop, call, f"f_{place}"):
                     loop.line(f"accumulators[{first + place}].check(f_{place})")
         if values:
             self._write_append(values)
-        for place, call in enumerate(folded.accumulated):
+        for place, call in enumerate(fold.accumulated):
             with unless_skipped(loop, call, f"f_{place}"):
                 loop.line(f"accumulators[{first + place}].add(f_{place}, {event})")

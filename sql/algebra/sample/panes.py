@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from sql.aggregates.extremes import Extreme
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Entry, Sample
-from sql.algebra.sample.folded import Folded, Group
+from sql.algebra.sample.folded import Folded
+from sql.algebra.sample.group_fold import Group
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.totals import Total, queue_of
@@ -43,8 +43,7 @@ class Panes(Folded):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        numeric = [call for call in self.calls if call not in self.accumulated]
-        self.in_order = [*numeric, *self.accumulated]
+        self.in_order = [*self.fold.numeric, *self.fold.accumulated]
         self.slots |= {"panes": "deque()", "totals": "{}", "joined": "0", "spare": str(self.max_groups)}
 
     def room(self, loop: Loop) -> str:
@@ -66,26 +65,11 @@ class Panes(Folded):
     def make(self, p: Instance, key: Hashable, entry: Entry) -> Group:
         group = super().make(p, key, entry)
         total = p.totals.get(key)
-        if total is not None and total.mixed:
-            self.mix(p, group)
+        if total is not None:
+            group.earlier = total.groups
+            if total.mixed:
+                self.fold.mix(group)
         return group
-
-    def check_one(self, p: Instance, group: Group, place: int, value: object) -> None:
-        """Over all panes, where numbers may be refused because of text: by an
-        accumulator that holds values."""
-        if place >= len(self.definitions):
-            super().check_one(p, group, place, value)
-            return
-        total = p.totals.get(group.key)
-        refused: DataError | None = None
-        for part in (item.accumulators[place] for item in (*(total.groups if total else ()), group)):
-            try:
-                part.check(value)
-            except DataError as error:
-                if refused is None or (isinstance(part, Extreme) and (part.count or part.nan)):
-                    refused = error
-        if refused is not None:
-            raise refused
 
     # --- panes ----------------------------------------------------------------------------------------------
 
@@ -112,6 +96,7 @@ class Panes(Folded):
             for key in p.panes.popleft().groups:
                 total = p.totals[key]
                 if len(total.groups) == 1:
+                    total.groups.clear()
                     del p.totals[key]
                 else:
                     total.pop()
@@ -133,7 +118,7 @@ class Panes(Folded):
 
     def _sampled(self, total: Total) -> tuple[Any, list[Any]]:
         found = [aggregate.result() for aggregate in total.aggregates]
-        return total.groups[0][0], [found[place] for place in self.order]
+        return total.groups[0][0], [found[place] for place in self.fold.order]
 
     def clear(self, p: Instance) -> None:
         super().clear(p)

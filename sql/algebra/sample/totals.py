@@ -10,7 +10,7 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.extremes import Extreme
 from sql.algebra.accumulators import maker_of
 from sql.algebra.sample.aggregate_calls import is_numeric
-from sql.algebra.sample.folded import Group, MixedGroup
+from sql.algebra.sample.group_fold import Group, MixedGroup
 from sql.costs import CONSTANT, Growth
 from sql.plan.bound import AggregateCall
 
@@ -129,6 +129,7 @@ class Total:
 
     def push(self, group: Group, number: int) -> None:
         """The key's group of the newest pane, folded."""
+        group.earlier = ()
         self.groups.append(group)
         self.numbers.append(number)
         self.mixed += isinstance(group, MixedGroup)

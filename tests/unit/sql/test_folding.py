@@ -9,7 +9,8 @@ import pytest
 
 from sql import Catalog, Engine, parse, plan_rule
 from sql.algebra import rounds
-from sql.algebra.sample import folded
+from sql.algebra.sample.folded import Folded
+from sql.algebra.sample.group_fold import Group, GroupFold
 from sql.syntax import CreateStream
 
 GROUPS = 40
@@ -40,17 +41,17 @@ def test_folding_changes_no_result_and_a_batch_folds_a_bounded_number(
     events = [{"g": number * 7 % GROUPS, "v": number} for number in range(4_000)]
     unfolded = rows_of(engine_with(sql), events, 50)
     monkeypatch.setattr(rounds, "PENDING_MAX", 300)
-    monkeypatch.setattr(folded.Folded, "came_max", 300)
+    monkeypatch.setattr(Folded, "came_max", 300)
     monkeypatch.setattr(rounds, "PENDING_PER_GROUP", 2)
     monkeypatch.setattr(rounds, "FOLDED_AT_ONCE", 60)
     flushed: list[int] = []
-    flush = folded.Folded.flush
+    flush = GroupFold.flush
 
-    def counted(self: folded.Folded, group: folded.Group) -> None:
+    def counted(self: GroupFold, group: Group) -> None:
         flushed.append(len(group))
         flush(self, group)
 
-    monkeypatch.setattr(folded.Folded, "flush", counted)
+    monkeypatch.setattr(GroupFold, "flush", counted)
     engine, most = engine_with(sql), 0
     for at in range(0, len(events), 50):
         flushed.clear()

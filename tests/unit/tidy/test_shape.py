@@ -35,7 +35,7 @@ MANY_METHODS = {
     "edge/intake/sources/mqtt.py:MqttSource": 24,
  "sql/algebra/pattern/pattern_builder.py:PatternBuilder": 24,
     "sql/algebra/sample/running/running_groups.py:RunningGroups": 22,
-    "sql/algebra/sample/folded.py:Folded": 31, "sql/algebra/table/table.py:Table": 25,
+    "sql/algebra/table/table.py:Table": 25,
 
     "sql/engine/context/host.py:ContextHost": 28,
     "sql/engine/running/sampled_query.py:SampledQuery": 27,

@@ -1,0 +1,197 @@
+"""The aggregates of a group that is folded late: what waits in its list, and the accumulators it is folded into."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from sql.aggregates.base import NO_EVENT, Accumulator, EventView, Removal
+from sql.aggregates.extremes import Extreme
+from sql.algebra.accumulators import SKIP, maker_of
+from sql.algebra.event_store import EventStore
+from sql.algebra.sample.aggregate_calls import is_numeric
+from sql.algebra.sample.content import Entry
+from sql.errors import DataError
+from sql.plan.bound import AggregateCall, Bound
+from sql.types import Saved
+
+
+class Group(list[Any]):
+    """A group with accumulators beside the values that wait."""
+
+    __slots__ = ("accumulators", "earlier", "fold", "key")
+
+    def __init__(self, entry: Entry, key: Hashable, fold: GroupFold) -> None:
+        super().__init__((entry,))
+        self.key = key
+        self.fold = fold
+        self.accumulators = fold.fresh()
+        self.earlier: Sequence[Group] = ()
+        """The groups of the key in the cut panes of its window."""
+
+
+class MixedGroup(Group):
+    """A group with text in it: every further value has to be checked against what is there."""
+
+    __slots__ = ()
+
+    def append(self, value: object) -> None:
+        self.fold.take(self, (value,))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        self.fold.take(self, tuple(values))
+
+
+class GroupFold:
+    """How the values of a group become the results of its aggregates: one object for all groups of a rule.
+
+    The aggregates over numbers alone come first (`definitions`, over the distinct `arguments`), then those that
+    accumulate every event (`accumulated`).
+    """
+
+    def __init__(self, calls: Sequence[AggregateCall]) -> None:
+        numeric = [place for place, call in enumerate(calls) if is_numeric(call)]
+        accumulated = [place for place in range(len(calls)) if place not in numeric]
+        self.accumulated = [calls[place] for place in accumulated]
+        self.makers = [maker_of(call, Removal.NEVER) for call in self.accumulated]
+        self.needs_event = any(call.definition.needs_event for call in self.accumulated)
+        self.order = [[*numeric, *accumulated].index(place) for place in range(len(calls))]
+        """The position of the accumulator of each call: numbers first."""
+        self.numeric = [calls[place] for place in numeric]
+        self.arguments: list[Bound] = list(dict.fromkeys(call.args[0] for call in self.numeric if call.args))
+        """The distinct arguments; none: an event counts as one value, 1."""
+        self.definitions = [call.definition for call in self.numeric]
+        self.width = max(1, len(self.arguments)) if self.numeric or not accumulated else 0
+        self.places = [self.arguments.index(call.args[0]) if call.args else None for call in self.numeric]
+        self.shortcuts = [
+            (definition.of_numbers, definition, 1 + (place or 0))
+            for definition, place in zip(self.definitions, self.places, strict=True)
+        ]
+        self.takes_any = [
+            all(call.definition.of_numbers is len for call in self.numeric if call.args[:1] == (argument,))
+            for argument in self.arguments
+        ]
+        """True if an argument is only counted, so that any value but NULL may wait."""
+
+    def fresh(self) -> list[Accumulator]:
+        """New accumulators: those of the numbers, then those that accumulate every event."""
+        return [definition.make(Removal.NEVER) for definition in self.definitions] + [
+            make() for make in self.makers
+        ]
+
+    # --- values come in -------------------------------------------------------------------------------------
+
+    def accumulate(
+        self, group: Group, values: tuple[Any, ...], accumulated: tuple[Any, ...], event: EventView
+    ) -> None:
+        """The values of an event come into all accumulators, or into none and raise DataError."""
+        if self._is_text(values):
+            self.flush(group)  # so that what waits is known
+        given = [*self._by_call(values), *accumulated]
+        for place in self.order:
+            if given[place] is not SKIP:
+                self._check(group, place, given[place])
+        if values:
+            self.take(group, values)
+        for accumulator, value in zip(group.accumulators[len(self.definitions) :], accumulated, strict=True):
+            if value is not SKIP:
+                accumulator.add(value, event)
+
+    def take(self, group: Group, values: tuple[Any, ...]) -> None:
+        """Values of any kind come into the accumulators of numbers, in all of them or none."""
+        is_text = self._is_text(values)
+        if is_text or isinstance(group, MixedGroup):
+            self.flush(group)
+        elif all(value.__class__ is float or value.__class__ is int for value in values):
+            list.extend(group, values)
+            return
+        by_call = self._by_call(values)
+        for place, value in enumerate(by_call):
+            self._check(group, place, value)
+        for accumulator, value in zip(group.accumulators, by_call, strict=False):
+            accumulator.add(value, NO_EVENT)
+        if is_text:
+            self.mix(group)
+
+    @staticmethod
+    def mix(group: Group) -> None:
+        """From now on every value is checked against the text in the group."""
+        group.__class__ = MixedGroup  # the same slots: only how values come in changes
+
+    def _by_call(self, values: tuple[Any, ...]) -> list[Any]:
+        return [True if place is None else values[place] for place in self.places]
+
+    def _is_text(self, values: tuple[Any, ...]) -> bool:
+        """True if one of the values is neither a number nor NULL, where numbers are expected."""
+        return any(
+            not anything and value is not None and value.__class__ is not float and value.__class__ is not int
+            for value, anything in zip(values, self.takes_any, strict=False)
+        )
+
+    def _check(self, group: Group, place: int, value: object) -> None:
+        """Raise the DataError of an accumulator that cannot take the value.
+
+        Text in an earlier pane refuses a number too; the error is that of a pane that holds values.
+        """
+        if place >= len(self.definitions) or not group.earlier:
+            group.accumulators[place].check(value)
+            return
+        refused: DataError | None = None
+        for part in (item.accumulators[place] for item in (*group.earlier, group)):
+            try:
+                part.check(value)
+            except DataError as error:
+                if refused is None or (isinstance(part, Extreme) and (part.count or part.nan)):
+                    refused = error
+        if refused is not None:
+            raise refused
+
+    # --- results --------------------------------------------------------------------------------------------
+
+    def flush(self, group: Group) -> None:
+        """Fold the values that wait into the accumulators."""
+        if len(group) > 1:
+            for accumulator, (_, _, first) in zip(group.accumulators, self.shortcuts, strict=False):
+                accumulator.add_many(group[first :: self.width])
+            del group[1:]
+
+    def results(self, group: list[Any]) -> list[Any]:
+        """The aggregates' values."""
+        if isinstance(group, Group):
+            self.flush(group)
+            return self._results_of(group.accumulators)
+        out = []
+        width, read = self.width, 0
+        values: list[Any] = []
+        for shortcut, definition, first in self.shortcuts:
+            if first != read:
+                read, values = first, group[first::width]
+            result = None if shortcut is None else shortcut(values)
+            if result is None:
+                accumulator = definition.make(Removal.NEVER)
+                accumulator.add_many(values)
+                result = accumulator.result()
+            out.append(result)
+        return out
+
+    def of_none(self) -> list[Any]:
+        """The aggregates' values over no events."""
+        return self._results_of(self.fresh())
+
+    def _results_of(self, accumulators: list[Accumulator]) -> list[Any]:
+        found = [accumulator.result() for accumulator in accumulators]
+        return [found[place] for place in self.order] if self.accumulated else found
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def pack(self, group: Group) -> list[Saved]:
+        """Whether a group is mixed, and its accumulators: of a group in which nothing waits."""
+        accumulators = [group.accumulators[place].snapshot() for place in self.order]
+        return [isinstance(group, MixedGroup), accumulators]
+
+    def unpack(self, group: Group, mixed: bool, parts: list[Saved], store: EventStore) -> None:
+        """Put accumulators back into a fresh group."""
+        for place, part in zip(self.order, parts, strict=True):
+            group.accumulators[place].restore(part, store.find)
+        if mixed:
+            self.mix(group)
