@@ -10,6 +10,7 @@ An event that comes and goes between two releases is never seen.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -96,9 +97,9 @@ class GatedQueue(Gated):
         }
         return [self.line.snapshot(), gate | self.marks()]
 
+    @abstractmethod
     def marks(self) -> dict[str, Any]:
         """The state that decides on the next release, as plain data."""
-        raise NotImplementedError
 
     def restore(self, state: Saved, find: FindEvent) -> None:
         line, gate = state

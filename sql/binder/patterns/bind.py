@@ -71,7 +71,7 @@ class PatternBinder:
     @singledispatchmethod
     def _bind(self, node: Any, visible: Visible) -> tuple[StepPlan, Visible]:
         """The plan of a node, and the tags it contributes to what stands to its right."""
-        raise NotImplementedError(type(node))
+        raise TypeError(f"no step for a {type(node).__name__}")
 
     @_bind.register
     def _(self, node: ast.FilterAtom, visible: Visible) -> tuple[StepPlan, Visible]:

@@ -3,6 +3,7 @@ nothing to do in time."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from sql.plan.logical import Plan
 from sql.rows import as_dict
 
 
-class Hosted:
+class Hosted(ABC):
     """Behaves like a query towards the engine."""
 
     steps_itself = False
@@ -26,9 +27,9 @@ class Hosted:
         """Rows that another query gave out together arrive."""
         return self.push(stream, rows, now_ms)
 
+    @abstractmethod
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive."""
-        raise NotImplementedError
 
     def arriving(self, stream: str, row: object, now_ms: int) -> None:
         """An event arrives: filters are evaluated before any statement has acted on it."""

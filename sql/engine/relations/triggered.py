@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -199,9 +200,9 @@ class Triggered(PostingStatement):
         except DATA_ERRORS as error:
             return self.failed(None, self.functions.failure(error), now_ms)
 
+    @abstractmethod
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Act on events, one after the other, and post what came of them together."""
-        raise NotImplementedError
 
     def variable_changed(self, name: str) -> None:
         self.subqueries.variable_changed(name, self.context.now_ms)

@@ -33,7 +33,7 @@ LONG_FILES = {
 MANY_METHODS = {
     "edge/delivery/outbox.py:Outbox": 25, "edge/gateway.py:Gateway": 26,
     "edge/intake/sources/mqtt.py:MqttSource": 24,
- "sql/algebra/pattern/pattern_builder.py:PatternBuilder": 24,
+
     "sql/algebra/sample/running/running_groups.py:RunningGroups": 22,
     "sql/algebra/table/table.py:Table": 25,
 
