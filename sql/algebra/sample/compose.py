@@ -21,6 +21,7 @@ from sql.algebra.sample.content import Content, Entries
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.panes import Panes
 from sql.algebra.sample.row_content import JoinedSample, Judged, SampleRows
+from sql.algebra.sample.running.group_layout import GroupLayout
 from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.tap import Tap
@@ -157,15 +158,8 @@ def _content(
     ):
         return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
-    return RunningGroups(
-        calls,
-        plan.group_by,
-        entries,
-        limit,
-        has_dropped=plan.where is not None,
-        reads_rows=reads_rows,
-        shows_empty=empty,
-    )
+    layout = GroupLayout(calls, plan.group_by, has_dropped=plan.where is not None, reads_rows=reads_rows)
+    return RunningGroups(layout, entries, limit, empty)
 
 
 def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: ZoneInfo) -> bool:

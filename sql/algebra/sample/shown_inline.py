@@ -44,19 +44,19 @@ class InlineRow:
 
     def write(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
         """The row, of the window [start, end) or what it is; `row` is what cannot be evaluated."""
-        content, plan = self.content, self.made.plan
+        layout, plan = self.content.layout, self.made.plan
         calls = range(len(plan.aggregates))
-        if not content.is_whole:
+        if not layout.is_whole:
             loop.line(f"g = {loop.own('groups')}.get(())")
             with loop.block("if g is None:"):
                 loop.line("continue")
         with loop.block("if g.acc is None:"):
             for place in calls:
-                loop.line(f"v_{place} = {content.arguments.result(place)}")
+                loop.line(f"v_{place} = {layout.arguments.result(place)}")
         if plan.aggregates:
             with loop.block("else:"):
                 loop.line(f"{''.join(f'v_{place}, ' for place in calls)}= results(g)")
-        self._write_row(loop, start, end, trigger, "g.entries[0]" if content.keeps_entries else row)
+        self._write_row(loop, start, end, trigger, "g.entries[0]" if layout.keeps_entries else row)
 
     def _write_row(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
         plan, names = self.made.plan, loop.names

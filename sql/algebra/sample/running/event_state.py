@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from itertools import repeat
 from typing import Any
 
@@ -13,37 +13,17 @@ from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.sample.content import Entries, Entry
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.running.fallback import Fallback
-from sql.algebra.sample.running.fold_arguments import Arguments
+from sql.algebra.sample.running.group_layout import GroupLayout
 from sql.types import Saved
 
 
 class EventState:
-    """The part of a snapshot for each event in the window.
+    """The part of a snapshot for each event in the window. `entries` packs the entry of a group."""
 
-    entries     how the entry of a group is packed; `keeps_entries`: whether groups keep those of their events
-    values      the locals that are remembered of an event besides its number
-    is_whole    whether all events are in one group
-    is_numbered whether events have a number
-    """
-
-    def __init__(
-        self,
-        entries: Entries,
-        arguments: Arguments,
-        fallback: Fallback,
-        values: Sequence[str],
-        *,
-        is_whole: bool,
-        keeps_entries: bool,
-        is_numbered: bool,
-    ) -> None:
+    def __init__(self, layout: GroupLayout, entries: Entries, fallback: Fallback) -> None:
+        self.layout = layout
         self.entries = entries
-        self.arguments = arguments
         self.fallback = fallback
-        self.values = values
-        self.is_whole = is_whole
-        self.keeps_entries = keeps_entries
-        self.is_numbered = is_numbered
         self.new_group: Any = None
         """The generated class of groups."""
 
@@ -51,24 +31,26 @@ class EventState:
         """Each event in order: its instant, and where WHERE let it through, key, entry, number and values."""
         held = {id(g): zip(*self._queues(p, g), strict=True) for g in p.groups.values()}
         out: list[list[Any]] = []
-        members = repeat(p.groups.get(()), len(p.times)) if self.is_whole else p.members
+        members = repeat(p.groups.get(()), len(p.times)) if self.layout.is_whole else p.members
         for time_ms, g in zip(p.times, members, strict=True):
             if g is None:
                 out.append([time_ms])
                 continue
             entry, number, *values = next(held[id(g)])
             plain = [[] if value is SKIP else [encode(value)] for value in values]
-            kept = self.entries.pack(entry) if self.keeps_entries else None
+            kept = self.entries.pack(entry) if self.layout.keeps_entries else None
             out.append([time_ms, pack_key(g.key), kept, number, plain])
         return out
 
     def _queues(self, p: Instance, g: Any) -> list[Iterable[Any]]:
         """The data kept of the events of a group: entries, numbers, values."""
-        entries = g.entries if self.keeps_entries else repeat(None, len(p.times))
+        entries = g.entries if self.layout.keeps_entries else repeat(None, len(p.times))
         numbers = (
-            g.held_number if self.is_numbered else repeat(0, len(p.times if self.is_whole else g.entries))
+            g.held_number
+            if self.layout.is_numbered
+            else repeat(0, len(p.times if self.layout.is_whole else g.entries))
         )
-        return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.values)]
+        return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.layout.values)]
 
     def unpack(self, p: Instance, state: Saved) -> None:
         """Put the events of `pack` back into an empty window."""
@@ -78,7 +60,7 @@ class EventState:
                 p.members.append(None)
                 continue
             key, number, packed = unpack_key(rest[0]), rest[2], rest[3]
-            entry = self.entries.unpack(rest[1]) if self.keeps_entries else None
+            entry = self.entries.unpack(rest[1]) if self.layout.keeps_entries else None
             values = [decode(value[0]) if value else SKIP for value in packed]
             self._put(p, time_ms, key, entry, number, values)
 
@@ -88,23 +70,23 @@ class EventState:
         """An event that was in the window is in it again."""
         g = p.groups.get(key)
         if g is None:
-            g = p.groups[key] = p.only if self.is_whole else self.new_group(key)
-        given = values[: len(self.arguments.valued)]
+            g = p.groups[key] = p.only if self.layout.is_whole else self.new_group(key)
+        given = values[: len(self.layout.arguments.valued)]
         if g.acc is not None or not self.fallback.add(g, *given):
             self.fallback.admit(g, tuple(given))
-        if self.arguments.accumulated:
+        if self.layout.arguments.accumulated:
             event = Event(self.entries.row(entry), time_ms, number)
             for place, value in zip(
-                self.arguments.accumulated, values[len(self.arguments.valued) :], strict=True
+                self.layout.arguments.accumulated, values[len(self.layout.arguments.valued) :], strict=True
             ):
                 if value is not SKIP:
                     getattr(g, f"acc_{place}").add(value, event)
             g.held_event.append(event)
-        if self.is_numbered:
+        if self.layout.is_numbered:
             g.held_number.append(number)
-        for name, value in zip(self.values, values, strict=True):
+        for name, value in zip(self.layout.values, values, strict=True):
             getattr(g, f"held_{name}").append(value)
-        if self.keeps_entries:
+        if self.layout.keeps_entries:
             g.entries.append(entry)
-        if not self.is_whole:
+        if not self.layout.is_whole:
             p.members.append(g)
