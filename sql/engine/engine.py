@@ -20,7 +20,7 @@ from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.view import RelationView
-from sql.engine.running.sampled_query import SampledQuery
+from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.start import Running
 from sql.engine.steps import without
 from sql.errors import DataError

@@ -27,8 +27,8 @@ from math import inf
 from typing import Any
 
 from sql.emission import Emission
-from sql.engine.running.sampled_query import SampledQuery
-from sql.engine.shared_groups import SHARING_MIN, Batch, SharedGroups, Unit, shared_of
+from sql.engine.sampled.sampled_query import SampledQuery
+from sql.engine.sampled.shared_groups import SHARING_MIN, Batch, SharedGroups, Unit, shared_of
 
 Defect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 """Takes a rule, the events it loses, the instant and what was raised; gives what is said about it."""

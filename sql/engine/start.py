@@ -22,9 +22,9 @@ from sql.engine.relations.on_set import SetCode
 from sql.engine.running.once import OnceCode
 from sql.engine.running.rowwise_query import Rowwise
 from sql.engine.running.running_statement import RunningStatement
-from sql.engine.running.sampled_query import SampledCode, SampledQuery
 from sql.engine.running.stream_query import StreamQuery
 from sql.engine.running.timed import TimedStatement
+from sql.engine.sampled.sampled_query import SampledCode, SampledQuery
 from sql.plan.logical import Plan
 from sql.plan.relation_plan import (
     AskedDeclaration,

@@ -16,7 +16,7 @@ from sql.engine.relations.triggered import Triggered
 from sql.engine.running.once import Once
 from sql.engine.running.rowwise_query import Rowwise
 from sql.engine.running.running_statement import RunningStatement
-from sql.engine.running.sampled_query import SampledQuery
+from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.start import code_of, start
 from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edge.deploy.row_shapes import row_maker
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
-from sql.engine.running.sampled_query import SampledQuery
+from sql.engine.sampled.sampled_query import SampledQuery
 from sql.rows import Shape
 from tests.conformance.catalog import define
 from tests.property.rules import Rule
@@ -152,7 +152,9 @@ def check_names(query: Any) -> None:
     """No local of a generated function hides what expressions call by a bound name."""
     inner = getattr(query, "query", query)
     for code in (
-        (inner.core.code, inner.sampled_rows.code) if isinstance(inner, SampledQuery) else (inner.code,)
+        (inner.core.code, inner.of_plan.sampled_rows.code)
+        if isinstance(inner, SampledQuery)
+        else (inner.code,)
     ):
         for function in code.functions.values():
             if isinstance(function, FunctionType) and function.__code__.co_filename == code.file:

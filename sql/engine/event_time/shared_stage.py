@@ -18,7 +18,7 @@ from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.filter_index import FilterIndex
-from sql.engine.shared_groups import SHARING_MIN
+from sql.engine.sampled.shared_groups import SHARING_MIN
 from sql.engine.sharing import Defect, Several, parties
 
 

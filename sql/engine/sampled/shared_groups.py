@@ -11,8 +11,8 @@ from sql.algebra.event_store import EventStore
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
-from sql.engine.running.sampled_query import SampledQuery
-from sql.engine.running.sharing_member import TOLD, Closing, Failure, News
+from sql.engine.sampled.sampled_query import SampledQuery
+from sql.engine.sampled.sharing_member import TOLD, Closing, Failure, News
 from sql.plan.bound import AggregateCall
 from sql.record import Record, replace
 from sql.types import Saved

@@ -9,24 +9,21 @@ from sql.algebra.budget import Budget
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
-from sql.algebra.output.row_order import in_order, row_limit
-from sql.algebra.output.spreads import Spreads
-from sql.algebra.sample.common_rows import Made
+from sql.algebra.output.row_order import row_limit
 from sql.algebra.sample.compose import compose
-from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
-from sql.algebra.sample.sampled_rows import Bad, SampledRows
+from sql.algebra.sample.sampled_rows import SampledRows
 from sql.algebra.sample.source_join import JoinCode, SourceJoin
 from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
-from sql.codegen.source import Generated
 from sql.compiler.shared_code import SharedCode
-from sql.emission import Emission, Out
-from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery, plain
-from sql.engine.running.sharing_member import SharingMember
-from sql.errors import CorruptState, positioned
+from sql.emission import Emission
+from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
+from sql.engine.sampled.sample_output import SampleOutput
+from sql.engine.sampled.sharing_member import SharingMember
+from sql.errors import CorruptState
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
@@ -132,27 +129,21 @@ class SampledQuery(RunningQuery):
             code.make_row,
         )
         self.budget = Budget(plan.options.max_window_events, self.retained)
-        self.spreads = Spreads(plan.spreads) if plan.spreads else None
-        self.functions = code.functions
+        self.output = SampleOutput(self, self.budget)
         self.analytic: AnalyticStage | None = None
         if plan.analytics:
-            self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
+            self.analytic = AnalyticStage(plan.analytics, code.functions, plan.options.max_groups)
         self.is_timed = code.is_timed
         self.takes_times = not plan.joins
-        self.counts["windows_empty_skipped"] = 0
-        self.is_plain_output = not (
-            plan.order_by or plan.distinct or plan.spreads or code.row_limit != (None, 0)
-        )
         self.join: SourceJoin | None = None
         if code.join is not None:
-            self.join = SourceJoin(code.join, catalog.relations, self.pair_failed)
+            self.join = SourceJoin(code.join, catalog.relations, self.output.pair_failed)
         see = None if self.analytic is None else self.analytic.see
         self.core = Core(
-            code.core, self, self.now_ms, see=see, join=self.join, is_one_of_many=partition is not None
+            code.core, self.output, self.now_ms, see=see, join=self.join, is_one_of_many=partition is not None
         )
         self.member = SharingMember(self)
         self.family = self.member.family
-        self.sampled_rows = code.sampled_rows
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what the functions read is this instance's."""
@@ -169,7 +160,7 @@ class SampledQuery(RunningQuery):
         parts = [f"# rule {self.name}\n{sql}\n"]
         for functions, code in (
             (self.core.functions, self.core.code),
-            (self.sampled_rows.loop.functions, self.sampled_rows.code),
+            (self.of_plan.sampled_rows.loop.functions, self.of_plan.sampled_rows.code),
         ):
             parts += [
                 "".join(f"{name} = {value!r}\n" for name, value in functions.names.constants.items()),
@@ -245,76 +236,6 @@ class SampledQuery(RunningQuery):
         self.errors.clear()
         return out
 
-    # --- called by the core ---------------------------------------------------------------------------------
-
-    def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
-        """The window [start, end) is shown; its rows."""
-        rows = self.make_rows(sample, start_ms, end_ms, trigger_ms)
-        if self.is_timed and not self.core.is_stepping:
-            self.done()
-        return rows
-
-    def make_rows(
-        self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int, made: Made | None = None
-    ) -> list[Any]:
-        """The rows of a window, emitted; those that cannot be made are errors. `made`: rows that other rules
-        have made of the same sample."""
-        bad: Bad = []
-        bounds = (start_ms, end_ms, trigger_ms)
-        common = self.member.common
-        rows = None if common is None or made is None else common.of(sample, made, *bounds)
-        if rows is None:
-            rows = self.sampled_rows.rows(sample, *bounds, bad)
-        if not self.is_plain_output:
-            outs = rows if self.plan.order_by else [Out(row) for row in rows]
-            rows = in_order(outs, self.plan, self.of_plan.row_limit, self.spreads)
-        if rows:
-            self.counts["rows_out"] += len(rows)
-            self.out.append(Emission(self.name, trigger_ms, "rows", rows, (), None))
-        for row, error in bad:
-            self.counts["errors"] += 1
-            self.errors.append(self.failure(row, error, trigger_ms, self.sampled_rows.code))
-        return rows
-
-    def failed(self, row: object, error: BaseException, at_ms: int) -> None:
-        """An event could not be evaluated."""
-        if self.analytic is not None:
-            self.analytic.drop(row)
-        self.fail(row, error, at_ms, self.core.code)
-
-    def fail(self, row: object, error: BaseException, at_ms: int, code: Generated) -> None:
-        """Count an error in generated text, and emit it."""
-        self.counts["errors"] += 1
-        failures = self.out if self.is_timed and not self.core.is_stepping else self.errors
-        failures.append(self.failure(row, error, at_ms, code))
-
-    def pair_failed(self, event: Event, error: BaseException) -> None:
-        """Two rows could not be joined."""
-        self.failed(event.row, error, self.now_ms)
-
-    def failure(self, row: object, error: BaseException, at_ms: int, code: Generated) -> Emission:
-        """The emission of what could not be evaluated by a generated text."""
-        line = code.line_of(error)
-        own = self.sampled_rows.code if code is self.sampled_rows.code else self.core.code
-        span = None if line is None else own.spans.get(line)
-        known = self.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
-        return Emission(self.name, at_ms, "error", [plain(row)], (), str(known))
-
-    def skipped(self, windows: int) -> None:
-        self.counts["windows_empty_skipped"] += windows
-
-    def admit(self) -> None:
-        self.budget.admit()
-
-    def is_tight(self, count: int) -> bool:
-        return not self.budget.takes(count)
-
-    def done(self) -> None:
-        """In event time the errors of samples stand behind the rows of their instant."""
-        if self.is_timed and self.errors:
-            self.out += self.errors
-            self.errors.clear()
-
     # --- state ----------------------------------------------------------------------------------------------
 
     def retained(self) -> int:
@@ -337,7 +258,7 @@ class SampledQuery(RunningQuery):
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain JSON-able data."""
-        store = EventStore()
+        store, spreads = EventStore(), self.output.spreads
         store.add(self.held())
         return {
             "version": SNAPSHOT_VERSION,
@@ -349,7 +270,7 @@ class SampledQuery(RunningQuery):
             "budget": self.budget.snapshot(),
             "analytic": None if self.analytic is None else self.analytic.snapshot(),
             "hits": self.hits.snapshot(),
-            "spreads": None if self.spreads is None else self.spreads.snapshot(),
+            "spreads": None if spreads is None else spreads.snapshot(),
             "state": self.member.state(),
             "events": store.pack(),
         }
@@ -369,7 +290,7 @@ class SampledQuery(RunningQuery):
         if self.analytic is not None:
             self.analytic.restore(snapshot["analytic"])
         self.hits.restore(snapshot["hits"])
-        if self.spreads is not None:
-            self.spreads.restore(snapshot["spreads"])
+        if self.output.spreads is not None:
+            self.output.spreads.restore(snapshot["spreads"])
         self.leave()
         self.core.unpack(snapshot["state"], store)

@@ -30,7 +30,7 @@ from sql.types import key_of
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core
-    from sql.engine.running.sampled_query import SampledQuery
+    from sql.engine.sampled.sampled_query import SampledQuery
 
 Pairs = list[tuple[Any, Sequence[Any]]]
 """Each group's first entry and the values of aggregates."""
@@ -167,7 +167,7 @@ class SharingMember:
         self.reset()
         self.shared = shared
         self.places = places
-        self.common = CommonRows(self.query.sampled_rows, places)
+        self.common = CommonRows(self.query.of_plan.sampled_rows, places)
 
     def reset(self) -> None:
         """Hold nothing."""
@@ -211,11 +211,13 @@ class SharingMember:
                 if item.end_ms > until_ms:
                     break
                 query.context.now_ms = item.end_ms
-                query.make_rows(item.of(self.places), item.start_ms, item.end_ms, item.end_ms, item.made)
+                query.output.make_rows(
+                    item.of(self.places), item.start_ms, item.end_ms, item.end_ms, item.made
+                )
             elif isinstance(item, Failure):
-                query.fail(item.row, item.error, item.at_ms, item.code)
+                query.output.fail(item.row, item.error, item.at_ms, item.code)
             else:
-                query.done()
+                query.output.done()
             self.inbox.popleft()
 
 

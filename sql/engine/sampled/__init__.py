@@ -1,0 +1,1 @@
+"""Sampled rules: a window in GROUP BY, alone or with groups that several rules share."""
