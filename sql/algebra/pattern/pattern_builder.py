@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.pattern.atoms import FilterNode
 from sql.algebra.pattern.every import DistinctNode, EveryNode
-from sql.algebra.pattern.filter_listening import listening_of
+from sql.algebra.pattern.filter_conditions import listening_of
 from sql.algebra.pattern.guards import WhileNode, WithinNode
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
 from sql.algebra.pattern.machine import Machine, Pattern

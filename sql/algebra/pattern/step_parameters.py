@@ -1,4 +1,4 @@
-"""The parameters of a pattern's steps: lengths of time, counts and schedules, which may read the tags so far."""
+"""The parameters of a pattern's steps: lengths of time, counts and schedules, which may read tags."""
 
 from __future__ import annotations
 

@@ -13,11 +13,12 @@ every event.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from sql.aggregates.base import EventView
-from sql.algebra.event_store import EventStore, pack_key, unpack_key
+from sql.algebra.event_store import EventStore
 from sql.algebra.rounds import Round, waiting_max
 from sql.algebra.sample.content import Content, Entries, Entry, Sample
 from sql.algebra.sample.folding_text import FoldingText
@@ -44,7 +45,7 @@ class Folded(Content):
     ) -> None:
         """`shows_empty`: what the columns of the row of no events are read from, None where
         there is no such row."""
-        self.fold = GroupFold(calls)
+        self.fold = GroupFold(calls, entries)
         self.group_by = group_by
         self.entries = entries
         self.max_groups = max_groups
@@ -169,20 +170,9 @@ class Folded(Content):
                     yield from accumulator.held()
 
     def pack(self, p: Instance) -> Saved:
-        return {"groups": self.pack_groups(self.flushed(p)), **({"size": p.size} if self.counts else {})}
-
-    def pack_groups(self, groups: Iterable[tuple[Hashable, Group]]) -> Saved:
-        """Groups with nothing left to fold, as plain data."""
-        return [[pack_key(key), self.entries.pack(group[0]), *self.fold.pack(group)] for key, group in groups]
+        return {"groups": self.fold.pack(self.flushed(p)), **({"size": p.size} if self.counts else {})}
 
     def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
-        self.unpack_groups(p, state["groups"], store)
+        p.groups.update(self.fold.unpack(state["groups"], partial(self.make, p), store))
         if self.counts:
             p.size = state["size"]
-
-    def unpack_groups(self, p: Instance, state: Saved, store: EventStore) -> None:
-        """Put groups back."""
-        for packed, entry, mixed, parts in state:
-            key = unpack_key(packed)
-            group = p.groups[key] = self.make(p, key, self.entries.unpack(entry))
-            self.fold.unpack(group, mixed, parts, store)

@@ -1,16 +1,16 @@
-"""The aggregates of a group that is folded late: what waits in its list, and the accumulators it is folded into."""
+"""The aggregates of a group that is folded late: its list of values that wait, and its accumulators."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from sql.aggregates.base import NO_EVENT, Accumulator, EventView, Removal
 from sql.aggregates.extremes import Extreme
 from sql.algebra.accumulators import SKIP, maker_of
-from sql.algebra.event_store import EventStore
+from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.sample.aggregate_calls import is_numeric
-from sql.algebra.sample.content import Entry
+from sql.algebra.sample.content import Entries, Entry
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 from sql.types import Saved
@@ -45,11 +45,12 @@ class MixedGroup(Group):
 class GroupFold:
     """How the values of a group become the results of its aggregates: one object for all groups of a rule.
 
-    The aggregates over numbers alone come first (`definitions`, over the distinct `arguments`), then those that
-    accumulate every event (`accumulated`).
+    The aggregates over numbers alone come first (`definitions`, over the distinct `arguments`), then those
+    that accumulate every event (`accumulated`).
     """
 
-    def __init__(self, calls: Sequence[AggregateCall]) -> None:
+    def __init__(self, calls: Sequence[AggregateCall], entries: Entries) -> None:
+        self.entries = entries
         numeric = [place for place, call in enumerate(calls) if is_numeric(call)]
         accumulated = [place for place in range(len(calls)) if place not in numeric]
         self.accumulated = [calls[place] for place in accumulated]
@@ -184,14 +185,28 @@ class GroupFold:
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, group: Group) -> list[Saved]:
-        """Whether a group is mixed, and its accumulators: of a group in which nothing waits."""
-        accumulators = [group.accumulators[place].snapshot() for place in self.order]
-        return [isinstance(group, MixedGroup), accumulators]
+    def pack(self, groups: Iterable[tuple[Hashable, Group]]) -> list[Saved]:
+        """Groups in which nothing waits, as plain data."""
+        return [
+            [
+                pack_key(key),
+                self.entries.pack(group[0]),
+                isinstance(group, MixedGroup),
+                [group.accumulators[place].snapshot() for place in self.order],
+            ]
+            for key, group in groups
+        ]
 
-    def unpack(self, group: Group, mixed: bool, parts: list[Saved], store: EventStore) -> None:
-        """Put accumulators back into a fresh group."""
-        for place, part in zip(self.order, parts, strict=True):
-            group.accumulators[place].restore(part, store.find)
-        if mixed:
-            self.mix(group)
+    def unpack(
+        self, state: list[Saved], make: Callable[[Hashable, Entry], Group], store: EventStore
+    ) -> dict[Hashable, Group]:
+        """The groups of `pack`; `make` makes one that begins with an entry."""
+        groups = {}
+        for packed, entry, mixed, parts in state:
+            key = unpack_key(packed)
+            group = groups[key] = make(key, self.entries.unpack(entry))
+            for place, part in zip(self.order, parts, strict=True):
+                group.accumulators[place].restore(part, store.find)
+            if mixed:
+                self.mix(group)
+        return groups

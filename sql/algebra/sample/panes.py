@@ -10,6 +10,7 @@ can say the aggregates over all its panes at a cost that does not depend on how 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import partial
 from typing import Any
 
 from sql.algebra.event_store import EventStore
@@ -139,13 +140,12 @@ class Panes(Folded):
         return ()
 
     def pack(self, p: Instance) -> Saved:
-        panes = [[pane.end_ms, pane.size, self.pack_groups(pane.groups.items())] for pane in p.panes]
+        panes = [[pane.end_ms, pane.size, self.fold.pack(pane.groups.items())] for pane in p.panes]
         return {**super().pack(p), "panes": panes}
 
     def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
         for end_ms, size, groups in state["panes"]:
-            self.unpack_groups(p, groups, store)
-            self._join(p, Pane(end_ms, dict(self.flushed(p)), size))
-            p.groups.clear()
+            made = self.fold.unpack(groups, partial(self.make, p), store)
+            self._join(p, Pane(end_ms, made, size))
         super().unpack(p, state, store)
         self._set_spare(p)

@@ -40,7 +40,7 @@ class GroupText:
         loop.line("")
         with loop.block("def results(g):"):
             with loop.block("if g.acc is not None:"):
-                loop.line(f"return {loop.names.bind(self.groups.fallback, 'fallback')}.results(g)")
+                loop.line(f"return {self._fallback(loop)}.results(g)")
             results = map(self.arguments.result, range(len(self.arguments.calls)))
             loop.line(f"return ({''.join(f'{result}, ' for result in results)})")
         loop.line("")
@@ -116,13 +116,12 @@ class GroupText:
         return name if name in loop.hoisted else f"g.{name}"
 
     def _write_taking_in(self, loop: Loop) -> None:
-        slow = f"{loop.names.bind(self.groups.fallback, 'fallback')}.admit"
         if self.arguments.valued:
             loop.line("unsupported = g.acc is not None")
             with loop.block("if not unsupported:"):
                 self.arguments.write_scaled(loop, "unsupported = True")
             with loop.block("if unsupported:"):
-                loop.line(f"{slow}(g, {self.arguments.given})")
+                loop.line(f"{self._fallback(loop)}.admit(g, {self.arguments.given})")
             with loop.block("else:"):
                 self.arguments.write_inline(loop, "add")
         else:
@@ -176,9 +175,7 @@ class GroupText:
         with loop.block("else:"):
             if self.arguments.valued:
                 with loop.block("if g.acc is not None:"):
-                    loop.line(
-                        f"{loop.names.bind(self.groups.fallback, 'fallback')}.withdraw(g, {self.arguments.given})"
-                    )
+                    loop.line(f"{self._fallback(loop)}.withdraw(g, {self.arguments.given})")
                 with loop.block("else:"):
                     self.arguments.write_inline(loop, "remove")
             else:
@@ -186,3 +183,6 @@ class GroupText:
             for place, call in self.arguments.accumulated.items():
                 with unless_skipped(loop, call, f"f_{place}"):
                     loop.line(f"g.acc_{place}.remove(f_{place}, event)")
+
+    def _fallback(self, loop: Loop) -> str:
+        return loop.names.bind(self.groups.fallback, "fallback")
