@@ -193,14 +193,14 @@ def packet(number: int, stamp: int, keys: int, qos: int = 1) -> bytes:
     return bytes([0x30 | qos << 1, len(body) & 127 | 128, len(body) >> 7]) + body
 
 
-def payload_of(number: int, stamp: int, keys: int) -> bytes:
-    """What a machine tells."""
+def payload_of(number: int, stamp: int, keys: int, at_ms: int | None = None) -> bytes:
+    """What a machine tells, at this instant or now."""
     return (
         b'{"sent":%d,"ts":%d,"dev":"pump-%02d","key":"k-%d","temp":%d.5,'
         b'"pressure":%d,"state":"running","line":"north"}'
         % (
             stamp,
-            time.time_ns() // 1_000_000,
+            time.time_ns() // 1_000_000 if at_ms is None else at_ms,
             number % 50,
             number % keys,
             20 + number % 77,

@@ -36,7 +36,7 @@ from edge.deploy.brokers import Broker, Brokers
 from edge.deploy.configured import configured_of
 from edge.deploy.lookup_stores import Stores
 from edge.deploy.manager import Manager
-from edge.deploy.recovery import Recovery, open_journal
+from edge.deploy.recover.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles, Wanted
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import DirectoryWatch, fingerprint

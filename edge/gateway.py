@@ -32,7 +32,7 @@ from edge.intake.message_keys import MessageKeys
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.intake.sources.base import Source
-from edge.intake.streams import ChainedRows, StreamTable
+from edge.intake.streams import ChainedRows, Decoded, StreamTable
 from edge.journal.acknowledgements import Entry
 from edge.journal.commits import Commits
 from edge.journal.record import Tick
@@ -112,7 +112,7 @@ class Gateway:
             self.streams.router(letter.get("connection", MAIN)).match, letter, payload
         )
         self._dead_letters = dead_letters
-        engine.dispatch.on_defect = self._rule_defect
+        engine.dispatch.on_defect = _rule_defect
         self._limits = limits
         self._is_stopping = False
         self._timers_failed = False
@@ -199,8 +199,7 @@ class Gateway:
         assert self.commits is not None
         self.outbox.reconcile()
         self.commits.share(len(self.streams.received))
-        receipts = self.outbox.receipts()
-        if receipts is not None:
+        if (receipts := self.outbox.receipts()) is not None:
             self.commits.append(receipts)
         return self.commits.make(force=force)
 
@@ -262,12 +261,17 @@ class Gateway:
 
     def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
         """Let recorded messages of a connection take effect; whether it must outlast a crash."""
-        decoded = self.streams.decode(messages, connection)
-        for refused in decoded.bad:
-            self._reject(refused.message, now_ms, connection, refused.streams)
+        decoded = self.decode(messages, now_ms, connection)
         for stream, rows in self.streams.in_order(messages, decoded, connection):
             self.push(stream, rows, now_ms, decoded.origins.get(stream))
         return not self.streams.lasting.isdisjoint(decoded.rows)
+
+    def decode(self, messages: Sequence[Message], now_ms: int, connection: str) -> Decoded:
+        """The rows of messages; those that cannot be read become dead letters."""
+        decoded = self.streams.decode(messages, connection)
+        for refused in decoded.bad:
+            self._reject(refused.message, now_ms, connection, refused.streams)
+        return decoded
 
     def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
         """Give rows of a stream to its rules, and their chained results to those that read them."""
@@ -337,9 +341,6 @@ class Gateway:
         log.error("engine.defect", extra={"stream": stream, "error": reason}, exc_info=error)
         return reason
 
-    def _rule_defect(self, rule: str, error: Exception) -> None:
-        log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)
-
     def _reject(self, bad: BadMessage, now_ms: int, connection: str, streams: Sequence[str] = ()) -> None:
         topic, payload, _, reason = bad
         kind = reason.split(":", 1)[0].split(" - ", 1)[0].split(", not ", 1)[0]
@@ -393,3 +394,7 @@ class Gateway:
         if self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)
         return min(waits, default=None)
+
+
+def _rule_defect(rule: str, error: Exception) -> None:
+    log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)

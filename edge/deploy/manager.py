@@ -92,7 +92,7 @@ class Manager:
         """The time at which schedules are to be evaluated again; None: no schedule."""
         self._grace_ms = grace_ms
         self._structs: dict[str, frozenset[str]] = {}
-        self._memory_streams = MemoryStreams(gateway, memory)
+        self.memory_streams = MemoryStreams(gateway, memory)
         self.sources = sources
         self._configured = configured
         self._feeds = Feeds()
@@ -392,4 +392,4 @@ class Manager:
         self._gateway.set_latency(found.latencies_ms)
         self.brokers.follow(found.filters, self.running, self._gateway.brokers)
         self._feeds = found
-        self._memory_streams.follow(found.memory)
+        self.memory_streams.follow(found.memory)

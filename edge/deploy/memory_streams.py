@@ -20,6 +20,11 @@ class MemoryStreams:
         self._leave: dict[tuple[str, str], Callable[[], None]] = {}
         """How to end each subscription, by stream and topic."""
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no stream has rows of a memory topic."""
+        return not self._leave
+
     def follow(self, wanted: Iterable[tuple[str, str]]) -> None:
         """Subscribe these streams to these topics, and no others."""
         kept = set(wanted)

@@ -19,7 +19,7 @@ the rule files. So only the input must be durable before a message is acknowledg
     wear        bytes written a day
     disk        the file operations, for tests that stop the world between two of them
 
-Recovery (`edge.deploy.recovery`) loads the newest snapshot and replays the journal behind it. The rows of
+Recovery (`edge.deploy.recover`) loads the newest snapshot and replays the journal behind it. The rows of
 every rule are numbered, and a replay gives them their numbers again: the spool ignores those that it has, and
 other sinks get again the rows that they gave no receipt for. Chains of rules over memory topics are inside
 the function.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from edge.delivery.outbox import Outbox
     from edge.deploy.brokers import Brokers
     from edge.deploy.manager import Manager
-    from edge.deploy.recovery import Recovery
+    from edge.deploy.recover.recovery import Recovery
     from edge.deploy.rule_files import RuleFiles
     from edge.gateway import Gateway
     from edge.intake.backlog import Arrival

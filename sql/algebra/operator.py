@@ -28,6 +28,9 @@ class Operator(ABC):
     has_timers = True
     """True if time alone may change something."""
 
+    defers = False
+    """True if no event that arrives brings a deadline forward that is set."""
+
     is_net = False
     """True if no event comes and leaves in one of its deltas."""
 

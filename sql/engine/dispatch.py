@@ -12,6 +12,7 @@ from sql.emission import Emission, joined
 from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
+from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.interplay import meet
 from sql.engine.lanes import Lanes
 from sql.engine.roster import Roster
@@ -85,6 +86,16 @@ class Dispatch:
             for name in self.roster.readers_of(stream):
                 if name in self.roster.arrival_readers:
                     self.roster.queries[name].arriving(stream, row, now_ms)
+
+    def needs_no_instants(self, stream: str, rows: Sequence[Any]) -> bool:
+        """True if all rules are in event time and none can report when these events of a stream arrived."""
+        queries = self.roster.queries.values()
+        if not all(isinstance(query, EventTime) and not _hears_clock(query) for query in queries):
+            return False
+        if stream in self.before or self.validators.is_due(stream):
+            return False
+        readers = (self.roster.queries[name] for name in self.roster.readers_of(stream))
+        return all(isinstance(query, EventTime) and query.is_stamped(stream, rows) for query in readers)
 
     def order_matters(self, stream: str) -> bool:
         """True if the stream's rules can see each other's effects, so that each event must be
@@ -221,6 +232,13 @@ class Dispatch:
                 name for name, query in self.roster.queries.items() if isinstance(query, ContextMember)
             }
             out[:] = joined(out, members)
+
+
+def _hears_clock(query: EventTime) -> bool:
+    """True if a rule in event time reads the clock, or feeds other rules."""
+    if query.plan.insert is not None or query.plan.context is not None:
+        return True
+    return query.plan.options.idle_timeout_ms is not None or query.plan.options.max_future_ms is not None
 
 
 def _is_active(query: Running) -> bool:

@@ -18,7 +18,6 @@ from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Dispatch
-from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.view import RelationView
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.start import Running
@@ -122,7 +121,7 @@ class Engine:
                 query.name, rows, instants[-1], lambda: query.push_timed(rows, instants)
             )
             return Emissions(found)
-        if _needs_no_instants(self, stream, rows):
+        if self.dispatch.needs_no_instants(stream, rows):
             return self.push(stream, rows, instants[-1])
         out: list[Emission] = []
         first = 0
@@ -283,25 +282,6 @@ def _takes_instants(engine: Engine, query: SampledQuery, stream: str) -> bool:
         query.plan.streams == (stream,) and engine.deployment.by_instants and not engine.catalog.variables
     )
     return is_read and not is_changed
-
-
-def _needs_no_instants(engine: Engine, stream: str, rows: Sequence[Any]) -> bool:
-    """True if all rules are in event time and none can report when these events of a stream arrived."""
-    queries = engine.queries.values()
-    if not all(isinstance(query, EventTime) and not _hears_clock(query) for query in queries):
-        return False
-    dispatch = engine.dispatch
-    if stream in dispatch.before or dispatch.validators.is_due(stream):
-        return False
-    readers = (engine.queries[name] for name in engine.roster.readers_of(stream))
-    return all(isinstance(query, EventTime) and query.is_stamped(stream, rows) for query in readers)
-
-
-def _hears_clock(query: EventTime) -> bool:
-    """True if a rule in event time reads the clock, or feeds other rules."""
-    if query.plan.insert is not None or query.plan.context is not None:
-        return True
-    return query.plan.options.idle_timeout_ms is not None or query.plan.options.max_future_ms is not None
 
 
 def _how_late(query: Running, late_ms: int) -> CatchUp:

@@ -118,7 +118,8 @@ class WindowFamily(Family):
     """Rules over tumbling or hopping windows; the loop is given their cores."""
 
     def __init__(self, code: Generated, *, is_timed: bool) -> None:
-        """`code` has the loop. `is_timed`: in event time, where what is due is done among the events."""
+        """`code` has the loop. `is_timed`: it takes the instant of each event, and does what is due
+        among them."""
         super().__init__()
         self.code = code
         self.enter = code["enter_each"]
@@ -144,6 +145,8 @@ class WindowFamily(Family):
 
     def run(self, given: list[Any], rows: Sequence[Any], at: Any, out: list[Any]) -> None:
         self.batch = dict.fromkeys(given)
+        if self.is_timed and at.__class__ is int:
+            at = (at,) * len(given)
         self.last_ms.update(zip(given, at, strict=True) if self.is_timed else dict.fromkeys(given, at))
         self.due_ms = self._earliest()
         self.enter(self, given, rows, at)

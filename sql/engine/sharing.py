@@ -107,13 +107,14 @@ class Party(Several):
     def _pour_together(self, shared: SharedGroups, batch: Batch, out: list[Emission]) -> None:
         end_ms = shared.core.next_deadline()
         done = shared.take(batch)
-        if shared.has_news:
+        parts = done < len(batch.rows)
+        if shared.has_news or parts:  # those that part show what they found together first
             shared.has_news = False
             for query in shared.members:
                 out += query.member.read_news(shared.now_ms)
-        if shared.core.next_deadline() != end_ms or done < len(batch.rows):
+        if shared.core.next_deadline() != end_ms or parts:
             self.woken += [query.name for query in shared.members]
-        if done < len(batch.rows):
+        if parts:
             self._part(shared, batch.after(done), out)
 
     def _part(self, shared: SharedGroups, rest: Batch, out: list[Emission]) -> None:

@@ -19,7 +19,7 @@ from edge.delivery.inline_action import MEMORY, memory_action
 from edge.delivery.outbox import Action, Outbox, rows_of
 from edge.deploy.brokers import Brokers
 from edge.deploy.manager import Manager
-from edge.deploy.recovery import Recovery
+from edge.deploy.recover.recovery import Recovery
 from edge.deploy.rule_files import RuleFiles
 from edge.gateway import Gateway, Limits
 from edge.intake.origins import Origins

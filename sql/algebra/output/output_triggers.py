@@ -23,6 +23,9 @@ class OutputTrigger(ABC):
     """True if a changed variable has already decided for an output, which follows at the
     next advance of time."""
 
+    defers = False
+    """True if no update brings a deadline forward that is set."""
+
     def on_update(self, update: Update, now: int) -> bool:
         """Take an update; True if the statement emits now."""
         return False
@@ -46,6 +49,8 @@ class OutputTrigger(ABC):
 
 class EveryPeriod(OutputTrigger):
     """A grid from the first update; then every grid point, also without anything to say."""
+
+    defers = True
 
     def __init__(self, period: Callable[[], Period], zone: ZoneInfo) -> None:
         self.period = period
@@ -100,6 +105,8 @@ class EveryEvents(OutputTrigger):
 
 class AtCrontab(OutputTrigger):
     """A crontab, from the start of the statement."""
+
+    defers = True
 
     def __init__(self, crontab: Crontab, start_ms: int) -> None:
         self.crontab = crontab

@@ -185,7 +185,7 @@ class Lifetime(Queue):
     One queue serves groupwin(k, time(d)) under `group by k` too, with `departure` ANY: age depends on no key.
     """
 
-    has_timers = True
+    has_timers = defers = True
     leaves_on_arrival = False
 
     def __init__(self, period: Period, zone: ZoneInfo, departure: Removal = Removal.FIFO) -> None:
@@ -215,7 +215,7 @@ class Lifetime(Queue):
 class Gap(Queue):
     """time_accum(d): all leave together once nothing has arrived for d."""
 
-    has_timers = True
+    has_timers = defers = True
     leaves_on_arrival = False
 
     def __init__(self, period: Period, zone: ZoneInfo) -> None:

@@ -134,7 +134,7 @@ class LifetimeValues(ValueQueue):
     """time(d): a value that arrives at a lives during [a, a + d)."""
 
     departure = Removal.FIFO
-    has_timers = True
+    has_timers = defers = True
 
     def __init__(self, period: Period, zone: ZoneInfo) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class GapValues(ValueQueue):
     """time_accum(d): all leave together once nothing has arrived for d."""
 
     departure = Removal.FIFO
-    has_timers = True
+    has_timers = defers = True
 
     def __init__(self, period: Period, zone: ZoneInfo) -> None:
         super().__init__()

@@ -197,7 +197,7 @@ class EventTimeStage:
             while self.heap and self.heap[0][0] <= self.watermark:
                 released.append(heappop(self.heap))
             return released
-        waiting = sorted([*self.heap, *arrived], key=_place)
+        waiting = sorted([*self.heap, *arrived])  # no two have the same number
         passed = bisect_right(waiting, self.watermark, key=itemgetter(0))
         self.heap = waiting[passed:]
         return waiting[:passed]

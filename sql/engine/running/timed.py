@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.operator import Pass
 from sql.emission import Emission
 from sql.engine.event_time.stage import time_stamp
 from sql.engine.running.running_statement import RunningStatement
@@ -34,10 +34,17 @@ class TimedStatement(RunningStatement):
         return self.take()
 
     def _run_end(self, times: Sequence[int], first: int) -> int:
-        """The end of the run of events before the next deadline: windows without timers take all."""
-        if self.output.limit is None and all(isinstance(w, Pass) or not w.has_timers for w in self.windows):
+        """The end of the run of events before which nothing becomes due. Where an event may bring forward
+        what is due next, it is a run of its own."""
+        clocks = [window for window in self.windows if window.has_timers]
+        limit = self.output.limit
+        if not clocks and limit is None:
             return len(times)
-        return first + 1
+        steady = all(clock.defers and clock.next_deadline() is not None for clock in clocks)
+        if limit is not None:
+            steady = steady and limit.condition.defers and limit.next_deadline() is not None
+        deadline = self.next_deadline() if steady else None
+        return first + 1 if deadline is None else max(first + 1, bisect_left(times, deadline, first))
 
     def step_to(self, until_ms: int) -> None:
         """Do what is due up to `until_ms`, in turn."""

@@ -53,6 +53,7 @@ class SharedGroups:
         self.members = members
         self.calls = calls
         self.now_ms = members[0].now_ms
+        self.is_timed = members[0].is_timed
         self.is_uniform = all(query.plan.aggregates == calls for query in members)
         """True if all rules have the same aggregates, so that they cannot disagree about an event."""
         self.core = self._core()
@@ -116,24 +117,21 @@ class SharedGroups:
         return False
 
     def take(self, batch: Batch) -> int:
-        """Gather events; how many, if one of them is not the same to all members."""
-        done = len(batch.rows)
+        """Gather events; how many, if one of them is not the same to all members. What was due before that
+        one is done."""
+        rows, times = batch.rows, batch.times
+        if times is None and self.is_timed:
+            times = (batch.now_ms,) * len(rows)
+        self.now_ms = batch.now_ms if times is None else max(self.now_ms, times[0])
+        done = len(rows)
         try:
-            self._take_in(batch)
+            self.core.enter(rows, batch.now_ms if times is None else times)
         except Unsupported as unsupported:
-            done = next(place for place, row in enumerate(batch.rows) if row is unsupported.row)
+            done = next(place for place, row in enumerate(rows) if row is unsupported.row)
+        if times is not None:
+            self.now_ms = max(self.now_ms, times[min(done, len(rows) - 1)])
         self.events += done
         return done
-
-    def _take_in(self, batch: Batch) -> None:
-        """Unsupported leaves out that event and those after it."""
-        if batch.times is None:
-            self.now_ms = batch.now_ms
-            self.core.enter(batch.rows, batch.now_ms)
-            return
-        self.now_ms = max(self.now_ms, batch.times[0])
-        self.core.enter(batch.rows, batch.times)
-        self.now_ms = max(self.now_ms, batch.times[-1])
 
     def reconcile(self) -> None:
         """Let the members' own counts and instants include what the shared query has taken for them."""

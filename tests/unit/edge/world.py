@@ -21,7 +21,7 @@ from edge.delivery.outbox import Outbox
 from edge.delivery.spools import Spools
 from edge.deploy.brokers import Brokers
 from edge.deploy.manager import Manager
-from edge.deploy.recovery import Recovery, open_journal
+from edge.deploy.recover.recovery import Recovery, open_journal
 from edge.deploy.rule_files import RuleFiles
 from edge.deploy.stream_sources import StreamSources
 from edge.gateway import Gateway, Limits

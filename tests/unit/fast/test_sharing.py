@@ -162,3 +162,24 @@ def test_a_rule_deployed_later_shares_the_stage_once_its_own_is_in_the_same_stat
     engine.push("m", [{"dev": "a", "v": 1, "ts": 700}], 700)
     engine.push("m", [{"dev": "a", "v": 1, "ts": 710}], 710)
     assert stages_of(engine) == 1
+
+
+def test_rules_that_part_in_event_time_show_earlier_windows_first() -> None:
+    """An average refuses the text that a count takes, long after the first window has ended."""
+    rules = (
+        "SELECT avg(v) AS a FROM m GROUP BY TUMBLINGWINDOW(ss, 2)",
+        "SELECT count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 2)",
+    )
+    catalog = Catalog()
+    catalog.define(parse(EVENT_TIME)[0])  # type: ignore[arg-type]
+    engine = Engine(catalog)
+    for name, rule in zip(("mean", "count"), rules, strict=True):
+        engine.deploy(name, plan_rule(rule, catalog, RuleOptions(event_time=True)), 0)
+    engine.push("m", [{"ts": 0, "v": 1}], 0)
+    assert engine.roster.shares_with("mean") == ["count"]
+    rows = [{"ts": 1_000, "v": 2}, {"ts": 3_000, "v": 3}, {"ts": 5_000, "v": "x"}, {"ts": 7_000, "v": 4}]
+    out = engine.push("m", rows, 0)
+    assert [(item.at_ms, item.kind) for item in out if item.rule == "mean"] == [
+        (2_000, "rows"), (4_000, "rows"), (5_000, "error"),
+    ]  # fmt: skip
+    assert [item.at_ms for item in out if item.rule == "count"] == [2_000, 4_000, 6_000]

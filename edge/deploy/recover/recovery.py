@@ -19,8 +19,9 @@ from edge.config import JournalConfig
 from edge.delivery.dead_letters import DeadLetters
 from edge.deploy.lookup_stores import change_policies, take_answers
 from edge.deploy.manager import Manager
+from edge.deploy.recover.lots import Lots
+from edge.deploy.recover.upgrade import old_snapshot, remove_old
 from edge.deploy.rule_files import RuleFiles
-from edge.deploy.upgrade import old_snapshot, remove_old
 from edge.gateway import Gateway
 from edge.intake.broker_state import MAIN
 from edge.journal.commits import Commits, Effects
@@ -63,6 +64,7 @@ class Recovery:
         self._manager = manager
         self._files = files
         self._dead_letters = dead_letters
+        self._lots = Lots(gateway, manager.memory_streams)
         self._at_ms = 0
 
     def state(self) -> dict[str, Any]:
@@ -95,6 +97,8 @@ class Recovery:
             start = 0 if snapshot is None else snapshot.position
             for entry in read(directory, start, reading):
                 self._replay(entry)
+            self._lots.end()
+            self._forget_requests()
         finally:
             self._dead_letters.is_muted = False
         gateway.clock.go_on_from(self._at_ms)
@@ -131,16 +135,30 @@ class Recovery:
     def _replay(self, entry: Entry) -> None:
         self.found.records += 1
         self.found.messages += len(entry.messages)
-        self.apply(entry)
+        match entry.record:
+            case Batch() as batch:
+                self._note(batch, entry)
+                self._lots.take(batch, entry)
+            case Receipts() as receipts:
+                self._lots.take_receipts(receipts)
+            case _:
+                self._lots.end()
+                self.apply(entry)
+        self._forget_requests()
+
+    def _note(self, batch: Batch, entry: Entry) -> None:
+        """Messages that were taken in: when, and by what their repetitions are known."""
+        gateway = self._gateway
+        self._at_ms = batch.at_ms
+        gateway.brokers[batch.connection].redeliveries.note(entry.messages)
+        gateway.message_keys.note(entry.messages, gateway.streams.router(batch.connection).match)
 
     def apply(self, entry: Entry) -> None:
         """Let one record take effect again."""
         gateway, record = self._gateway, entry.record
         match record:
             case Batch():
-                self._at_ms = record.at_ms
-                gateway.brokers[record.connection].redeliveries.note(entry.messages)
-                gateway.message_keys.note(entry.messages, gateway.streams.router(record.connection).match)
+                self._note(record, entry)
                 gateway.take(entry.messages, record.at_ms, record.connection)
             case Tick():
                 self._at_ms = record.at_ms
@@ -161,8 +179,12 @@ class Recovery:
             case Removal():
                 self._at_ms = record.at_ms
                 self._manager.remove(record.rules)
-        if gateway.engine.catalog.requests:  # events that still wait at the end are requested then
-            gateway.engine.catalog.requests.clear()
+        self._forget_requests()
+
+    def _forget_requests(self) -> None:
+        """Events that still wait at the end are requested then."""
+        if self._gateway.engine.catalog.requests:
+            self._gateway.engine.catalog.requests.clear()
 
     def _tell(self, reading: Reading, start: int, elapsed_ms: int) -> None:
         found = self.found
