@@ -7,6 +7,7 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.operator import earliest
+from sql.algebra.output.output_triggers import Counters
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.program import Program, subqueries_of
@@ -17,6 +18,10 @@ from sql.engine.running.running_query import SNAPSHOT_VERSION, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
 from sql.errors import CorruptState
 from sql.plan.logical import Plan
+
+ONE_ROW = Counters()
+"""What `output when terminated` reads: the row of the start is the only one."""
+ONE_ROW.count_insert = ONE_ROW.count_insert_total = 1
 
 
 class OnceCode(SharedCode):
@@ -32,7 +37,10 @@ class OnceCode(SharedCode):
             catalog, self.context, self.warnings, text=plan.text, subqueries=self.answers
         )
         self.row = self.functions.row(plan.items, [])
-        self.at_end = None if plan.output is None else plan.output.terminated
+        self.gives_rows = plan.selector != "rstream"
+        """False if only rows that leave are selected: a row without FROM never does."""
+        output = plan.output
+        self.at_end = None if output is None or output.mode == "first" else output.terminated
         self.test = None
         if self.at_end is not None and self.at_end.condition is not None:
             self.test = self.functions.true(self.at_end.condition)
@@ -104,15 +112,18 @@ class Once(RunningQuery):
         self.now_ms = max(self.now_ms, now_ms)
         self._begin(self.now_ms)
         test = self.code.test
-        if self.at_end is None or (test is not None and not test(Event(None, now_ms, 0))):
+        if self.at_end is None or (test is not None and not test(None, None, ONE_ROW)):
             return []
         for name, value in self.code.setters:
-            self.catalog.assign(name, value(None))
+            self.catalog.assign(name, value(None, None, ONE_ROW))
         return self._emissions(now_ms)
 
     def _emissions(self, now_ms: int) -> list[Emission]:
-        self.counts["rows_out"] += 1
-        return [Emission(self.name, now_ms, "rows", self.read(now_ms))]
+        rows = self.read(now_ms) if self.code.gives_rows else []
+        if not rows and (self.plan.output is None or self.plan.output.mode in ("first", "last")):
+            return []
+        self.counts["rows_out"] += len(rows)
+        return [Emission(self.name, now_ms, "rows", rows)]
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The row at this instant."""
