@@ -27,6 +27,10 @@ class Context(Model):
         None,
         description="partitions of a key that was silent for so long end; only where nothing else ends them",
     )
+    catch_up: Literal["step", "once", "skip"] = Field(
+        "step",
+        description="what is overdue after a pause: each in turn; once for now; once, without output",
+    )
     timezone: Zone | None = Field(None, description="the zone of its crontabs; default: the gateway's")
 
 

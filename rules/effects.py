@@ -35,6 +35,8 @@ def _why_idle(name: str, options: Options, plan: Plan) -> str | None:
         return "only a stream query with 'every' a period has update points"
     if name == "catch_up" and plan.timestamp is not None:
         return "in event time no window is overdue"
+    if name == "catch_up" and plan.context is not None:
+        return f"the timers in partitions are those of context '{plan.context.name}': set its catchUp"
     if name == "catch_up" and options.catch_up == "once" and plan.mode == "sample":
         return "each window in GROUP BY is a result of its own; 'skip' leaves them out"
     return None

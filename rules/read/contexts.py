@@ -49,7 +49,8 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
             raise SqlError(
                 [Problem("P020", "a context is one declaration", Span(len(prefix), len(text)))], text
             )
-        plan = bind_context(statements[0], catalog, RuleOptions(zone=context.timezone or zone), text)
+        options = RuleOptions(zone=context.timezone or zone, catch_up=context.catch_up)
+        plan = bind_context(statements[0], catalog, options, text)
         if context.idle is not None:
             _check_idle(plan, Span(len(prefix), len(text)))
     except SqlError as error:

@@ -220,3 +220,40 @@ def test_idle_keys_end_with_their_output() -> None:
         (16_000, [{"dev": "x", "n": 2}]),
         (17_000, [{"dev": "y", "n": 1}]),
     ]
+
+
+SHIFT_JUMPED = """
+contexts: {early: {sql: "start (0, 6, *, *, *) end (0, 14, *, *, *)", catchUp: %s}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "reports", "counted"),
+    [
+        ("step", [(50_400_000, 1), (136_800_000, 0)], {"rows_out": 2}),
+        ("once", [(160_000_000, 1)], {"rows_out": 1}),
+        ("skip", [], {"rows_out": 0, "rows_skipped": 1}),
+    ],
+)
+def test_a_context_says_what_a_jump_of_the_clock_does(
+    catch_up: str, reports: list[tuple[int, int]], counted: dict[str, int]
+) -> None:
+    # From 07:00 of the first day to 20:26:40 of the second: two shifts have ended.
+    found = compiled(
+        SHIFT_JUMPED % catch_up
+        + rule("SELECT count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: early,")
+    )
+    engine = Engine(copy_of(found.catalog))
+    engine.deploy("r", found.rules["r"].plan, 0)
+    engine.push("m", [{"dev": "x"}], 25_200_000)
+    out = engine.advance(160_000_000)
+    assert [(item.at_ms, row["n"]) for item in out for row in item.inserted] == reports
+    assert counted.items() <= engine.counters("r").items()
+
+
+def test_catching_up_of_a_rule_in_a_context_is_that_of_the_context() -> None:
+    found = compiled(
+        "contexts: {c: {sql: partition by dev from m, idle: 1h}}\n"
+        + rule("SELECT v FROM m", "context: c, options: {catchUp: once},")
+    )
+    assert [(item.code, "its catchUp" in item.message) for item in found.problems] == [("R201", True)]
