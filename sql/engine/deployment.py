@@ -11,6 +11,7 @@ from sql.engine.asking.asking_query import Asking
 from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.context.own_context import OwnContext
+from sql.engine.context.spread import spread_over
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.declaring import TableStatement, WindowStatement
@@ -117,7 +118,7 @@ class Deployment:
         host = self.contexts[context.name] = ContextHost(name, context, self.catalog)
         self.catalog.contexts[context.name] = context
         self.host(name, host, context.reads)
-        host.wake = lambda: self.timers.schedule(name)
+        host.statements.wake = lambda: self.timers.schedule(name)
         return host
 
     def _deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None) -> None:
@@ -150,7 +151,7 @@ class Deployment:
         """Declare the statement's relations and variables in each partition for later statements."""
         acts = plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
-            self.catalog.relations[acts.name] = host.spread(name, acts)
+            self.catalog.relations[acts.name] = spread_over(host, name, acts)
         if isinstance(acts, VariableDeclaration):
             declared = Variable(acts.name, acts.type, acts.value, acts.constant)
             self.catalog.context_variables.setdefault(host.context.name, {})[acts.name] = declared

@@ -207,7 +207,7 @@ class CellStatement(RunningStatement):
         """The first event of a cell: its output limit counts from now."""
         self.at(cell).output.start(now_ms)
         self.rest()
-        cell.member.host.schedule(cell)
+        cell.member.host.statements.schedule(cell)
 
     def reached(self, cell: Cell, now_ms: int) -> None:
         """Emit: as many events have come as the output limit counts."""

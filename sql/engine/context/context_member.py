@@ -62,18 +62,20 @@ class ContextMember(Hosted):
             if arrival is None:
                 continue
             for body in self.reached(event, arrival):
-                out += self.host.give(body, stream, row, now_ms)
+                out += self.host.statements.give(body, stream, row, now_ms)
         return out
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Relations that all partitions see have changed."""
-        return [item for body in tuple(self.bodies()) for item in self.host.feed_body(body, changes, now_ms)]
+        return [
+            item for body in tuple(self.bodies()) for item in self.host.statements.feed(body, changes, now_ms)
+        ]
 
     def feed_in(self, partition: int, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Take changes of one partition's relations; those of an ended partition are dropped."""
         found = self.host.life.live.get(partition)
         bodies = [] if found is None else [body for body in found.bodies if body.member is self]
-        return [item for body in bodies for item in self.host.feed_body(body, changes, now_ms)]
+        return [item for body in bodies for item in self.host.statements.feed(body, changes, now_ms)]
 
     def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
         """The bodies that an event has to reach, in order of allocation of their partitions."""
@@ -99,7 +101,7 @@ class ContextMember(Hosted):
         if self.watches_variables:
             for body in self.bodies():
                 body.instance.variable_changed(name)
-                self.host.schedule(body)
+                self.host.statements.schedule(body)
 
     def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         self.counts["events_in"] += 1
@@ -140,7 +142,7 @@ class ContextMember(Hosted):
             state = states.get(body.partition.id)
             if state is not None:
                 body.instance.restore(state)
-                self.host.schedule(body)
+                self.host.statements.schedule(body)
 
 
 def streams_of(plan: Plan) -> set[str]:

@@ -43,6 +43,7 @@ class Lane:
 
     def __init__(self, host: ContextHost, stream: str, on_defect: OnDefect) -> None:
         self.host = host
+        self.outcome = host.statements.outcome
         self.stream = stream
         self.on_defect = on_defect
         self.all_runs = {member: Run(member) for member in host.members.values()}
@@ -105,14 +106,14 @@ class Lane:
                     run.rows += rows
                     run.bodies += bodies * len(rows)
             self.flush()
-        return host.taken()
+        return self.outcome.take()
 
     # --- one event after the other --------------------------------------------------------------------------
 
     def _route(self, level: Level, rows: Sequence[Any]) -> None:
         """The context acts on each event, which then waits for the statements of the partitions it belongs
         to."""
-        self.level, self.act, self.host.lane = level, level.act, self
+        self.level, self.act, self.outcome.lane = level, level.act, self
         self.arrival = Arrival(self.stream, Event(None, self.now_ms, 0), self.now_ms)
         try:
             if self.route is not None:
@@ -122,7 +123,7 @@ class Lane:
                     self.change(row)
             self.flush()
         finally:
-            self.host.lane = None
+            self.outcome.lane = None
 
     def change(self, row: object) -> None:
         """An event that may start and end partitions, and belong to several."""
@@ -209,7 +210,7 @@ class Lane:
             later.append((run, run.bodies[first:], run.rows[first:]))
             del run.bodies[first:], run.rows[first:]
         self.flush()
-        self.mark = len(self.host.out)
+        self.mark = len(self.outcome.out)
         for run, bodies, rows in later:
             run.bodies += bodies
             run.rows += rows
@@ -224,7 +225,7 @@ class Lane:
                 return
             self._flush_before()
         self.flush()
-        out, mark = self.host.out, self.mark
+        out, mark = self.outcome.out, self.mark
         if mark is not None and len(out) > mark + 1:
             out[mark:] = joined(out[mark:], self.names)
         self.mark = None
@@ -241,9 +242,9 @@ class Lane:
         host = self.host
         try:
             if member.cells is not None:
-                host.give_cells(member, bodies, rows, self.now_ms)
+                host.statements.give_cells(member, bodies, rows, self.now_ms)
                 return
             for body, row in zip(bodies, rows, strict=True):
-                host.out += host.give(body, self.stream, row, self.now_ms)
+                self.outcome.out += host.statements.give(body, self.stream, row, self.now_ms)
         except Exception as error:  # noqa: BLE001 - the rule boundary
-            host.out += self.on_defect(member.name, rows, self.now_ms, error)
+            self.outcome.out += self.on_defect(member.name, rows, self.now_ms, error)

@@ -66,7 +66,8 @@ def loop_of(
 
 
 class PartitionLoop(StepLoop):
-    """The step loop of one partition's statements: rows stay in the partition's relations."""
+    """The step loop of one partition's statements: rows stay in the partition's relations, unless these take
+    what their values say."""
 
     def __init__(
         self, steps: Steps, relations: dict[str, Any], partition: int, within: Container[str]
@@ -83,8 +84,8 @@ class PartitionLoop(StepLoop):
         self.steps.publish(relation, delta, self.partition, self.within)
 
     def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
-        relation = self.relations.get(stream)
-        if relation is None:
+        own = self.relations.get(stream)
+        if own is None or self.steps.host.catalog.relations[stream].is_routed:
             self.steps.forward(stream, rows, statement)
         else:
-            self.steps.enter(relation, rows, statement)
+            self.steps.enter(own, rows, statement)

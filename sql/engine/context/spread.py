@@ -4,12 +4,15 @@ or of the chosen ones."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.named_window import Change
 from sql.plan.relation_plan import IndexDeclaration, TableDeclaration, WindowDeclaration
+
+if TYPE_CHECKING:
+    from sql.engine.context.host import ContextHost
 
 Part = Any
 """The `NamedWindow` or `Table` of one partition."""
@@ -22,8 +25,11 @@ class SpreadRelation:
     """Reads go over all parts; a row inserted goes to the parts it belongs to, a change to
     the part that has the row.
 
-    parts    the relations of the partitions
-    owners   the relations of the partitions that a row from outside belongs to
+    parts      the relations of the partitions
+    owners     the relations of the partitions that a row from outside belongs to
+    is_routed  true if a row that a statement of the context inserts enters as one from outside does: a window
+               holds what belongs to its partition. Rows of tables, and of windows whose type the context
+               does not divide, stay in the partition they come from
     """
 
     batches = False
@@ -33,6 +39,8 @@ class SpreadRelation:
         declaration: WindowDeclaration | TableDeclaration,
         parts: Parts,
         owners: Callable[[Mapping[str, Any], int], Sequence[Part]],
+        *,
+        is_routed: bool,
     ) -> None:
         self.declaration = declaration
         self.kind = "window" if isinstance(declaration, WindowDeclaration) else "table"
@@ -40,12 +48,15 @@ class SpreadRelation:
         self.columns = tuple(declaration.columns)
         self.parts = parts
         self.owners = owners
+        self.is_routed = is_routed
         self.named: dict[str, IndexDeclaration] = {}
         """Declared indexes: each partition has its own."""
 
     def chosen(self, selector: Selector) -> SpreadRelation:
         """The same relation with the rows of the chosen partitions only."""
-        return SpreadRelation(self.declaration, lambda _: self.parts(selector), self.owners)
+        return SpreadRelation(
+            self.declaration, lambda _: self.parts(selector), self.owners, is_routed=self.is_routed
+        )
 
     def all_parts(self) -> Sequence[Part]:
         """The relations of all partitions."""
@@ -158,3 +169,30 @@ class AllRows:
 
     def __contains__(self, event: Event) -> bool:
         return any(event in part.rows for part in self.parts)
+
+
+def spread_over(
+    host: ContextHost, name: str, declaration: WindowDeclaration | TableDeclaration
+) -> SpreadRelation:
+    """The relation that a statement of a context declares in each partition, as seen from outside."""
+    like = declaration.like if isinstance(declaration, WindowDeclaration) else None
+
+    def parts(selector: Selector) -> list[Any]:
+        return [body.instance.relation for body in host.members[name].bodies(selector)]
+
+    def owners(row: object, now_ms: int) -> list[Any]:
+        if name not in host.members:
+            return []
+        if like is None:
+            return parts(EVERY)
+        arrival = host.route(like, Event(row, now_ms, 0), now_ms)
+        reached = [] if arrival is None else arrival.rest()
+        return [
+            body.instance.relation
+            for partition in reached
+            for body in partition.bodies
+            if body.member.name == name
+        ]
+
+    is_routed = isinstance(declaration, WindowDeclaration) and (like is not None or host.overlaps)
+    return SpreadRelation(declaration, parts, owners, is_routed=is_routed)

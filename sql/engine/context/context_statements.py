@@ -1,0 +1,175 @@
+"""The statements of a context in its partitions: how they start and end there, and get their events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sql.algebra.context.partition import Partition
+from sql.algebra.event import Delta, Event
+from sql.emission import Emission
+from sql.engine.context.bodies import Body, Cell
+from sql.engine.context.body_timers import BodyTimers
+from sql.engine.context.context_member import ContextMember
+from sql.engine.context.new_body import new_body
+from sql.engine.context.outcome import Outcome
+from sql.engine.context.spread import SpreadRelation
+from sql.engine.relations.declaring import TableStatement, WindowStatement
+from sql.plan.relation_plan import TableDeclaration, WindowDeclaration
+
+if TYPE_CHECKING:
+    from sql.engine.context.host import ContextHost
+
+
+class Statements:
+    """All of them, as the life cycle calls them (`Bodies`).
+
+    members   the statements by name, in order of creation
+    timers    when they have something to do
+    outcome   what they emit
+    """
+
+    def __init__(self, host: ContextHost) -> None:
+        self.host = host
+        self.members: dict[str, ContextMember] = {}
+        self.timers = BodyTimers()
+        self.outcome = Outcome(host.clock)
+        self.restoring = False
+        self.wake: Callable[[], None] = lambda: None
+        """Called when the next deadline has changed while a statement got an event."""
+        self.announced: int | None = None
+
+    # --- partitions start and end ---------------------------------------------------------------------------
+
+    def start(self, partition: Partition, now_ms: int) -> None:
+        """A partition has been allocated: each statement begins in it, in order of creation."""
+        for member in self.members.values():
+            self.begin(member, partition, now_ms)
+
+    def begin(
+        self, member: ContextMember, partition: Partition, now_ms: int, *, is_late: bool = False
+    ) -> None:
+        """Start an instance; `is_late`: the partition has been there before, and its earlier rows
+        are not posted."""
+        body = new_body(member, partition, now_ms)
+        partition.bodies += (body,)
+        if member.index is not None:
+            member.index.add(body)
+        if not isinstance(body, Cell):
+            self._fill(body, now_ms, is_late=is_late)
+
+    def _fill(self, body: Body, now_ms: int, *, is_late: bool) -> None:
+        """An instance starts from what relations hold, and does what is due at once."""
+        member = body.member
+        acts = member.inner.acts
+        declares = isinstance(acts, WindowDeclaration | TableDeclaration)
+        seen = self.host.catalog.relations.get(body.instance.relation.name) if declares else None
+        if isinstance(seen, SpreadRelation):
+            seen.indexed(body.instance.relation)
+        if isinstance(body.instance, TableStatement | WindowStatement):
+            body.instance.relation.wake = lambda: self.schedule(body)
+        if self.restoring:
+            return
+        if member.inner.relations:
+            self.outcome.add(body, body.instance.fill(posts=not is_late))
+        due_ms = body.instance.next_deadline()
+        if due_ms is not None and due_ms <= now_ms:
+            self.outcome.add(body, body.instance.advance(now_ms))
+        self.schedule(body)
+
+    def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
+        """Stop the statements of partitions that end, in reverse order; each emits what is due at the end."""
+        outcome = self.outcome
+        lane = outcome.lane
+        for partition in partitions:
+            bodies, partition.bodies = partition.bodies, ()
+            for body in bodies:
+                if body.member.index is not None:
+                    body.member.index.discard(body)
+            if lane is not None:
+                if lane.takes_last(bodies):
+                    continue
+                outcome.settle()
+            for body in reversed(bodies):
+                body.due_ms = None
+                if lane is None and isinstance(body, Cell) and body.reports_later:
+                    outcome.ended.setdefault(body.member, []).append(body)
+                elif given := body.terminate(now_ms):
+                    outcome.add(body, given)
+
+    def stop_together(self) -> bool:
+        return all(member.stops_together() for member in self.members.values())
+
+    def drop(self, member: ContextMember) -> None:
+        """Forget the instances of a statement."""
+        for partition in self.host.life.live:
+            partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
+        self.timers.drop(member)
+
+    def settle(self) -> None:
+        """Events that statements have still to get, and reports still to make, come before what changes
+        partitions now, or is given out now."""
+        self.outcome.settle()
+
+    def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
+        self.host.fail(event, error, now_ms)
+
+    # --- events ---------------------------------------------------------------------------------------------
+
+    def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
+        outcome = self.outcome
+        if outcome.lane is not None and outcome.lane.takes_first(partition, stream, event):
+            return
+        outcome.settle()
+        for body in partition.bodies:
+            if stream in body.member.streams:
+                outcome.out += self.give(body, stream, event.row, now_ms)
+
+    def give(self, body: Body, stream: str, row: object, now_ms: int) -> list[Emission]:
+        """Pass an event to one instance; the emissions."""
+        out = body.push(stream, (row,), now_ms)
+        if out:
+            self.outcome.count(body, out)
+        self.schedule(body)
+        return out
+
+    def give_cells(
+        self, member: ContextMember, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int
+    ) -> None:
+        """Events for a statement with the cells of their partitions."""
+        assert member.cells is not None
+        out = member.cells.push_cells(cells, rows, now_ms)
+        if out:
+            self.outcome.count(cells[0], out)
+            self.outcome.out += out
+
+    def feed(self, body: Body, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        """Pass changes of relations to one instance; the emissions."""
+        out: list[Emission] = body.instance.feed(changes, now_ms)
+        if out:
+            self.outcome.count(body, out)
+        self.schedule(body)
+        return out
+
+    # --- time -----------------------------------------------------------------------------------------------
+
+    def schedule(self, body: Body) -> None:
+        """Note when an instance has something to do next."""
+        due_ms = body.next_deadline()
+        if due_ms == body.due_ms:
+            return
+        self.timers.move(body, due_ms)
+        next_ms = self.host.next_deadline()
+        if next_ms != self.announced:
+            self.announced = next_ms
+            self.wake()
+
+    def advance(self, until_ms: int, end_ms: int | None) -> None:
+        """Do what is due next of the statements, at `until_ms`; time changes partitions at `end_ms`."""
+        body = self.timers.pop()
+        instance = body.instance
+        # Windows that go through instants by themselves do not go beyond the end of the partition.
+        if instance.steps_itself and end_ms is not None:
+            until_ms = min(until_ms, end_ms)
+        self.outcome.add(body, instance.advance(until_ms))
+        self.schedule(body)
