@@ -146,7 +146,9 @@ class SelectBinder:
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
         )
-        output = select.output and OutputLimitBinder(binder, self.options).bind(select.output)
+        output = (
+            None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
+        )
         items = self._renamed(items)
         into_table = relation_binder.bind_into(binder, select, group_by, items, sets)
         selector, posts = relation_binder.sides(select)
