@@ -38,6 +38,18 @@ class MemoryBus:
         return [subscriber for topic_filter, subscriber in entries if topic_matches(topic_filter, topic)]
 
 
+def may_match(topic_filter: str, topic: str) -> bool:
+    """True if an MQTT topic filter may match a topic with fields, each of which fills a part of a level.
+
+    >>> may_match("a/+/c", "a/x{{.b}}/c"), may_match("a/b", "a/{{.b}}"), may_match("a/b", "a/{{.b}}/c")
+    (True, True, False)
+    """
+    wanted = topic_filter.split("/")
+    levels = topic.split("/")
+    filled = [near if "{{" in level else level for level, near in zip(levels, wanted, strict=False)]
+    return topic_matches(topic_filter, "/".join([*filled, *levels[len(wanted) :]]))
+
+
 def topic_matches(topic_filter: str, topic: str) -> bool:
     """True if an MQTT topic filter matches a topic.
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from edge.delivery.inline_action import MEMORY
 from edge.delivery.outbox import Action
 from rules.compile import CompiledRule
-from sinks.settings import reveal
 from sql.catalog.streams import Catalog
 from sql.plan.traces import leaves_traces
 
@@ -44,9 +43,6 @@ def lasting_streams(
 
 
 def _lasts(action: Action) -> bool:
-    """True if a replay must make the action's rows again. Those of memory topics that are known before enter
-    streams that `moves` names."""
-    if not action.is_replayed:
-        return False
-    is_moved = action.delivery.name == MEMORY and action.role == "actions"
-    return not is_moved or "{{" in reveal(action.settings.topic)
+    """True if a replay must make the action's rows again. Those of memory topics enter streams that `moves`
+    names."""
+    return action.is_replayed and action.delivery.name != MEMORY

@@ -15,7 +15,9 @@ from typing import NamedTuple
 from edge.deploy.stream_types import MEMORY, stream_type
 from rules.compile import Compiled, CompiledRule
 from rules.problems import FileProblem
-from sinks.memory_bus import topic_matches
+from sinks.builtin.memory import MemorySettings
+from sinks.memory_bus import may_match
+from sinks.settings import reveal
 from sql.catalog.streams import Catalog
 from sql.errors import Problem
 
@@ -48,13 +50,18 @@ def circle_problems(compiled: Compiled) -> list[FileProblem]:
 
 
 def targets(rule: CompiledRule, catalog: Catalog) -> Iterator[str]:
-    """The streams that the results of a rule enter."""
+    """The streams that the results of a rule, its late events and its errors may enter."""
     if rule.plan.insert_into is not None:
         yield rule.plan.insert_into
-    topics = [str(getattr(action.settings, "topic", "")) for action in rule.actions if action.sink == MEMORY]
+    loaded = rule.rule
+    topics = [
+        reveal(action.settings.topic)
+        for action in (*loaded.actions, *loaded.late, *loaded.error)
+        if isinstance(action.settings, MemorySettings)
+    ]
     for name, stream in catalog.streams.items() if topics else ():
         pattern = str(stream.options.get("DATASOURCE", ""))
-        if stream_type(stream) == MEMORY and any(topic_matches(pattern, topic) for topic in topics):
+        if stream_type(stream) == MEMORY and any(may_match(pattern, topic) for topic in topics):
             yield name
 
 

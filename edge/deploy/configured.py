@@ -5,11 +5,13 @@ with their place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from edge.config import Config
 from edge.config.brokers import DEFAULT, brokers_of
 from edge.deploy.outgoing import place_of
 from edge.deploy.stream_types import MQTT, is_store, stream_type
+from edge.intake.lookups.base import LookupEnvironment
 from edge.intake.lookups.kinds import kinds
 from edge.intake.sources.known import source_kind
 from edge.intake.sources.registry import BadSource, Configured, settings_of
@@ -65,11 +67,14 @@ def _complaints(stream: Stream, configured: Configured) -> Iterator[tuple[str, s
     if name == MQTT:
         yield from _of_mqtt(stream, configured)
         return
-    kind = kinds()[name] if is_store(stream) else source_kind(name)
+    store = kinds()[name] if is_store(stream) else None
+    kind = store or source_kind(name)
     if kind is None:
         return
     try:
-        settings_of(kind, stream, configured)
+        settings = settings_of(kind, stream, configured)
+        if store is not None:
+            store.make(stream, settings, LookupEnvironment(Path()))  # what it refuses, the start refuses
     except BadSource as error:
         yield error.option, f"{error.option} of '{stream.name}': {error}", None
 

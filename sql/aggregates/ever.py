@@ -10,6 +10,7 @@ from collections.abc import Callable
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.order import make_first, make_last
 from sql.aggregates.sums import Count
+from sql.aggregates.wrap import NotNull
 from sql.functions.registry import Parameter
 from sql.types import Saved, Type
 
@@ -43,25 +44,25 @@ X = Parameter("x")
 register(
     Aggregate(
         "firstever",
-        lambda removal: make_first(Removal.NEVER),
-        "The value of the first event that ever came.",
+        lambda removal: NotNull(make_first(Removal.NEVER)),
+        "The first value that ever came.",
         (X,),
         lambda kinds: kinds[0],
         ever=True,
         whole_row=True,
-        examples=(("firstever(x) over [4, 5]", 4),),
+        examples=(("firstever(x) over [null, 4, 5]", 4),),
     )
 )
 register(
     Aggregate(
         "lastever",
-        lambda removal: make_last(Removal.NEVER),
-        "The value of the last event that ever came.",
+        lambda removal: NotNull(make_last(Removal.NEVER)),
+        "The last value that ever came.",
         (X,),
         lambda kinds: kinds[0],
         ever=True,
         whole_row=True,
-        examples=(("lastever(x) over [4, 5]", 5),),
+        examples=(("lastever(x) over [4, 5, null]", 5),),
     )
 )
 register(

@@ -140,16 +140,14 @@ class SelectBinder:
         group_by = tuple(binder.bind(item, GROUP_BY) for item in keys)
         spreads = SpreadBinder(binder, SELECT)
         items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
-        items = self._with_fixed_keys(items_of.bind(spreads))
+        items = self._renamed(self._with_fixed_keys(items_of.bind(spreads)))
         having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
         order_by = tuple(
             Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
             for order in select.order_by
         )
-        output = (
-            None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
-        )
-        items = self._renamed(items)
+        limits = OutputLimitBinder(binder, self.options)
+        output = None if select.output is None else limits.bind(select.output)
         into_table = relation_binder.bind_into(binder, select, group_by, items, sets)
         selector, posts = relation_binder.sides(select)
         timestamps = self.sources.timestamps()

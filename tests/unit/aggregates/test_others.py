@@ -54,7 +54,7 @@ def test_leaving_turns_true_with_the_first_removal() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("firstever", 4), ("lastever", None), ("countever", 2), ("minever", 4), ("maxever", 5)],
+    [("firstever", 4), ("lastever", 5), ("countever", 2), ("minever", 4), ("maxever", 5)],
 )
 def test_ever(name: str, expected: object) -> None:
     definition = lookup(name)

@@ -41,6 +41,20 @@ def test_a_memory_topic_closes_a_circle_too() -> None:
 
 
 @pytest.mark.parametrize(
+    "actions",
+    [
+        "actions: [{memory: {topic: 'results/{{.v}}'}}]",
+        "actions: [{log: {}}], error: [{memory: {topic: results/bad}}]",
+        "actions: [{log: {}}], late: [{memory: {topic: results/late}}]",
+    ],
+)
+def test_topics_with_fields_late_events_and_errors_lead_on_as_well(actions: str) -> None:
+    assert told(f"{{id: r, sql: SELECT v FROM k, {actions}}}") == [
+        (5, "the rule feeds itself in a circle: stream k -> r -> stream k")
+    ]
+
+
+@pytest.mark.parametrize(
     "rules",
     [
         ("{id: a, sql: insert into x select v from m}", "{id: b, sql: insert into y select v from x}"),

@@ -23,6 +23,7 @@ CONFIG = Config.model_validate({
             "exact": {"qos": 2}, "lost": {"connectionSelector": "farr"},
             "half": {"certificationPath": "/a.pem"},
         },
+        "sql": {"outside": {"url": "sqlite:////etc/d.db"}},
     },
     "connections": {
         "far": {"server": "tcp://other:1883", "username": "v", "password": "theirs", "clientid": "action",
@@ -92,6 +93,24 @@ def test_connections_of_lookup_tables(tmp_path: Path, connection: str, is_known:
     found = errors(tmp_path, text)
     assert (found == []) == is_known, found
     assert is_known or f"connection '{connection}'" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("type: sql, datasource: d, extra: {url: 'sqlite:///d.db'}", None),
+        ("type: sql, datasource: d, confKey: outside", "a SQLite file lies below the data folder"),
+        ("type: sql, datasource: d", "has no url of the database"),
+        ("type: http, datasource: 'x/{id}'", "is no address"),
+        ("type: redis, datasource: '0', extra: {addr: h}", "addr is host:port"),
+    ],
+)
+def test_a_store_that_cannot_begin_is_told_before_the_start(
+    tmp_path: Path, table: str, message: str | None
+) -> None:
+    text = f"tables:\n  d: {{kind: lookup, {table}}}\n"
+    found = errors(tmp_path, text)
+    assert found == [] if message is None else len(found) == 1 and message in found[0], found
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ MANY_FILES: dict[str, int] = {}
 DYNAMIC_ATTRIBUTES = {
     "cloud_sync/binding/action.py": 2, "cloud_sync/spark/job.py": 2,
     "cloud_sync/spark/tables.py": 1, "cloud_sync/spool/database.py": 1, "edge/base/logs.py": 1,
-    "edge/base/memory.py": 2, "edge/deploy/circles.py": 1, "edge/deploy/watch.py": 1, "edge/docs/files.py": 1,
+    "edge/base/memory.py": 2, "edge/deploy/watch.py": 1, "edge/docs/files.py": 1,
     "edge/intake/codecs/base.py": 1, "edge/intake/sources/intake.py": 3, "edge/intake/sources/mqtt.py": 1,
     "edge/intake/sources/mqtt_connection.py": 1, "rules/effects.py": 1, "rules/inline.py": 2,
     "rules/protobuf/values.py": 1, "rules/source/yaml_source.py": 2, "rules/streams.py": 1,
