@@ -24,8 +24,9 @@ from typing import Any
 
 from edge.base.message import BadMessage, Message, payload_bytes
 from edge.clock import Clock
+from edge.delivery.assigned import have_receipts
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.outbox import Outbox, have_receipts
+from edge.delivery.outbox import Outbox
 from edge.intake.backlog import Arrival, Backlog
 from edge.intake.broker_state import MAIN, BrokerStates
 from edge.intake.message_keys import MessageKeys
@@ -123,7 +124,7 @@ class Gateway:
         self._taken_ms = NEVER
         """When messages were last taken in, on the monotonic clock."""
         self._is_busy = False
-        """Messages came shortly after those before: further ones are worth waiting for."""
+        """Messages came within twice `latency_ms` of those before: further ones are worth waiting for."""
 
     # --- sources --------------------------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ class Gateway:
         assert self.commits is not None
         self.outbox.reconcile()
         self.commits.share(len(self.streams.received))
-        if (receipts := self.outbox.receipts()) is not None:
+        if (receipts := self.outbox.journaled.receipts()) is not None:
             self.commits.append(receipts)
         return self.commits.make(force=force)
 
@@ -212,8 +213,7 @@ class Gateway:
             self.intake.poller.wait(sleep_ms, self._gather_ms(sleep_ms))
 
     def _gather_ms(self, sleep_ms: int | None) -> int:
-        """On a busy line, messages wait for company: at most `latency_ms` since the last look.
-        Where more than twice that passes between them, none is waited for."""
+        """On a busy line, messages wait for company: at most `latency_ms` since the last look."""
         if sleep_ms == 0 or not self._is_busy:
             return 0
         return self._taken_ms + self.latency_ms - self.clock.monotonic_ms()

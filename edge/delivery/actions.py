@@ -10,11 +10,12 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.sink import Form as CloudForm
 from cloud_sync.spool import Spool
 from edge.clock import Clock
+from edge.delivery.assigned import Action, Taker
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import INLINE, MEMORY, InlineAction
 from edge.delivery.mqtt_action import MQTT, MqttAction
 from edge.delivery.mqtt_lines import Lines, shares
-from edge.delivery.outbox import Action, Outbox, Taker
+from edge.delivery.outbox import Outbox
 from edge.delivery.spool_action import ARCHIVE, CLOUD, Form, SpoolAction
 from edge.delivery.spools import Spools
 from rules.compile import CompiledRule

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from edge.delivery.assigned import Action
 from edge.delivery.inline_action import MEMORY
-from edge.delivery.outbox import Action
 from rules.compile import CompiledRule
 from sql.catalog.streams import Catalog
 from sql.plan.traces import leaves_traces

@@ -18,83 +18,19 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
 
+from edge.delivery.assigned import Action, Assigned, Opened, Token, rows_of
 from edge.delivery.dead_letters import DeadLetters
+from edge.delivery.delivery_journal import DeliveryJournal
 from edge.delivery.expectations import Expectations
 from edge.delivery.taps import Taps
 from edge.intake.origins import Origins
-from edge.journal.record import Receipts
-from sinks import Outcome, Stats
+from sinks import Outcome
 from sql import Emission
 from sql.emission import Emissions, apart
 
 log = logging.getLogger("penstock.outbox")
-
-ROLES = {"rows": "actions", "late": "late", "error": "error"}
-"""Which list of a rule's actions takes which kind of emission."""
-
-
-class Taker(Protocol):
-    """A delivery as the outbox uses it: `sinks.Delivery`, or an action inside the loop."""
-
-    name: str
-
-    def submit(self, emission: Emission, token: object = None, timeout_ms: int = 0) -> bool: ...
-    def begin_close(self, deadline_ms: int) -> None: ...
-    def close(self, deadline_ms: int) -> int: ...
-    def stats(self) -> Stats: ...
-
-
-@dataclass(slots=True)
-class Action:
-    """One delivery of a rule: its list and place there, the settings it was built from,
-    and what it has not taken.
-
-    is_replayed  its effects are part of the replay, or known by their numbers: it is given everything again
-    open         emissions without a receipt by the number of their last row, each with that of its first
-    waiting      those of them that it has refused
-    last         number of the last row that was meant for it
-    """
-
-    role: str
-    position: int
-    settings: Any
-    delivery: Taker
-    is_replayed: bool = False
-    open: dict[int, tuple[int, Emission]] = field(default_factory=dict)
-    waiting: deque[int] = field(default_factory=deque)
-    last: int = 0
-
-    @property
-    def delivered(self) -> int:
-        """The number up to which it has taken everything."""
-        return next(iter(self.open.values()))[0] - 1 if self.open else self.last
-
-
-Opened = list[tuple[Action, int]]
-"""Results by action and number of the last row."""
-
-
-def have_receipts(opened: Opened) -> bool:
-    """True if the sinks have taken all of these results."""
-    return all(last not in action.open for action, last in opened)
-
-
-class Token:
-    """The token that a delivery returns as its receipt: the action, and the numbers of the rows."""
-
-    __slots__ = ("action", "first", "last")
-
-    def __init__(self, action: Action, first: int, last: int) -> None:
-        self.action, self.first, self.last = action, first, last
-
-
-def rows_of(emission: Emission) -> int:
-    """The count of numbers that an emission takes."""
-    return max(1, len(emission.inserted) + len(emission.removed))
 
 
 class Outbox:
@@ -114,15 +50,14 @@ class Outbox:
         """True while results are only noted; `resume` hands over the rest."""
         self.opened: Opened = []
         """The results of this step of the loop that had no receipt when they were handed over."""
+        self.assigned = Assigned()
+        self.journaled = DeliveryJournal(self.assigned, self.numbers, self.fired, self._dead_letter)
+        """What the journal and the snapshots know of the results."""
         self._dead_letters = dead_letters
-        self._actions: dict[str, list[Action]] = {}
         self._behind: list[tuple[str, Action]] = []
         """The actions with results that wait, each with its rule: mostly none,
         however many rules there are."""
-        self._taking: dict[tuple[str, str], list[Action]] = {}
-        """The actions of a rule that take a kind of emission; left out where there are none."""
         self._receipts: deque[Token] = deque()
-        self._told: dict[tuple[str, str, int, str], int] = {}
         self._held: set[str] = set()
         self.dropped_held = 0
         """Rows of rules that were about to be removed which were more than `rows_max`, or
@@ -142,22 +77,7 @@ class Outbox:
 
     def actions(self, rule: str) -> Sequence[Action]:
         """The actions of a rule, in order."""
-        return self._actions.get(rule, ())
-
-    def set_actions(self, rule: str, actions: Sequence[Action], *, errors_too: bool = False) -> list[Action]:
-        """Give a rule its actions; returns those that are no longer used, to be closed.
-
-        `errors_too`: errors go to `actions` as well (`sendError`).
-        """
-        before = self._actions.pop(rule, [])
-        if actions:
-            self._actions[rule] = list(actions)
-        for kind, role in ROLES.items():
-            roles = {role, "actions"} if errors_too and kind == "error" else {role}
-            self._taking.pop((rule, kind), None)
-            if taking := [action for action in actions if action.role in roles]:
-                self._taking[rule, kind] = taking
-        return [action for action in before if action not in actions]
+        return self.assigned.of(rule)
 
     def hand_over(self, emissions: Iterable[Emission], origins: Origins | None = None) -> None:
         """Number each emission, and give it to its actions. `origins`: the topics of the
@@ -171,7 +91,7 @@ class Outbox:
                     self.expectations.note(part)
             elif part.kind == "error":
                 log.warning("event.error", extra={"rule": part.rule, "error": part.error})
-            wanted = self._taking.get((part.rule, part.kind), ())
+            wanted = self.assigned.taking(part.rule, part.kind)
             if wanted or self.taps.listeners:
                 self._hand_on(part, first, wanted)
             if not wanted and part.kind == "error":
@@ -231,7 +151,7 @@ class Outbox:
     def release(self, rule: str) -> None:
         """Hand over the results held back."""
         self._held.discard(rule)
-        for action in self._actions.get(rule, ()):
+        for action in self.assigned.of(rule):
             waiting, action.waiting = action.waiting, deque()
             for last in waiting:
                 first, emission = action.open[last]
@@ -242,7 +162,7 @@ class Outbox:
         dropped = 0
         if rule in self._held:
             self._held.discard(rule)
-            for action in self._actions.get(rule, ()):
+            for action in self.assigned.of(rule):
                 dropped += len(action.waiting)
                 while action.waiting:
                     self._drop_oldest(action)
@@ -271,11 +191,6 @@ class Outbox:
             self._dead_letter(emission, f"action {action.delivery.name} was removed before delivery")
         return len(left)
 
-    def _all(self) -> Iterator[tuple[str, Action]]:
-        for rule, actions in self._actions.items():
-            for action in actions:
-                yield rule, action
-
     def _wait(self, rule: str, action: Action, *numbers: int) -> None:
         """Results wait until the action takes them."""
         if numbers and not action.waiting:
@@ -298,102 +213,11 @@ class Outbox:
         why = reason or emission.error or "error"
         self._dead_letters.keep(emission.at_ms, why, topic, rule=emission.rule, kind=emission.kind, rows=rows)
 
-    # --- journal --------------------------------------------------------------------------------------------
-
-    def receipts(self) -> Receipts | None:
-        """The receipts of sinks since the last call; None if there are none."""
-        new = []
-        for rule, action in self._all():
-            key = (rule, action.role, action.position, action.delivery.name)
-            delivered = action.delivered
-            if not action.is_replayed and delivered > self._told.get(key, 0):
-                self._told[key] = delivered
-                new.append((*key, delivered))
-        return Receipts(new) if new else None
-
-    def delivered(self, receipts: Receipts) -> None:
-        """Replay: sinks have taken results up to these numbers."""
-        for rule, role, position, sink, number in receipts.delivered:
-            self._told[rule, role, position, sink] = number
-            for action in self._actions.get(rule, ()):
-                if (action.role, action.position, action.delivery.name) == (role, position, sink):
-                    for last in [last for last in action.open if last <= number]:
-                        del action.open[last]
-
     def resume(self) -> None:
         """End the replay: hand over the results without receipt."""
         self.is_replaying = False
-        for rule, action in self._all():
+        for _, action in self.assigned:
             if not action.is_replayed:
-                action.waiting.clear()
-                self._wait(rule, action, *action.open)
+                action.waiting = deque(action.open)
+        self._behind = [entry for entry in self.assigned if entry[1].waiting]
         self.reconcile()
-
-    def snapshot(self) -> dict[str, Any]:
-        """The numbers, and everything without a receipt, as JSON values."""
-        return {
-            "numbers": self.numbers,
-            "fired": self.fired,
-            "actions": [
-                [
-                    rule,
-                    action.role,
-                    action.position,
-                    action.delivery.name,
-                    action.last,
-                    [
-                        [first, last, emission_to_json(emission)]
-                        for last, (first, emission) in action.open.items()
-                    ],
-                ]
-                for rule, action in self._all()
-            ],
-        }
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        """Restore the results that an earlier run had not delivered; a result without an action
-        becomes a dead letter."""
-        self.numbers |= saved["numbers"]
-        self.fired |= saved.get("fired", {})
-        for rule, role, position, sink, last, entries in saved["actions"]:
-            key = (rule, role, position, sink)
-            action = next(
-                (a for r, a in self._all() if (r, a.role, a.position, a.delivery.name) == key), None
-            )
-            if action is not None:
-                action.last = last
-                self._told[key] = entries[0][0] - 1 if entries else last
-            for first, number, entry in entries:
-                emission = emission_from_json(entry)
-                if action is None:
-                    self._dead_letter(emission, f"action {sink} is gone since the last run")
-                    continue
-                action.open[number] = (first, emission)
-                if action.is_replayed:
-                    self._wait(rule, action, number)
-
-
-def emission_to_json(emission: Emission) -> dict[str, Any]:
-    """An emission as JSON values."""
-    return {
-        "rule": emission.rule,
-        "at_ms": emission.at_ms,
-        "kind": emission.kind,
-        "error": emission.error,
-        "inserted": emission.inserted,
-        "removed": emission.removed,
-        "states": emission.states,
-    }
-
-
-def emission_from_json(entry: Mapping[str, Any]) -> Emission:
-    """The emission that `emission_to_json` wrote."""
-    return Emission(
-        rule=entry["rule"],
-        at_ms=entry["at_ms"],
-        kind=entry["kind"],
-        error=entry["error"],
-        inserted=entry["inserted"],
-        removed=entry["removed"],
-        states=entry.get("states", ()),
-    )

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edge.delivery.actions import Builder
+from edge.delivery.assigned import Action
 from edge.delivery.lasting import lasting_streams
-from edge.delivery.outbox import Action
 from edge.deploy.brokers import Brokers
 from edge.deploy.circles import moves
 from edge.deploy.feeds import Feeds, feeds
@@ -160,7 +160,7 @@ class Manager:
         before, self._wanted, self.asleep = self.asleep, wanted, asleep(wanted.rules, self._now_ms)
         outbox = self._gateway.outbox
         for rule_id in before.keys() - wanted.rules.keys():
-            self._close(outbox.set_actions(rule_id, ()))
+            self._close(outbox.assigned.assign(rule_id, ()))
         for rule_id in self.asleep:
             if self.running.pop(rule_id, None) is not None:
                 self._gateway.engine.remove(rule_id)
@@ -348,14 +348,14 @@ class Manager:
         """Give a rule its actions; those that it has no longer are closed."""
         outbox = self._gateway.outbox
         actions = self._builder.actions(rule, outbox.actions(rule.id))
-        self._close(outbox.set_actions(rule.id, actions, errors_too=rule.options.send_error))
+        self._close(outbox.assigned.assign(rule.id, actions, errors_too=rule.options.send_error))
 
     def _stop(self, rule_id: str) -> None:
         self._gateway.engine.remove(rule_id)
         held = self._gateway.outbox.drop_held(rule_id)
         if held:
             log.info("rule.results_dropped", extra={"rule": rule_id, "results": held})
-        self._close(self._gateway.outbox.set_actions(rule_id, ()))
+        self._close(self._gateway.outbox.assigned.assign(rule_id, ()))
         del self.running[rule_id]
         log.info("rule.stopped", extra={"rule": rule_id})
 

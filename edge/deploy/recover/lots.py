@@ -69,7 +69,7 @@ class Lots:
             for rows, at_ms in self._pushes(self._waiting):
                 gateway.push(self._stream, [*rows], at_ms)
         for receipts in self._receipts:
-            gateway.outbox.delivered(receipts)
+            gateway.outbox.journaled.delivered(receipts)
         self._stream, self._waiting, self._rows, self._receipts = "", [], 0, []
 
     def _pushes(self, waiting: list[_Arrived]) -> Iterator[_Arrived]:

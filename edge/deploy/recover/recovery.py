@@ -78,7 +78,7 @@ class Recovery:
             "rules": manager.states(),
             "tables": manager.tables.states(),
             "variables": gateway.engine.catalog.variables_snapshot(),
-            "outbox": gateway.outbox.snapshot(),
+            "outbox": gateway.outbox.journaled.snapshot(),
             "brokers": gateway.brokers.snapshot(),
             "message_keys": gateway.message_keys.snapshot(),
             "leaving": manager.leaving,
@@ -120,7 +120,7 @@ class Recovery:
         # Snapshots of versions that read one broker have the parts of its state by themselves.
         self._gateway.brokers.restore(state.get("brokers", {MAIN: state}))
         self._gateway.message_keys.restore(state.get("message_keys", {}))
-        self._gateway.outbox.restore(state["outbox"])
+        self._gateway.outbox.journaled.restore(state["outbox"])
         self._manager.restore_leaving(state.get("leaving", {}), state.get("left", {}))
 
     def _left(self, texts: Mapping[str, str], left: Mapping[str, tuple[str, str]]) -> dict[str, CompiledRule]:
@@ -173,7 +173,7 @@ class Recovery:
                 self._at_ms = record.at_ms
                 change_policies(gateway.engine, record)
             case Receipts():
-                gateway.outbox.delivered(record)
+                gateway.outbox.journaled.delivered(record)
             case Session():
                 gateway.brokers[record.connection].begin(record)
             case Removal():

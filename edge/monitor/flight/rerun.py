@@ -14,9 +14,10 @@ import msgspec
 
 from edge.clock import SimulatedClock
 from edge.config.brokers import BrokerNames
+from edge.delivery.assigned import Action, rows_of
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import MEMORY, memory_action
-from edge.delivery.outbox import Action, Outbox, rows_of
+from edge.delivery.outbox import Outbox
 from edge.deploy.brokers import Brokers
 from edge.deploy.manager import Manager
 from edge.deploy.recover.recovery import Recovery

@@ -13,7 +13,7 @@ from cloud_sync.declaration import Average, Sketched, Spread, Timed
 from cloud_sync.sink import Form
 from cloud_sync.spark.contract.fields import Bad
 from cloud_sync.spark.contract.values import values_of
-from edge.delivery.outbox import emission_from_json, emission_to_json
+from edge.delivery.delivery_journal import emission_from_json, emission_to_json
 from sql import Emission, Engine
 from tests.unit.cloud_sync.test_declaration import TUMBLING, WINDOW, compiled, settings
 
