@@ -153,13 +153,13 @@ class Daemon:
         total_ms = self.config.shutdown_timeout_ms
         if self._watch is not None:
             self._watch.close()
-        self.gateway.pause_sources()
+        self.gateway.sources.close()
         self.gateway.drain(began_ms + int(total_ms * STOP_SOURCES_SHARE))
         self._flush_sinks(began_ms + int(total_ms * (STOP_SOURCES_SHARE + FLUSH_SHARE)))
         stored = self.gateway.commit(force=True)
         self._last_snapshot(began_ms + int(total_ms * SNAPSHOT_SHARE))
         # Only now: the acknowledgements of the last commit must still reach the broker.
-        self.gateway.stop_sources(max(200, int(total_ms * STOP_SOURCES_SHARE)))
+        self.gateway.sources.stop(max(200, int(total_ms * STOP_SOURCES_SHARE)))
         if self.manager.sources is not None:
             self.manager.sources.close()
         if self.http is not None:

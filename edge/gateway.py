@@ -16,29 +16,29 @@ parts together.
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from edge.base.message import BadMessage, Message, payload_bytes
+from edge.base.message import Message
 from edge.clock import Clock
 from edge.delivery.assigned import have_receipts
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
+from edge.delivery.refusals import Refusals, rule_defect
 from edge.intake.backlog import Arrival, Backlog
 from edge.intake.broker_state import MAIN, BrokerStates
 from edge.intake.message_keys import MessageKeys
+from edge.intake.open_sources import OpenSources
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
-from edge.intake.sources.base import Source
 from edge.intake.streams import ChainedRows, Decoded, StreamTable
 from edge.journal.acknowledgements import Entry
 from edge.journal.commits import Commits
 from edge.journal.record import Tick
 from sql import Engine
-from sql.rows import as_dict
 
 log = logging.getLogger("penstock.gateway")
 
@@ -48,14 +48,8 @@ TURN_MS = 20
 CHAINED_ROWS_MAX = 100_000
 """Rows that may move through memory topics in one step; more means rules that feed each other in a circle."""
 
-MESSAGE_OVERHEAD_BYTES = 100
-"""The memory of a waiting message beside its payload."""
-
 DEFECT_PAUSE_MS = 1_000
 """A timer that failed is still due: it is tried again after this time, not at once."""
-
-REJECT_KINDS_MAX = 50
-"""Reasons counted by themselves; further ones are counted together."""
 
 NEVER = -1_000_000
 """Before any time of the monotonic clock."""
@@ -89,7 +83,7 @@ class Gateway:
         self.clock = clock
         self.intake = intake
         self.outbox = outbox
-        self.sources: dict[str, Source] = {}
+        self.sources = OpenSources(intake)
         self.streams = StreamTable(())
         self.brokers = BrokerStates()
         self.message_keys = MessageKeys()
@@ -103,19 +97,14 @@ class Gateway:
         self.commits: Commits | None = None
         self.chained: deque[ChainedRows] = deque()
         """Rows that memory actions have emitted in this step."""
-        self.rejected: Counter[str] = Counter()
-        self.pauses = 0
-        self.defects = 0
-        self.paused = False
+        self.refusals = Refusals(dead_letters)
         self.taps = outbox.taps
         """The listeners to the data that passes."""
         dead_letters.on_letter = lambda letter, payload: self.taps.letter(
             self.streams.router(letter.get("connection", MAIN)).match, letter, payload
         )
-        self._dead_letters = dead_letters
-        engine.dispatch.on_defect = _rule_defect
+        engine.dispatch.on_defect = rule_defect
         self._limits = limits
-        self._is_stopping = False
         self._timers_failed = False
         self.backlog = Backlog()
         self.backlog.lane_of = lambda source, topic: self.streams.lane_of(
@@ -126,40 +115,6 @@ class Gateway:
         self._is_busy = False
         """Messages came within twice `latency_ms` of those before: further ones are worth waiting for."""
 
-    # --- sources --------------------------------------------------------------------------------------------
-
-    def add_source(self, name: str, source: Source) -> None:
-        """Own a source and start it; its batches come by way of the intake."""
-        self.sources[name] = source
-
-        def on_batch(messages: list[Message]) -> None:
-            size = payload_bytes(messages) + MESSAGE_OVERHEAD_BYTES * len(messages)
-            self.intake.put(Arrival(name, messages, []), size)
-
-        def on_bad(bad: list[BadMessage]) -> None:
-            self.intake.put(Arrival(name, [], bad), MESSAGE_OVERHEAD_BYTES * len(bad))
-
-        source.start(on_batch, on_bad)
-        if self.paused:
-            source.pause()
-
-    def remove_source(self, name: str, timeout_ms: int) -> None:
-        """End a source that no rule reads any more; what it has handed over is still processed."""
-        source = self.sources.pop(name)
-        if not source.stop(timeout_ms):
-            log.warning("source.stop_timeout", extra={"source": name})
-
-    def pause_sources(self) -> None:
-        """Take in nothing more, for good. What the sources have already handed over is still processed."""
-        self._is_stopping = True
-        for source in self.sources.values():
-            source.pause()
-
-    def stop_sources(self, timeout_ms: int) -> None:
-        """Let the sources send their last acknowledgements and end."""
-        for name in list(self.sources):
-            self.remove_source(name, timeout_ms)
-
     # --- the loop -------------------------------------------------------------------------------------------
 
     def turn(self) -> int | None:
@@ -167,7 +122,7 @@ class Gateway:
         self.outbox.reconcile()
         for call in self.intake.take_calls():
             call()
-        if self.intake.has_items() and (self._is_stopping or not self.outbox.is_full()):
+        if self.intake.has_items() and (self.sources.closing or not self.outbox.is_full()):
             self.backlog.put(self.intake.take_items())
             if not self.backlog.is_large:
                 before_ms, self._taken_ms = self._taken_ms, self.clock.monotonic_ms()
@@ -247,7 +202,7 @@ class Gateway:
         if fresh and self.commits is not None:
             self.commits.append_batch(now_ms, fresh, connection)
         for bad in arrival.bad:
-            self._reject(bad, now_ms, connection)
+            self.refusals.message(bad, now_ms, connection)
         if self.taps.listeners:
             self.taps.messages(fresh, now_ms, streams_of)
         opened = self.outbox.opened = []
@@ -270,7 +225,7 @@ class Gateway:
         """The rows of messages; those that cannot be read become dead letters."""
         decoded = self.streams.decode(messages, connection)
         for refused in decoded.bad:
-            self._reject(refused.message, now_ms, connection, refused.streams)
+            self.refusals.message(refused.message, now_ms, connection, refused.streams)
         return decoded
 
     def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
@@ -287,8 +242,7 @@ class Gateway:
                 self.outbox.hand_over(self.engine.push_table(*reader, rows, now_ms))
         # The rule boundary: a defect must not stop the gateway for ever.
         except Exception as error:  # noqa: BLE001
-            reason = self._defect(error, stream)
-            self._dead_letters.keep(now_ms, reason, stream=stream, rows=[as_dict(row) for row in rows])
+            self.refusals.rows(error, stream, rows, now_ms)
 
     def follow_chains(self, now_ms: int) -> None:
         """Rows of memory topics enter their streams, until no rule hands on any more."""
@@ -308,11 +262,7 @@ class Gateway:
             f"more than {CHAINED_ROWS_MAX} rows moved through memory topics in one step: "
             "rules feed each other"
         )
-        log.error("chain.too_long", extra={"stream": stream, "dropped": dropped, "error": reason})
-        self.rejected["chain too long"] += dropped
-        self._dead_letters.keep(
-            now_ms, f"{reason}; {dropped} rows are dropped, this one first", rows=rows[:1]
-        )
+        self.refusals.chain(reason, stream, dropped, rows[:1], now_ms)
 
     def _fire(self, now_ms: int) -> None:
         """Record and fire the timers that are due."""
@@ -329,55 +279,33 @@ class Gateway:
             self.outbox.hand_over(self.engine.advance(now_ms))
             self._timers_failed = False
         except Exception as error:  # noqa: BLE001 - the rule boundary, as in push
-            self._defect(error, None)
+            self.refusals.defect(error, None)
             self._timers_failed = True
         self.follow_chains(now_ms)
 
-    def _defect(self, error: Exception, stream: str | None) -> str:
-        """Note an error that no rule could have caused by itself. The messages are acknowledged: sent again,
-        they would only fail again, and hold up everything behind them."""
-        self.defects += 1
-        reason = f"defect: {type(error).__name__}: {error}"
-        log.error("engine.defect", extra={"stream": stream, "error": reason}, exc_info=error)
-        return reason
-
-    def _reject(self, bad: BadMessage, now_ms: int, connection: str, streams: Sequence[str] = ()) -> None:
-        topic, payload, _, reason = bad
-        kind = reason.split(":", 1)[0].split(" - ", 1)[0].split(", not ", 1)[0]
-        is_known = kind in self.rejected or len(self.rejected) < REJECT_KINDS_MAX
-        self.rejected[kind if is_known else "other"] += 1
-        more = {name: value for name, value in (("streams", [*streams]), ("connection", connection)) if value}
-        self._dead_letters.keep(now_ms, reason, topic, payload, **more)
-        log.warning("message.rejected", extra={"topic": topic, "reason": reason})
-
     def _brake(self) -> None:
         """Pause the sources at a bound, and resume them at half of it, so that they do not flutter."""
-        if self._is_stopping:
+        if self.sources.closing:
             return
         unacknowledged = self.commits.unacknowledged if self.commits else 0
         self.backlog.relieve(self._limits.intake_bytes_max)
         waiting_bytes = self.intake.bytes + self.backlog.bytes
         must_pause = self.outbox.is_full() or (self.commits is not None and self.commits.problem is not None)
-        if not self.paused:
+        if not self.sources.paused:
             if (
                 must_pause
                 or waiting_bytes >= self._limits.intake_bytes_max
                 or unacknowledged >= self._limits.unacknowledged_max
             ):
-                self.paused = True
-                self.pauses += 1
                 log.warning("intake.paused", extra={"bytes": waiting_bytes, "unacknowledged": unacknowledged})
-                for source in self.sources.values():
-                    source.pause()
+                self.sources.pause()
         elif (
             not must_pause
             and waiting_bytes <= self._limits.intake_bytes_max // 2
             and unacknowledged <= self._limits.unacknowledged_max // 2
         ):
-            self.paused = False
             log.info("intake.resumed")
-            for source in self.sources.values():
-                source.resume()
+            self.sources.resume()
 
     def _sleep_ms(self, commit_in_ms: int | None) -> int | None:
         """Until the next thing that is due of itself; 0 when there is work left."""
@@ -394,7 +322,3 @@ class Gateway:
         if self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)
         return min(waits, default=None)
-
-
-def _rule_defect(rule: str, error: Exception) -> None:
-    log.error("rule.defect", extra={"rule": rule, "error": repr(error)}, exc_info=error)

@@ -113,7 +113,7 @@ def _open(gateway: Gateway, name: str, source: MqttSource) -> None:
         Arrival(added, [], [], replace(session, connection=name)), 0
     )
     gateway.backlog.sheds.add(added)
-    gateway.add_source(added, source)
+    gateway.sources.add(added, source)
 
 
 def about(running: Mapping[str, Running]) -> dict[str, Any]:

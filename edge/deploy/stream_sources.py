@@ -37,7 +37,7 @@ class StreamSources:
         """
         made_of = {source.stream.name: source for source in wanted.sources}
         for name in [name for name, known in self._running.items() if made_of.get(name) != known]:
-            gateway.remove_source(name, STOP_MS)
+            gateway.sources.remove(name, STOP_MS)
             del self._running[name]
         self.failed = dict(wanted.failed)
         for name, source in made_of.items():
@@ -66,7 +66,7 @@ class StreamSources:
             )
             return False
         try:
-            gateway.add_source(stream.name, kind.make(stream, source.settings, self._environment))
+            gateway.sources.add(stream.name, kind.make(stream, source.settings, self._environment))
         except BadSource as error:
             self.failed[stream.name] = f"{error.option}: {error}"
             return False

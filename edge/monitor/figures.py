@@ -20,7 +20,7 @@ class Figures:
 
     def defects(self) -> int:
         """Errors that no rule caused by itself: of the gateway and of the engine."""
-        return self._daemon.gateway.defects + self._daemon.engine.dispatch.defects
+        return self._daemon.gateway.refusals.defects + self._daemon.engine.dispatch.defects
 
     def memory(self) -> Mapping[str, int]:
         """The bytes of memory that the state of each rule takes."""

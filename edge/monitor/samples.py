@@ -51,14 +51,14 @@ class Samples:
             "penstock_file_problems", len({item.path for item in daemon.manager.problems if item.is_error})
         )
         yield sample("penstock_intake_bytes", daemon.intake.bytes)
-        yield sample("penstock_intake_pauses_total", daemon.gateway.pauses)
+        yield sample("penstock_intake_pauses_total", daemon.gateway.sources.pauses)
         yield sample("penstock_intake_dropped_total", daemon.gateway.backlog.dropped)
         yield sample("penstock_redelivered_messages_total", daemon.gateway.brokers.recognised)
         yield sample("penstock_repeated_keys_total", daemon.gateway.message_keys.recognised)
         yield sample("penstock_unacknowledged_messages", daemon.commits.unacknowledged)
         for stream, count in daemon.gateway.streams.received.items():
             yield sample("penstock_intake_messages_total", count, stream=stream)
-        for reason, count in daemon.gateway.rejected.items():
+        for reason, count in daemon.gateway.refusals.rejected.items():
             yield sample("penstock_rejected_messages_total", count, reason=reason)
         for name, source in daemon.gateway.sources.items():
             yield sample("penstock_source_connected", source.stats["connected"], source=name)

@@ -83,13 +83,13 @@ class StatusTree:
         gateway = self._daemon.gateway
         return {
             "received": dict(gateway.streams.received),
-            "rejected": dict(gateway.rejected),
+            "rejected": dict(gateway.refusals.rejected),
             "unrouted": gateway.streams.unrouted,
             "redelivered": gateway.brokers.recognised,
             "repeated_keys": gateway.message_keys.recognised,
             "unacknowledged": self._daemon.commits.unacknowledged,
-            "paused": gateway.paused,
-            "pauses": gateway.pauses,
+            "paused": gateway.sources.paused,
+            "pauses": gateway.sources.pauses,
             "dropped": gateway.backlog.dropped,
         }
 

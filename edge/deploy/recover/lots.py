@@ -91,7 +91,7 @@ class Lots:
         gateway = self._gateway
         if len(decoded.rows) != 1 or not self._memory.is_empty:
             return ""
-        if gateway.defects or gateway.engine.dispatch.defects:
+        if gateway.refusals.defects or gateway.engine.dispatch.defects:
             return ""
         (stream,) = decoded.rows
         return "" if stream in gateway.streams.readers else stream

@@ -86,7 +86,7 @@ def test_rubbish_is_kept_and_acknowledged(folder: Path) -> None:
     assert world.source.acknowledged == [1, 2]
     (line,) = world.letters.path.read_text("utf-8").splitlines()
     assert json.loads(line)["topic"] == "plant/x"
-    assert sum(world.gateway.rejected.values()) == 1
+    assert sum(world.gateway.refusals.rejected.values()) == 1
 
 
 def test_a_message_read_by_two_streams_is_one_dead_letter(folder: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_file_read_again_at_the_start_does_not_hide_repetitions_of_the_broker(
 
     def read_file() -> None:
         file = Source()
-        world.gateway.add_source("site", file)
+        world.gateway.sources.add("site", file)
         file.on_batch([("$source/site", b'{"row": 1}', 1, 0), ("$source/site", b'{"row": 2}', 2, 0)])
 
     world.source.send({"n": 1}, {"n": 2})
@@ -279,7 +279,7 @@ def test_intake_pauses_at_its_bound_and_resumes_at_half(folder: Path) -> None:
     assert world.source.paused
     world.gateway.turn()
     assert not world.source.paused
-    assert world.gateway.pauses == 1
+    assert world.gateway.sources.pauses == 1
     assert keys(world) == list(range(10))
 
 

@@ -120,7 +120,7 @@ def test_a_file_goes_on_behind_the_rows_that_are_safe(world: World) -> None:
     deploy(world, stream("rows.jsonl", "file", fileType="lines"))
     assert len(rows(world, 2)) == 2
     turn_until(world, lambda: world.gateway.sources["s"].stats["safe"] == 2)
-    world.gateway.stop_sources(1_000)
+    world.gateway.sources.stop(1_000)
     with path.open("a", encoding="utf-8") as file:
         file.write('{"a": 3}\n')
     crash(world)
@@ -134,7 +134,7 @@ def test_rows_that_are_not_safe_are_read_again(world: World) -> None:
     until = time.monotonic() + 5
     while world.gateway.sources["s"].stats["rows"] < 2 and time.monotonic() < until:
         time.sleep(0.005)
-    world.gateway.stop_sources(1_000)  # nothing was processed, so nothing is safe
+    world.gateway.sources.stop(1_000)  # nothing was processed, so nothing is safe
     crash(world)
     assert [row["a"] for row in rows(world, 2)] == [1, 2]
 
@@ -184,7 +184,7 @@ def test_what_is_no_row_is_a_dead_letter_and_a_missing_file_is_looked_for_again(
     turn_until(world, lambda: world.gateway.sources["s"].stats["errors"] > 0)
     (world.folder / "input" / "rows.jsonl").write_text('nonsense\n{"a": 2}\n', "utf-8")
     assert rows(world, 1)[0]["a"] == 2
-    assert world.gateway.rejected
+    assert world.gateway.refusals.rejected
 
 
 def test_a_link_out_of_the_folder_is_not_followed(world: World) -> None:

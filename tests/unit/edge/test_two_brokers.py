@@ -35,7 +35,7 @@ def two(folder: Path) -> tuple[World, Source]:
 
 def second(world: World) -> Source:
     source = Source()
-    world.gateway.add_source(world.gateway.brokers.add("line2"), source)
+    world.gateway.sources.add(world.gateway.brokers.add("line2"), source)
     return source
 
 

@@ -149,7 +149,7 @@ class World:
         self.reload()
         self.outbox.resume()
         self.source = Source()
-        self.gateway.add_source("mqtt", self.source)
+        self.gateway.sources.add("mqtt", self.source)
 
     def write(self, name: str, text: str) -> None:
         (self.rules / name).write_text(text, "utf-8")
@@ -174,7 +174,7 @@ class World:
         ]
 
     def close(self) -> None:
-        self.gateway.stop_sources(1_000)
+        self.gateway.sources.stop(1_000)
         self.commits.close()
         self.spools.close()
         self.letters.close()
