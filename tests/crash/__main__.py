@@ -1,4 +1,4 @@
-"""Kill a daemon again and again while messages flow, restart its broker, edit its rules; then count."""
+"""Kill a daemon again and again while messages flow, restart its brokers, edit its rules; then count."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ import tempfile
 from pathlib import Path
 
 from tests.crash import disk
+from tests.crash.counted import EVENT_TIME, RULES
 from tests.crash.kills import Campaign, Setting
 
-SETTINGS = (("5", 20), ("5", 0), ("3.1.1", 20), ("3.1.1", 0))
-"""Version of MQTT, and how many messages the broker lets be in flight (0: any number)."""
+SETTINGS = (
+    ("5", 20, RULES),
+    ("5", 0, RULES),
+    ("3.1.1", 20, RULES),
+    ("3.1.1", 0, RULES),
+    ("5", 0, EVENT_TIME),
+)
+"""Version of MQTT, how many messages the broker lets be in flight (0: any number), the rules."""
 
 
 def run(setting: Setting) -> bool:
@@ -32,7 +39,7 @@ def run(setting: Setting) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=12, help="of each of the four settings")
+    parser.add_argument("--seconds", type=float, default=12, help="of each of the five settings")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument(
         "--rate", type=float, default=0.0, help="messages a second; as many as the broker takes if 0"
@@ -47,8 +54,8 @@ def main() -> int:
     if given.disk:
         return 0 if disk.campaign(given.seed, given.disk) else 1
     went_well = [
-        run(Setting(given.seed + number, version, in_flight, given.seconds, given.rate, given.pause))
-        for number, (version, in_flight) in enumerate(SETTINGS)
+        run(Setting(given.seed + number, version, in_flight, given.seconds, given.rate, given.pause, rules))
+        for number, (version, in_flight, rules) in enumerate(SETTINGS)
     ]
     return int(not all(went_well))
 

@@ -4,6 +4,7 @@ when the broker has confirmed so many messages."""
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,37 @@ PLACES_FILE = "places.csv"
 PLACES = "g,place\n" + "".join(f"{number},hall {number % 3}\n" for number in range(7))
 """The rows of a table: a file that is read again at each start."""
 
+CONFIG = "connections: {{line2: {{server: 'mqtt://127.0.0.1:{port}', receiveMax: 65535}}}}\n"
+"""The gateway's second broker."""
+
+NEAR, ACROSS, FAR = "plant/x", "across/x", "far/x"
+"""The topics: each message comes on the first two, of one broker; the second broker has its own messages."""
+
+SUM = "merge: {c: sum}, types: {c: int}, window: 86400000"
+
+EVENT_TIME = f"""streams:
+  - 'CREATE STREAM m () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
+rules:
+  - id: each
+    sql: SELECT n FROM m
+    actions: [{{cloud: {{keys: [n], window: 86400000}}}}]
+  - id: tens
+    sql: SELECT count(*) AS c FROM m GROUP BY COUNTWINDOW(10)
+    actions: [{{cloud: {{{SUM}}}}}]
+  - id: event_time
+    sql: SELECT count(*) AS c, {BOUNDS} FROM m GROUP BY TUMBLINGWINDOW(ss, 1)
+    options: {{isEventTime: true, lateTolerance: 60000}}
+    actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
+  - id: recent
+    sql: SELECT g, count(*) AS c FROM m#time(2 sec) GROUP BY g
+    actions: [{{nop: {{}}}}]
+"""
+"""Rules of one stream in event time: a replay pushes batches together."""
+
 RULES = f"""streams:
   - 'CREATE STREAM m () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
+  - 'CREATE STREAM across () WITH (DATASOURCE="across/#", TIMESTAMP="ts")'
+  - 'CREATE STREAM far () WITH (DATASOURCE="far/#", TIMESTAMP="ts", CONF_KEY="line2")'
   - 'CREATE STREAM twin () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
   - 'CREATE STREAM arriving () WITH (DATASOURCE="plant/#")'
   - 'CREATE STREAM chained () WITH (TYPE="memory", DATASOURCE="t/+")'
@@ -50,6 +80,18 @@ rules:
     sql: SELECT count(*) AS c, {BOUNDS} FROM m INNER JOIN twin ON m.n = twin.n GROUP BY TUMBLINGWINDOW(ss, 1)
     options: {{isEventTime: true, lateTolerance: 60000}}
     actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
+  - id: topics
+    sql: >-
+      SELECT count(*) AS c, {BOUNDS} FROM m INNER JOIN across ON m.n = across.n GROUP BY TUMBLINGWINDOW(ss, 1)
+    options: {{isEventTime: true, lateTolerance: 60000}}
+    actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
+  - id: far_each
+    sql: SELECT n FROM far
+    actions: [{{cloud: {{keys: [n], window: 86400000}}}}]
+  - id: brokers
+    sql: SELECT count(*) AS c, {BOUNDS} FROM m INNER JOIN far ON m.n = far.n GROUP BY TUMBLINGWINDOW(ss, 1)
+    options: {{isEventTime: true, lateTolerance: 60000}}
+    actions: [{{cloud: {{merge: {{c: count}}, window: 86400000}}}}]
   - id: placed
     sql: >-
       SELECT place, count(*) AS c FROM arriving INNER JOIN places ON arriving.g = places.g
@@ -79,35 +121,68 @@ def sums(bucket: Path, rule: str, column: str) -> int:
     return sum(value["int"] for value in values if value["as"] == column)
 
 
-def has_last(bucket: Path, total: int) -> bool:
-    """Whether windows in processing time have counted the last message, which the others precede."""
+@dataclass
+class Confirmed:
+    """How many messages each broker has confirmed, numbered from 0 on, beside the last one of each topic."""
+
+    near: int
+    far: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of the plants' numbered messages."""
+        return self.near + self.far
+
+
+def has_last(bucket: Path, total: int, rules: str) -> bool:
+    """Whether windows in processing time have counted the last message, which the others precede; in event
+    time it closes their windows."""
+    if rules == EVENT_TIME:
+        return sums(bucket, "event_time", "c") >= total
+    if not any(row["keys"]["n"] == -1 for row in rows_of(bucket, "far_each")):
+        return False
     return min(sums(bucket, rule, "c") for rule in ("sessions", "processing_time")) > total
 
 
-def problems(bucket: Path, total: int) -> list[str]:
-    """Every count that is not what the broker confirmed: messages 0 to total - 1, and the last one."""
-    found = []
-    numbers = Counter(row["keys"]["n"] for row in rows_of(bucket, "each"))
-    del numbers[-1]
-    lost = [number for number in range(total) if not numbers[number]]
-    doubled = [number for number, count in numbers.items() if count > 1]
-    if lost or doubled:
-        found.append(f"raw rows: lost {len(lost)} {lost[:5]}, doubled {len(doubled)} {doubled[:5]}")
-    chain = [sums(bucket, "chain", "c"), sums(bucket, "chain", "total"), len(rows_of(bucket, "chain"))]
-    if chain != [total, sum(range(total)), total // 10]:
-        found.append(f"chain: {chain} in place of {[total, sum(range(total)), total // 10]}")
-    last_of_group_0 = (
-        (total - 1) // 7 * 7
-    )  # the row that the last message finds; others find the one 7 before
-    wanted = {
-        ("sessions", "c"): total + 1,
-        ("processing_time", "c"): total + 1,
-        ("event_time", "c"): total,
-        ("joined", "c"): total,
-        ("placed", "c"): total,
-        ("looked_up", "seen"): sum(range(total - 7)) + last_of_group_0,
-    }
+def problems(bucket: Path, confirmed: Confirmed, rules: str) -> list[str]:
+    """Every count that is not what the brokers confirmed."""
+    total = confirmed.near
+    found = raw_problems(bucket, "each", total)
+    wanted = {("event_time", "c"): total}
+    if rules == EVENT_TIME:
+        wanted["tens", "c"] = total
+    else:
+        found += raw_problems(bucket, "far_each", confirmed.far) + chain_problems(bucket, total)
+        # the row that the last message finds; others find the one 7 before
+        last_of_group_0 = (total - 1) // 7 * 7
+        wanted |= {
+            ("sessions", "c"): total + 1,
+            ("processing_time", "c"): total + 1,
+            ("joined", "c"): total,
+            ("topics", "c"): total,
+            ("brokers", "c"): min(total, confirmed.far),
+            ("placed", "c"): total,
+            ("looked_up", "seen"): sum(range(total - 7)) + last_of_group_0,
+        }
     for (rule, column), count in wanted.items():
         if (counted := sums(bucket, rule, column)) != count:
             found.append(f"{rule}: {counted} in place of {count}")
     return found
+
+
+def raw_problems(bucket: Path, rule: str, total: int) -> list[str]:
+    """Messages 0 to total - 1 that a rule has lost or doubled."""
+    numbers = Counter(row["keys"]["n"] for row in rows_of(bucket, rule))
+    del numbers[-1]
+    lost = [number for number in range(total) if not numbers[number]]
+    doubled = [number for number, count in numbers.items() if count > 1]
+    if not lost and not doubled:
+        return []
+    return [f"{rule}: lost {len(lost)} {lost[:5]}, doubled {len(doubled)} {doubled[:5]}"]
+
+
+def chain_problems(bucket: Path, total: int) -> list[str]:
+    """What is wrong with the rows of rules that a memory topic connects."""
+    chain = [sums(bucket, "chain", "c"), sums(bucket, "chain", "total"), len(rows_of(bucket, "chain"))]
+    wanted = [total, sum(range(total)), total // 10]
+    return [] if chain == wanted else [f"chain: {chain} in place of {wanted}"]

@@ -6,12 +6,27 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from tests.crash.counted import EDITED, LAST, PLACES, PLACES_FILE, RULES, has_last, problems, rows_of
+from tests.crash.counted import (
+    ACROSS,
+    CONFIG,
+    EDITED,
+    FAR,
+    LAST,
+    NEAR,
+    PLACES,
+    PLACES_FILE,
+    RULES,
+    Confirmed,
+    has_last,
+    problems,
+    rows_of,
+)
 from tests.crash.dying import MOMENTS, OPERATIONS
 from tests.crash.plant import Plant, until
 from tests.integration.daemon.support import Process
@@ -42,14 +57,16 @@ class Setting:
     seconds: float
     rate: float = 0.0
     pause_s: float = 0.0
+    rules: str = RULES
 
     def __str__(self) -> str:
-        return f"MQTT {self.version}, {self.in_flight or 'unlimited'} in flight, seed {self.seed}"
+        kind = "" if self.rules == RULES else "event time, "
+        return f"{kind}MQTT {self.version}, {self.in_flight or 'unlimited'} in flight, seed {self.seed}"
 
 
 @dataclass
 class Outcome:
-    """How often the gateway died, by kind, how many messages the broker confirmed, what is wrong."""
+    """How often the gateway died, by kind, how many messages the brokers confirmed, what is wrong."""
 
     kills: Counter[str] = field(default_factory=Counter)
     messages: int = 0
@@ -57,7 +74,7 @@ class Outcome:
 
 
 class Campaign:
-    """Broker, gateway, bucket and plant in a folder."""
+    """Brokers, gateway, bucket and plants in a folder."""
 
     def __init__(self, folder: Path, setting: Setting) -> None:
         self.outcome = Outcome()
@@ -65,6 +82,7 @@ class Campaign:
         self._dice = random.Random(setting.seed)
         lines = (f"max_inflight_messages {setting.in_flight}", "max_queued_messages 0")
         self._broker = Mosquitto(folder / "broker", persistence=True, lines=lines)
+        self._second = Mosquitto(folder / "second", persistence=True, lines=lines)
         self._bucket = folder / "bucket"
         self._away = folder / "bucket.away"
         environment = {
@@ -72,38 +90,52 @@ class Campaign:
             "PENSTOCK__MQTT__RECEIVEMAX": "65535",
             "PENSTOCK__JOURNAL__SNAPSHOTBYTES": "100000",
         }
-        arguments = ("--upload", str(self._bucket), "--upload-interval-ms", "200")
+        config = folder / "gateway.yaml"
+        config.write_text(CONFIG.format(port=self._second.port), "utf-8")
+        arguments = ("--upload", str(self._bucket), "--upload-interval-ms", "200", "--config", str(config))
         self._nursery = Nursery("tests.crash.dying")
         self._gateway = Process(folder, self._broker.url, arguments, environment, self._nursery.fork)
-        self._gateway.write_rule("a.yaml", RULES)
+        self._gateway.write_rule("a.yaml", setting.rules)
         places = self._gateway.data / "input" / PLACES_FILE
         places.parent.mkdir(parents=True)
         places.write_text(PLACES)
 
     def run(self) -> Outcome:
         """Kill for so many seconds, then count. Raises TimeoutError where something does not come."""
+        setting = self._setting
         self._broker.start()
+        self._second.start()
         try:
             self._start()
             self._until(self._is_ready, "readiness")
-            self._until(self._has_places, "the rows of the file")
-            plant = Plant(self._broker.port, self._setting.seed, rate=self._setting.rate)
-            plant.start()
-            end = time.monotonic() + self._setting.seconds
+            if self._has_all_rules:
+                self._until(self._has_places, "the rows of the file")
+            topics = (NEAR, ACROSS) if self._has_all_rules else (NEAR,)
+            plants = [Plant(self._broker.port, setting.seed, rate=setting.rate, topics=topics)]
+            if self._has_all_rules:
+                plants.append(Plant(self._second.port, setting.seed, rate=setting.rate / 2, topics=(FAR,)))
+            for plant in plants:
+                plant.start()
+            end = time.monotonic() + setting.seconds
             while time.monotonic() < end:
                 self._kill_once()
-            self._count(plant)
+            self._count(plants)
             return self.outcome
         finally:
             self._gateway.kill()
             self._nursery.close()
             self._broker.stop()
+            self._second.stop()
+
+    @property
+    def _has_all_rules(self) -> bool:
+        return self._setting.rules == RULES
 
     def _kill_once(self) -> None:
         dice, gateway = self._dice, self._gateway
         self._wait(dice.choice((0.0, 0.02, 0.1, 0.3, 0.6, 1.0)) * dice.random())
         if dice.random() < 0.05:
-            self._broker.restart()
+            dice.choice((self._broker, self._second)).restart()
         if dice.random() < 0.2:
             gateway.write_rule("b.yaml", EDITED.format(dice.randrange(1_000)))
         if dice.random() < 0.1:
@@ -166,19 +198,27 @@ class Campaign:
             self._bucket.rename(self._away)
             self._bucket.write_text("the target is away")
 
-    def _count(self, plant: Plant) -> None:
-        total = self.outcome.messages = plant.finish()
+    def _count(self, plants: Sequence[Plant]) -> None:
+        rules = self._setting.rules
+        confirmed = Confirmed(*(plant.finish() for plant in plants))
+        self.outcome.messages = confirmed.total
         if self._away.exists():
             self._move_uplink()
-        self._until(lambda: len(rows_of(self._bucket, "each")) >= total, f"all {total} messages")
+        for rule, count in (("each", confirmed.near), ("far_each", confirmed.far)):
+            self._until(partial(self._has, rule, count), f"all {count} messages of {rule}")
         self._wait(2.5)  # sessions end
-        plant.send(LAST)
-        self._until(lambda: has_last(self._bucket, total), "the last windows")
+        for plant in plants:
+            plant.send(LAST)
+        self._until(lambda: has_last(self._bucket, confirmed.near, rules), "the last windows")
         assert self._gateway.stop(WAIT_S_MAX) == 0
-        plant.close()
+        for plant in plants:
+            plant.close()
         self._start()
         self._until(lambda: self._gateway.status()["spool"]["rows"] == 0, "the upload")
-        self.outcome.wrong = problems(self._bucket, total)
+        self.outcome.wrong = problems(self._bucket, confirmed, rules)
+
+    def _has(self, rule: str, count: int) -> bool:
+        return len(rows_of(self._bucket, rule)) >= count
 
     @staticmethod
     def _wait(seconds: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 CONFIRMED_S_MAX = 300
@@ -24,10 +24,13 @@ def until(condition: Callable[[], object], timeout_s: float, what: str) -> None:
 class Plant:
     """Publishes numbered messages, and knows which of them the broker has confirmed.
 
-    `rate`: so many a second on average; without it, as fast as the broker confirms them.
+    `rate`: so many a second on average; without it, as fast as the broker confirms them. Each comes on all
+    `topics`.
     """
 
-    def __init__(self, port: int, seed: int, pad: str = "", rate: float = 0.0) -> None:
+    def __init__(
+        self, port: int, seed: int, pad: str = "", rate: float = 0.0, topics: Sequence[str] = ("plant/x",)
+    ) -> None:
         from paho.mqtt.client import Client
         from paho.mqtt.enums import CallbackAPIVersion
 
@@ -36,9 +39,12 @@ class Plant:
         self._heard = threading.Condition()
         self._pad = pad
         self._rate = rate
+        self._topics = topics
         self._stop = threading.Event()
         self._dice = random.Random(seed)
-        self._client = Client(CallbackAPIVersion.VERSION2, client_id="crash-plant", clean_session=False)
+        self._client = Client(
+            CallbackAPIVersion.VERSION2, client_id=f"crash-plant-{topics[0]}", clean_session=False
+        )
         self._client.max_inflight_messages_set(200)
         self._client.reconnect_delay_set(1, 1)
         self._client.on_publish = self._on_confirmed
@@ -65,8 +71,9 @@ class Plant:
 
     def _publish(self, payload: str) -> None:
         """Publish; while the broker is away the client keeps the message and sends it later."""
-        self._published += 1
-        self._client.publish("plant/x", payload, 1)
+        for topic in self._topics:
+            self._published += 1
+            self._client.publish(topic, payload, 1)
 
     def _on_confirmed(self, *_: Any) -> None:
         with self._heard:
