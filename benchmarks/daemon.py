@@ -8,14 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.gateway_cpu import processor_s
 from benchmarks.latency import Sender
 from benchmarks.measure import STREAM as STREAM_SQL
 from benchmarks.measure import Result
 from benchmarks.payloads import payloads
 from edge.base.memory import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
-from tests.integration.daemon.support import STREAM, Process, daemon
+from tests.integration.daemon.support import STREAM, Process
 from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.nursery import spawned
+
+RATE, MESSAGES, BURST = 20_000, 100_000, 40
+"""Messages a second, their number, and how many are sent at once."""
 
 
 def rules_file(count: int) -> str:
@@ -33,49 +38,71 @@ def rules_file(count: int) -> str:
 
 @contextmanager
 def running(rules: dict[str, str]) -> Iterator[tuple[Process, Mosquitto]]:
-    """A broker and a daemon with these rule files."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        with mosquitto(path / "broker") as broker, daemon(path / "gateway", broker.url, rules) as process:
-            process.wait_ready()
-            yield process, broker
+    """A broker and a daemon with these rule files, ready."""
+    with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder) / "broker") as broker:
+        process = Process(Path(folder) / "gateway", broker.url, spawn=spawned)
+        for name, text in rules.items():
+            process.write_rule(name, text)
+        with stopped_behind(process):
+            yield ready(process), broker
+
+
+@contextmanager
+def stopped_behind(process: Process) -> Iterator[None]:
+    """Kill it behind the block."""
+    try:
+        yield
+    finally:
+        process.kill()
+
+
+def ready(process: Process) -> Process:
+    """Start it as a user does, as a process that has imported nothing, and wait until it is ready."""
+    process.start()
+    process.wait_ready()
+    return process
 
 
 def startup() -> Result:
-    """From the start of the process to readiness, with ten rules."""
-    found = []
-    for _ in range(5):
+    """From the start of the process to readiness, with ten rules. Beside other work the least of several is
+    the nearest to the truth; the processor time, of both processes, depends less on it."""
+    waited, used = [], []
+    for _ in range(7):
         with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder) / "broker") as broker:
+            process = Process(Path(folder) / "gateway", broker.url, spawn=spawned)
+            process.write_rule("ten.yaml", rules_file(10))
             began = time.perf_counter()
-            with daemon(Path(folder) / "gateway", broker.url, {"ten.yaml": rules_file(10)}) as process:
-                process.wait_ready()
-                found.append(time.perf_counter() - began)
-    best = min(found)
-    return Result(
-        "startup",
-        unit="s",
-        lines=[f"startup {best:.2f} s to readiness with 10 rules (bar 0.8)"],
-        numbers={"s": best},
-    )
+            with stopped_behind(process):
+                ready(process)
+                waited.append(time.perf_counter() - began)
+                used.append(processor_s(process.pid, with_children=True))
+    line = f"startup {min(waited):.2f} s to readiness with 10 rules (bar 0.6), {min(used):.2f} s of processor"
+    return Result("startup", unit="s", lines=[line], numbers={"s": min(waited), "processor_s": min(used)})
 
 
 def memory() -> Result:
-    """Resident memory with ten rules: when ready, and after a hundred thousand messages."""
+    """Resident memory with ten rules: when ready, and at 20,000 messages a second."""
     with running({"ten.yaml": rules_file(10)}) as (process, broker):
-        ready = process.resident_bytes()
+        at_first = process.resident_bytes()
         messages = payloads(20_000, 100)
         sender = Sender(broker.port)
-        for number in range(100_000):
+        began = time.monotonic()
+        for number in range(MESSAGES):
             sender.add(messages[number % len(messages)])
+            if number % BURST == 0:
+                sender.flush()
+                time.sleep(max(0.0, began + number / RATE - time.monotonic()))
         sender.flush()
         wait_for(
-            lambda: process.status()["rules"]["r1"]["counters"]["events_in"] >= 100_000, 60, "the messages"
+            lambda: process.status()["rules"]["r1"]["counters"]["events_in"] >= MESSAGES, 120, "the messages"
         )
         loaded = process.resident_bytes()
         sender.close()
-    megabytes = {"ready_mb": ready / 1e6, "loaded_mb": loaded / 1e6}
-    ready_mb, loaded_mb = megabytes.values()
-    line = f"memory {ready_mb:.1f} MB with 10 rules when ready, {loaded_mb:.1f} MB under load (bar 60)"
+    megabytes = {"ready_mb": at_first / 1e6, "loaded_mb": loaded / 1e6}
+    line = (
+        f"memory {at_first / 1e6:.1f} MB with 10 rules when ready (bar 58), "
+        f"{loaded / 1e6:.1f} MB at {RATE:,} messages/s (bar 70)"
+    )
     return Result("memory", unit="MB", lines=[line], numbers=megabytes)
 
 

@@ -137,10 +137,11 @@ def used_while_sending(broker: Mosquitto, load: Load, pid: int) -> float:
     return used / passed
 
 
-def processor_s(pid: int) -> float:
-    """Seconds of processor time that a process has taken, in all of its threads."""
+def processor_s(pid: int, *, with_children: bool = False) -> float:
+    """Seconds of processor time that a process has taken, in all of its threads; `with_children`: and those
+    of its processes that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11 : 15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

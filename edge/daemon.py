@@ -15,7 +15,6 @@ import os
 import random
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from edge.base import memory, signals, threads
@@ -24,7 +23,7 @@ from edge.clock import Clock, SystemClock
 from edge.config import Config
 from edge.config.brokers import own_broker
 from edge.config.mqtt_options import revealed
-from edge.delivery.actions import ActionBuilder, register_sinks
+from edge.delivery.actions import ActionBuilder
 from edge.delivery.caches import action_file, sweep
 from edge.delivery.cloud_path import CloudPath
 from edge.delivery.dead_letters import DeadLetters
@@ -33,11 +32,11 @@ from edge.delivery.letters import FOLDER
 from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
 from edge.deploy.brokers import Broker, Brokers
-from edge.deploy.configured import configured_of
 from edge.deploy.lookup_stores import Stores
 from edge.deploy.manager import Manager
+from edge.deploy.reading.reader import NotRead, RuleReader
+from edge.deploy.reading.wanted import Wanted
 from edge.deploy.recover.recovery import Recovery, open_journal
-from edge.deploy.rule_files import RuleFiles, Wanted
 from edge.deploy.stream_sources import StreamSources
 from edge.deploy.watch import DirectoryWatch, fingerprint
 from edge.gateway import Gateway, Limits
@@ -56,9 +55,6 @@ from edge.monitor.http import StatusServer
 from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
-from edge.plugins.entry_points import load_plugins
-from rules.functions.guard import WATCH
-from rules.secrets import Secrets
 from sql import Catalog, Engine
 
 log = logging.getLogger("penstock.daemon")
@@ -75,14 +71,11 @@ SNAPSHOT_SHARE = 0.9
 class Daemon:
     """One gateway process. `start`, then `run` until a signal, then `stop`."""
 
-    def __init__(self, config: Config, rules: Path, clock: Clock | None = None) -> None:
+    def __init__(self, config: Config, rules: RuleReader, clock: Clock | None = None) -> None:
         self.config = config
         self.clock = clock or SystemClock()
         self.started_ms = self.clock.monotonic_ms()
         self._stopping = False
-        WATCH.call_ms_max = config.limits.function_ms_max
-        load_plugins()
-        register_sinks()
         directory = config.data.dir
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(PermissionError):  # a volume that another user owns
@@ -104,11 +97,9 @@ class Daemon:
             self.dead_letters,
             Limits(limits.intake_bytes_max, limits.unacknowledged_max, config.gateway.latency_ms),
         )
-        self.configured = configured_of(config)
+        self.configured = rules.configured
         self.brokers = Brokers(self._broker)
-        allow = None if config.secrets.allow is None else frozenset(config.secrets.allow)
-        secrets = Secrets(config.secrets.env_prefixes, config.secrets.dir, allow, config.reserved_secrets)
-        self.rule_files = RuleFiles(rules, config.gateway.zone, secrets, config.outgoing.allow)
+        self.rule_files = rules
         self.manager: Manager
         self.commits: Commits
         self.recovery: Recovery
@@ -202,7 +193,7 @@ class Daemon:
         from edge.deploy.manage.files import ManagedFiles
         from edge.deploy.manage.routes import Manage
 
-        files = ManagedFiles(self.rule_files)
+        files = ManagedFiles(self.rule_files.in_this_process())
         return Manage(files, report.status, Audit(self.config.data.dir / "audit.log", self.clock))
 
     def _broker(self, connection: str) -> Broker | None:
@@ -224,7 +215,7 @@ class Daemon:
         token = config.http_push.token.reveal() if config.http_push.token else None
         push = PushServers(config.http_push.address, token, bytes_max)
         (directory / "input").mkdir(exist_ok=True)
-        configured = self.rule_files.configured = self.configured
+        configured = self.configured
         stores = Stores(LookupEnvironment(directory, bytes_max), configured, self.clock, self.intake.wake)
         self.gateway.consult = partial(stores.consult, self.gateway)
         environment = SourceEnvironment(
@@ -270,6 +261,7 @@ class Daemon:
         self.commits.latency_ms = self.gateway.latency_ms
         self.gateway.commits = self.commits
         self._deploy(self.rule_files.read())
+        self.rule_files.close()
         self.outbox.resume()
 
     def _last_snapshot(self, until_ms: int) -> None:
@@ -282,7 +274,13 @@ class Daemon:
 
     def _reload(self) -> None:
         """Called by the watch thread: read the files there, swap the rules in the loop."""
-        wanted = self.rule_files.read()
+        try:
+            wanted = self.rule_files.read()
+        except NotRead as failure:
+            log.error("rules.not_read", extra={"error": str(failure), "note": "the rules that run go on"})
+            return
+        finally:
+            self.rule_files.close()
         try:
             self.intake.call(lambda: self._deploy(wanted), timeout_s=60)
         except TimeoutError:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rules.catalog import CompiledTable, Contexts, Tables, build_catalog
-from rules.effects import idle_options
+from rules.compiled import Compiled, CompiledRule
 from rules.loader import Loaded
 from rules.model import Action, action_kind
 from rules.options import Options
+from rules.planning.catalog import Contexts, Tables, build_catalog
+from rules.planning.effects import idle_options
 from rules.problems import FileProblem, in_order
 from rules.read.reading import LoadedRule
 from rules.source.document import Path
@@ -19,7 +20,7 @@ from sql.catalog.streams import Catalog
 from sql.errors import Problem, SqlError, did_you_mean
 from sql.plan.event_keys import NotKeyed, keys_of
 from sql.plan.options import RuleOptions
-from sql.record import Record, field, replace
+from sql.record import replace
 from sql.types import Type
 
 _ALIGN: dict[str, Any] = {
@@ -28,48 +29,6 @@ _ALIGN: dict[str, Any] = {
     "firstEvent": "first_event",
     "local": "local",
 }
-
-
-class CompiledRule(Record):
-    """A rule that can run."""
-
-    rule: LoadedRule
-    plan: Plan
-    actions: tuple[Action, ...]
-    """The rule's actions, bound to the plan."""
-
-    @property
-    def id(self) -> str:
-        return self.rule.id
-
-    @property
-    def path(self) -> str:
-        """The path of the rule's file, as used in problems."""
-        return self.rule.reading.text.path
-
-    @property
-    def options(self) -> Options:
-        return self.rule.options
-
-
-class Compiled(Record):
-    """The result for the files asked for: rules that can run, and the problems of the rest, by position."""
-
-    loaded: Loaded
-    catalog: Catalog
-    rules: dict[str, CompiledRule]
-    problems: list[FileProblem] = field(default_factory=list)
-    tables: dict[str, CompiledTable] = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        """True if there are no errors; there may be notes."""
-        return not any(problem.is_error for problem in self.problems)
-
-    @property
-    def failed_paths(self) -> frozenset[str]:
-        """Files with at least one error: the gateway keeps their last good version."""
-        return frozenset(problem.path for problem in self.problems if problem.is_error)
 
 
 def rule_options(options: Options, rule_id: str, zone: str) -> RuleOptions:

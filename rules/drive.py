@@ -13,10 +13,9 @@ from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from rules.catalog import CompiledTable
-from rules.compile import Compiled, CompiledRule
+from rules.compiled import Compiled, CompiledRule, CompiledTable
 from sql import Emission, Engine, Plan
-from sql.binder.rule import relations_of
+from sql.plan.relation_plan import relations_of
 
 Arrival = tuple[int, str, dict[str, Any]]
 """The arrival time of an event (ms), its stream, and the event."""

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from rules.catalog import copy_of
-from rules.compile import Compiled, CompiledRule
+from rules.compiled import Compiled, CompiledRule
 from rules.drive import deploy_with
 from rules.durations import format_duration
 from rules.expect.model import Expect, broken
@@ -112,7 +111,7 @@ class _Run:
         self.now_ms = self.start_ms
         self.emitted: list[Emission] = []
         self.timers = 0
-        self.engine = Engine(copy_of(compiled.catalog))
+        self.engine = Engine(compiled.catalog.copied())
         beside = deploy_with(self.engine, rule, compiled, self.start_ms)
         self.read = tuple(dict.fromkeys(name for plan in beside for name in plan.streams))
 

@@ -8,7 +8,6 @@ still loaded, so that all problems of a file show at once. The caller decides if
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import TypeVar
@@ -29,14 +28,23 @@ from rules.read.reading import (
     Reading,
 )
 from rules.secrets import Secrets
+from rules.source.directory import MANAGED, SUFFIXES, file_name, rule_files
 from rules.source.document import Document, Limits
 from rules.source.yaml_source import Kind, read_file, read_text
 
-MANAGED = "managed"
-"""Folder in a rule directory that management over HTTP writes."""
-
-SUFFIXES = (".yaml", ".yml", ".json", ".sql")
-"""Files of a directory that are rule files."""
+__all__ = [
+    "MANAGED",
+    "SUFFIXES",
+    "Loaded",
+    "LoadedFile",
+    "file_name",
+    "load_directory",
+    "load_file",
+    "load_paths",
+    "load_text",
+    "rule_files",
+    "unite",
+]
 
 
 @dataclass(slots=True)
@@ -143,26 +151,6 @@ def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> 
         file.streams = [stream for stream in file.streams if stream.name not in names]
     loaded.context = context
     return loaded
-
-
-def rule_files(directory: FilePath) -> list[FilePath]:
-    """The rule files of a directory, by name, and those in its folder `managed`; none
-    if it cannot be read."""
-    found: list[FilePath] = []
-    for folder in (directory, directory / MANAGED):
-        with suppress(OSError):
-            found += sorted(folder.iterdir())
-    return [
-        path
-        for path in found
-        if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"
-    ]
-
-
-def file_name(path: str | FilePath) -> str:
-    """The name of a rule file in its directory: `pump.yaml`, `managed/rule.pump.json`."""
-    path = FilePath(path)
-    return f"{MANAGED}/{path.name}" if path.parent.name == MANAGED else path.name
 
 
 Named = TypeVar("Named", LoadedRule, LoadedStream, LoadedContext, LoadedTable, LoadedExpression)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from edge.commands.shared import recorded, rule_arguments, watching
 
 if TYPE_CHECKING:
-    from rules.compile import Compiled
+    from rules.compiled import Compiled
     from rules.problems import FileProblem
 
 
@@ -75,8 +75,9 @@ def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[Fil
     if path is None:
         return
     from edge.config import load
-    from edge.deploy.configured import configured_of, configured_problems, connection_problems
+    from edge.deploy.configured import configured_problems, connection_problems
     from edge.deploy.outgoing import outgoing_problems
+    from edge.intake.sources.registry import configured_of
 
     config = load(path)
     configured = configured_of(config)

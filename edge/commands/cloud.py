@@ -242,7 +242,7 @@ def stream(arguments: argparse.Namespace) -> int:
 
 def _sources(path: Path) -> list[tuple[str, str]]:
     """The texts of a rule file and its neighbours, which may define its streams, or of a directory."""
-    from rules.loader import rule_files
+    from rules.source.directory import rule_files
 
     files = rule_files(path if path.is_dir() else path.parent)
     return [(file.read_text("utf-8"), str(file)) for file in files]

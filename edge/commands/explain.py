@@ -12,7 +12,7 @@ from edge.base.errors import UsageError
 from edge.commands.shared import recorded, rule_arguments
 
 if TYPE_CHECKING:
-    from rules.compile import CompiledRule
+    from rules.compiled import CompiledRule
     from rules.drive import Arrival
     from sql import Catalog, Plan
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         print(explain_code(rule.id, rule.plan, compiled.catalog).rstrip())
         return 0
-    from sql.explain import explain
+    from sql.explain.tree import explain
 
     print(f"rule {rule.id}  ({rule.path})")
     print(explain(rule.plan, _measured(rule.plan, compiled.catalog)).rstrip())
@@ -69,7 +69,9 @@ def _measured(plan: Plan, catalog: Catalog) -> list[tuple[str, str]]:
 
 def timeline(rule: CompiledRule, catalog: Catalog, arguments: argparse.Namespace) -> int:
     """The picture of recorded events, as text or into a file."""
-    from sql.explain import record, render_svg, render_text
+    from sql.explain.recording import record
+    from sql.explain.svg import render_svg
+    from sql.explain.timeline_text import render_text
 
     start_ms = None
     if arguments.start is not None:

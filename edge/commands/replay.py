@@ -22,7 +22,7 @@ from edge.commands.shared import recorded, rule_arguments
 from edge.commands.shared.progress import Progress
 
 if TYPE_CHECKING:
-    from rules.compile import Compiled, CompiledRule
+    from rules.compiled import Compiled, CompiledRule
     from sql import Emission
 
 
@@ -83,7 +83,7 @@ def _replay_plain(compiled: Compiled, rule: CompiledRule, arguments: argparse.Na
     from edge.intake.lessons import Lessons
     from rules.drive import deploy_with
     from sql import Engine
-    from sql.binder.rule import relations_of
+    from sql.plan.relation_plan import relations_of
 
     plan, (path,) = rule.plan, arguments.data
     stream = recorded.chosen_stream(plan.streams, arguments.stream)

@@ -46,12 +46,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"'{arguments.rules}' is not a directory; expected the directory of the rule files")
     logs.configure(settings.log_level)
     os.umask(0o077)  # files of the gateway are private to its user
-    from edge.daemon import Daemon
+    from edge.deploy.reading.reader import NotRead, RuleReader
 
     try:
-        daemon = Daemon(settings, arguments.rules)
+        rules = RuleReader(settings, arguments.rules)
+        rules.start()
+        from edge.daemon import Daemon
+
+        daemon = Daemon(settings, rules)
         daemon.start()
-    except (SpoolError, BadTarget, BadOptions) as error:
+    except (SpoolError, BadTarget, BadOptions, NotRead) as error:
         print(f"penstock run: {error}", file=sys.stderr)
         return 2
     code = daemon.run()

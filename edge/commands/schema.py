@@ -18,8 +18,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         schema = Config.model_json_schema(by_alias=True)
     else:
-        from edge.delivery.actions import register_sinks
         from edge.plugins.entry_points import load_plugins
+        from edge.plugins.sink_kinds import register_sinks
         from rules.schema import json_schema
 
         load_plugins()

@@ -225,14 +225,13 @@ def _catalog(arguments: argparse.Namespace) -> Catalog:
 
     if not arguments.paths:
         return Catalog()
-    from rules.catalog import copy_of
     from rules.problems import render_all
 
     compiled, problems = rule_arguments.compile_paths(arguments)
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         print(render_all(errors), file=sys.stderr)
-    return copy_of(compiled.catalog)
+    return compiled.catalog.copied()
 
 
 def _declare(catalog: Catalog, files: Iterable[str]) -> None:

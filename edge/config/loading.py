@@ -15,7 +15,6 @@ from edge.config.sections import ENVIRONMENT_PREFIX, SECRETS_DIR, Config, Config
 from rules.problems import render_all
 from rules.secrets import Secret, Secrets, references_in
 from rules.source.document import Document, Limits
-from rules.source.yaml_source import read_file
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -50,6 +49,8 @@ def load(
 
 def _read(path: Path) -> Document | None:
     """A YAML mapping with positions; None for an empty file. Raises ConfigError."""
+    from rules.source.yaml_source import read_file  # most gateways are configured by flags and variables
+
     document, problems = read_file(path, str(path), Limits())
     if problems and any(problem.code != "R008" for problem in problems):
         raise ConfigError(render_all(problems))

@@ -18,21 +18,14 @@ from edge.delivery.mqtt_lines import Lines, shares
 from edge.delivery.outbox import Outbox
 from edge.delivery.spool_action import ARCHIVE, CLOUD, Form, SpoolAction
 from edge.delivery.spools import Spools
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from rules.model import Action as RuleAction
-from rules.model import register_action
-from sinks import Environment, SinkContext, SinkSettings, build_action, cache_mark, sink_kind, sink_kinds
+from sinks import Environment, SinkContext, SinkSettings, build_action, cache_mark, sink_kind
 from sinks.base import Fatal
 from sinks.builtin.mqtt import MqttSettings
 
 REPLAYED = (CLOUD, ARCHIVE, MEMORY)
 """Sinks whose effects a replay computes again."""
-
-
-def register_sinks() -> None:
-    """Make every sink, the cloud's included, known to rule files."""
-    for kind in sink_kinds():
-        register_action(kind.name, kind.settings, kind.bind, kind.widen)
 
 
 class Builder(Protocol):

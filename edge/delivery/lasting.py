@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from edge.delivery.assigned import Action
 from edge.delivery.inline_action import MEMORY
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from sql.catalog.streams import Catalog
 from sql.plan.traces import leaves_traces
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from edge.deploy.stream_types import MEMORY, stream_type
-from rules.compile import Compiled, CompiledRule
+from rules.compiled import Compiled, CompiledRule
 from rules.problems import FileProblem
 from sinks.builtin.memory import MemorySettings
 from sinks.memory_bus import may_match

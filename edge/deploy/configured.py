@@ -7,15 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from edge.config import Config
-from edge.config.brokers import DEFAULT, brokers_of
+from edge.config.brokers import DEFAULT
 from edge.deploy.outgoing import place_of
 from edge.deploy.stream_types import MQTT, is_store, stream_type
 from edge.intake.lookups.base import LookupEnvironment
 from edge.intake.lookups.kinds import kinds
 from edge.intake.sources.known import source_kind
 from edge.intake.sources.registry import BadSource, Configured, settings_of
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from rules.problems import FileProblem
 from rules.read.reading import LoadedStream
 from sinks.connections import BadConnection, ConnectionSettings, completed
@@ -23,11 +22,6 @@ from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Span
 
 SELECTOR = "connectionSelector"
-
-
-def configured_of(config: Config) -> Configured:
-    """The settings that rule files may refer to."""
-    return Configured(config.sources, config.sink_connections, brokers_of(config))
 
 
 def configured_problems(

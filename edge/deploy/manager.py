@@ -1,7 +1,7 @@
 """The rules that run: deployed, swapped and stopped as the rule directory changes,
 without disturbing the others.
 
-    watch thread   RuleFiles.read: load, check, plan everything         (may take a while; the loop goes on)
+    child process  RuleFiles.read: load, check, plan everything         (may take a while; the loop goes on)
     gateway loop   Manager.apply: swap what differs, between two batches (milliseconds)
 
 A rule whose plan computes the same keeps its state; an unchanged rule is not touched at all.
@@ -20,8 +20,8 @@ from edge.deploy.brokers import Brokers
 from edge.deploy.circles import moves
 from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.memory_streams import MemoryStreams
+from edge.deploy.reading.wanted import Wanted
 from edge.deploy.row_shapes import row_maker, shape_of, struct_columns
-from edge.deploy.rule_files import Wanted
 from edge.deploy.running import SINCE_SNAPSHOT, Running, definition
 from edge.deploy.schedules import asleep, look_again_ms
 from edge.deploy.stream_sources import StreamSources
@@ -31,13 +31,13 @@ from edge.gateway import Gateway
 from edge.intake.sources.registry import Configured
 from edge.intake.streams import StreamTable
 from edge.journal.record import Deployment, Removal
-from rules.compile import CompiledRule
-from rules.loader import file_name
+from rules.compiled import CompiledRule
 from rules.problems import FileProblem
+from rules.source.directory import file_name
 from sinks import MemoryBus
-from sql.binder.rule import relations_of
 from sql.engine.interplay import groups
 from sql.errors import CorruptState
+from sql.plan.relation_plan import relations_of
 from sql.plan.signature import differences
 from sql.record import replace
 from sql.rows import Shape
@@ -222,9 +222,9 @@ class Manager:
         self._tell(wanted)
         self._now_ms = now_ms
         self.texts, self.kept = wanted.texts, wanted.kept
-        declare_streams(self._gateway.engine.catalog, wanted.compiled.catalog)
+        declare_streams(self._gateway.engine.catalog, wanted.catalog)
         self._gateway.engine.catalog.restore_variables(saved.get("variables", {}))
-        self.tables.restore(wanted.compiled.tables, saved.get("tables", {}), now_ms)
+        self.tables.restore(wanted.tables, saved.get("tables", {}), now_ms)
         self._by_schedule(wanted)
         self._structs = struct_columns(self._gateway.engine.catalog, rules.values())
         for rule_id, state in states.items():
@@ -252,12 +252,12 @@ class Manager:
     def _declare(self, wanted: Wanted) -> frozenset[str]:
         """Make the streams, variables and tables of the rule files known; the tables
         that have been emptied."""
-        declare_streams(self._gateway.engine.catalog, wanted.compiled.catalog)
-        return self.tables.declare(wanted.compiled.tables, self._now_ms)
+        declare_streams(self._gateway.engine.catalog, wanted.catalog)
+        return self.tables.declare(wanted.tables, self._now_ms)
 
     def _drop_tables(self, wanted: Wanted) -> None:
         used = {name for item in self.running.values() for name in relations_of(item.rule.plan)}
-        self.tables.drop(wanted.compiled.tables, wanted.kept, used)
+        self.tables.drop(wanted.tables, wanted.kept, used)
 
     @property
     def failed_sources(self) -> dict[str, str]:
@@ -300,8 +300,8 @@ class Manager:
 
     def _tell(self, wanted: Wanted) -> None:
         """Log problems that are new; all of them stay in /status."""
-        running = [*wanted.compiled.rules.values(), *(item.rule for item in self.running.values())]
-        tell(wanted.problems, self.problems, {rule.path for rule in running})
+        running = wanted.paths.union(item.rule.path for item in self.running.values())
+        tell(wanted.problems, self.problems, running)
         self.problems, self.files, self.stopped = wanted.problems, wanted.files, wanted.stopped
 
     def _deploy(

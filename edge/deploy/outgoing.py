@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from edge.deploy.stream_types import stream_type
 from edge.intake.sources.registry import BadSource, own_settings
-from rules.compile import Compiled
+from rules.compiled import Compiled
 from rules.model import Action
 from rules.problems import FileProblem
 from rules.read.reading import LoadedRule, LoadedStream

@@ -15,7 +15,7 @@ from typing import Any
 from edge.deploy.stream_types import MQTT, stream_type
 from edge.intake.codecs import row_class
 from edge.intake.codecs.rows import attributes
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
 from sql.engine.interplay import writes

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from sql.rows import Shape
 
 SINCE_SNAPSHOT = "the query is not the one whose state was saved"

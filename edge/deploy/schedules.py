@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from rules.schedule import Schedule
 
 

@@ -16,7 +16,7 @@ from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
 from edge.intake.sources.registry import BadSource, settings_of
-from rules.compile import Compiled
+from rules.compiled import Compiled
 from rules.problems import FileProblem
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Stream

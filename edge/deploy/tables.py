@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from rules.catalog import CompiledTable
+from rules.compiled import CompiledTable
 from rules.drive import make_table, statement_of
 from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState

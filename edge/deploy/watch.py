@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from edge.base.wakeup import Wakeup
-from rules.loader import rule_files
+from rules.source.directory import rule_files
 
 log = logging.getLogger("penstock.watch")
 

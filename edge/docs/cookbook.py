@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from edge.delivery.actions import register_sinks
 from edge.docs.markdown import FENCE
-from rules.compile import Compiled, CompiledRule, compile_rules
+from edge.plugins.sink_kinds import register_sinks
+from rules.compile import compile_rules
+from rules.compiled import Compiled, CompiledRule
 from rules.loader import load_paths
 from rules.scenario import Test
 from sql.catalog.topics import topic_parts, topic_values
-from sql.explain import draw_text, explain
+from sql.explain.timeline_text import draw_text
+from sql.explain.tree import explain
 from sql.record import Record
 
 ROOT = Path(__file__).parents[2]

@@ -53,7 +53,7 @@ def settings(schema: dict[str, Any], skip: frozenset[str] = frozenset()) -> str:
 
 
 def _schema() -> dict[str, Any]:
-    from edge.delivery.actions import register_sinks
+    from edge.plugins.sink_kinds import register_sinks
     from rules.schema import json_schema
 
     register_sinks()

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from edge.delivery.outbox import Outbox
     from edge.deploy.brokers import Brokers
     from edge.deploy.manager import Manager
+    from edge.deploy.reading.reader import RuleReader
     from edge.deploy.recover.recovery import Recovery
-    from edge.deploy.rule_files import RuleFiles
     from edge.gateway import Gateway
     from edge.intake.backlog import Arrival
     from edge.intake.queue import Intake
@@ -34,7 +34,7 @@ class Observed(Protocol):
     engine: Engine
     gateway: Gateway
     manager: Manager
-    rule_files: RuleFiles
+    rule_files: RuleReader
     intake: Intake[Arrival]
     outbox: Outbox
     commits: Commits

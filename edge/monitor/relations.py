@@ -22,12 +22,12 @@ import msgspec
 
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql.algebra.context.selectors import Selector, selector_of
-from sql.engine.relations.question_parameters import Parameters
 from sql.errors import DataError, did_you_mean
 from sql.plan.relation_plan import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
+    from sql.engine.relations.question_parameters import Parameters
     from sql.plan.logical import Plan
 
 ROWS_MAX = 10_000
@@ -51,6 +51,9 @@ class Relations:
 
     def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes:
         """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
+        # Here and not in the loop, which would wait for the parser.
+        from sql.engine.relations import demand  # noqa: F401
+
         engine, values, selector = self._daemon.engine, _values(parameters), _selector(only)
         command, _, rest = sql.strip().partition(" ")
         if command.lower() == "explain":
@@ -66,7 +69,7 @@ class Relations:
     def _explained(self, text: str, parameters: Parameters) -> list[dict[str, Any]]:
         """The plan of `RULE name`, or of a SELECT, line by line."""
         from sql.engine.relations.demand import planned
-        from sql.explain import explain
+        from sql.explain.tree import explain
 
         kind, _, name = text.partition(" ")
 

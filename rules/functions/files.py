@@ -20,6 +20,7 @@ from types import FunctionType, ModuleType
 from rules.functions.signature import Unfit, function_of
 from rules.functions.statements import first_script_line
 from rules.problems import FileProblem, FileText, in_order
+from rules.source.directory import function_files
 from sql.aggregates import base as aggregates
 from sql.binder.calls.call_binder import OVER_FUNCTIONS, SPREADS, WINDOW_FUNCTIONS
 from sql.binder.calls.earlier_calls import ANALYTICS, PREVS
@@ -32,15 +33,6 @@ MODULE = "penstock_functions"
 _KEYWORDS = frozenset(
     {*ANALYTICS, *OVER_FUNCTIONS, *PREVS, *SPREADS, *WINDOW_FUNCTIONS, "event_time", "meta", "mqtt"}
 )
-
-
-def function_files(directory: Path) -> list[Path]:
-    """The function files of a directory, by name; none if it cannot be read."""
-    try:
-        entries = sorted(directory.iterdir())
-    except OSError:
-        return []
-    return [path for path in entries if path.suffix == ".py" and path.is_file() and path.name[0] not in "._"]
 
 
 def load_functions(directories: Iterable[Path], *, examples: bool = False) -> list[FileProblem]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Protocol
 
-from rules.compile import Compiled, CompiledRule, sql_path
+from rules.compile import sql_path
+from rules.compiled import Compiled, CompiledRule
 from rules.lint.ranges import Column, Range, comparisons, covers, parts, range_of
 from rules.lint.state import NeverResets, Unbounded
 from rules.problems import FileProblem

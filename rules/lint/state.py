@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from sql.errors import Problem, Span
-from sql.explain import unbounded
+from sql.explain.tree import unbounded
 from sql.plan.logical import Plan
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from rules import streams
@@ -32,6 +32,11 @@ class Reading:
     @property
     def text(self) -> FileText:
         return self.document.text
+
+    def without_text(self) -> Reading:
+        """The same file, of which only the path is known."""
+        text = FileText(self.text.path, "")
+        return Reading(Document(text, None, {}), Report(text, []), Secrets(env={}))
 
     def problem_at(self, problem: Problem, span: Span) -> FileProblem:
         """A problem of the engine at a range of the file."""
@@ -96,6 +101,10 @@ class LoadedRule:
     def starts_here(self) -> bool:
         """True if a gateway starts the rule."""
         return self.rule.triggered and not self.is_of_fleet
+
+    def without_text(self) -> LoadedRule:
+        """The same rule without the text of its file."""
+        return replace(self, reading=self.reading.without_text())
 
     @property
     def name_span(self) -> Span:

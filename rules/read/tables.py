@@ -7,12 +7,12 @@ from rules.read.streams import read_table
 from rules.source.document import Path
 from rules.tables import Table
 from rules.validation import describe, validate
-from sql.binder.rule import RelationPlan, plan_relation
+from sql.binder.rule import plan_relation
 from sql.catalog.streams import Catalog
 from sql.errors import SqlError
 from sql.language import parse
 from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import Bounds
+from sql.plan.relation_plan import Bounds, RelationPlan
 from sql.syntax import CreateStream
 
 

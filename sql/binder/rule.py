@@ -18,10 +18,11 @@ from sql.plan.relation_plan import (
     AskedDeclaration,
     Bounds,
     IndexDeclaration,
+    RelationPlan,
     TableDeclaration,
     WindowDeclaration,
 )
-from sql.record import Record, replace
+from sql.record import replace
 
 
 def plan_rule(
@@ -59,20 +60,6 @@ def plan_rule(
 
 def _declares(statement: ast.Statement) -> bool:
     return isinstance(statement, ast.CreateWindow | ast.CreateTable)
-
-
-class RelationPlan(Record):
-    """A named window or table, and its declared indexes."""
-
-    plan: Plan
-    indexes: tuple[IndexDeclaration, ...] = ()
-
-    @property
-    def declaration(self) -> WindowDeclaration | TableDeclaration | AskedDeclaration:
-        """The declaration of the relation."""
-        acts = self.plan.acts
-        assert isinstance(acts, WindowDeclaration | TableDeclaration | AskedDeclaration)
-        return acts
 
 
 def _refused(message: str, span: Span, text: str, hint: str) -> SqlError:
@@ -186,11 +173,3 @@ def _key(statement: ast.CreateStream, stream: Stream) -> str:
             ]
         )
     return str(option.value)
-
-
-def relations_of(plan: Plan) -> frozenset[str]:
-    """The named windows and tables that a statement reads or writes."""
-    target = plan.into_table.table if plan.into_table is not None else plan.insert_into
-    acts = getattr(plan.acts, "relation", None)
-    written = {name for name in (target, acts) if name is not None}
-    return plan.relations | written | {ask.table for ask in plan.asks}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Container, MutableMapping
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -183,6 +184,14 @@ class Catalog:
             self.add(Stream(name, columns, derived=True))
         elif known.columns is not None and columns is not None and not known.options:
             self.add(replace(known, columns={**columns, **known.columns}))
+
+    def copied(self) -> Catalog:
+        """An independent copy: streams and variables of an engine do not change the original."""
+        copied = Catalog()
+        copied.streams, copied.contexts = dict(self.streams), dict(self.contexts)
+        copied.relations, copied.expressions = dict(self.relations), dict(self.expressions)
+        copied.variables = {name: copy(variable) for name, variable in self.variables.items()}
+        return copied
 
     def shared_by_partitions(self, variables: dict[str, Variable], relations: dict[str, Any]) -> Catalog:
         """The catalog for a text that serves all partitions of a context. Each partition has these variables

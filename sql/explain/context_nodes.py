@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from math import prod
 
 from sql.algebra.context.end_atoms import atoms_of
-from sql.binder.contexts.correlation import conjunction, correlation_of
 from sql.compiler.partitions.cells import fits_cells
 from sql.explain import pattern_tree, words
 from sql.explain.tree_node import TreeNode
@@ -28,6 +27,7 @@ from sql.plan.context_plan import (
     PatternPointPlan,
     SpanPlan,
 )
+from sql.plan.correlation import conjunction, correlation_of
 from sql.plan.logical import Plan
 from sql.plan.walk import slots_of
 

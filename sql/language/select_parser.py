@@ -8,8 +8,8 @@ from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of, word_of
 from sql.language.output_parser import OutputParser
-from sql.language.window_words import GROUP_WINDOWS
 from sql.syntax import Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
+from sql.syntax.window_words import GROUP_WINDOWS
 
 Selector = Literal["istream", "rstream", "irstream"]
 

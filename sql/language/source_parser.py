@@ -12,9 +12,9 @@ from sql.language.expression_parser import ExpressionParser
 from sql.language.patterns.pattern_parser import PatternGrammar
 from sql.language.patterns.recognize_parser import RecognizeGrammar
 from sql.language.tokens import NAME_TOKENS, UNITS
-from sql.language.window_words import LOT_WINDOWS, LotArgument
 from sql.record import replace
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
+from sql.syntax.window_words import LOT_WINDOWS, LotArgument
 
 if TYPE_CHECKING:
     from sql.language.output_parser import OutputParser

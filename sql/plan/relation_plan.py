@@ -173,3 +173,25 @@ Declaration = WindowDeclaration | TableDeclaration | VariableDeclaration | Asked
 
 Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan
 """The actions of a triggered statement."""
+
+
+class RelationPlan(Record):
+    """A named window or table, and its declared indexes."""
+
+    plan: Plan
+    indexes: tuple[IndexDeclaration, ...] = ()
+
+    @property
+    def declaration(self) -> WindowDeclaration | TableDeclaration | AskedDeclaration:
+        """The declaration of the relation."""
+        acts = self.plan.acts
+        assert isinstance(acts, WindowDeclaration | TableDeclaration | AskedDeclaration)
+        return acts
+
+
+def relations_of(plan: Plan) -> frozenset[str]:
+    """The named windows and tables that a statement reads or writes."""
+    target = plan.into_table.table if plan.into_table is not None else plan.insert_into
+    acts = plan.acts.relation if isinstance(plan.acts, TriggerPlan) else None
+    written = {name for name in (target, acts) if name is not None}
+    return plan.relations | written | {ask.table for ask in plan.asks}

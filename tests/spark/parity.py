@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.spark import backfill
-from rules.catalog import copy_of
 from rules.drive import Arrival, drive, in_runs
 from sql import Engine
 
@@ -79,7 +78,7 @@ def of_engine(texts: backfill.Sources, events: list[Arrival]) -> dict[str, list[
     assert known.ok, [problem.render() for problem in known.problems if problem.is_error][:3]
     plans = {rule: compiled.plan for rule, compiled in known.rules.items()}
     found: dict[str, list[Row]] = {rule: [] for rule in plans}
-    for emission in drive(Engine(copy_of(known.catalog)), plans, in_runs(events, 1)):
+    for emission in drive(Engine(known.catalog.copied()), plans, in_runs(events, 1)):
         kind = "insert" if emission.kind == "rows" else emission.kind
         found[emission.rule] += [(emission.at_ms, kind, shown(row)) for row in emission.inserted]
         found[emission.rule] += [(emission.at_ms, "remove", shown(row)) for row in emission.removed]

@@ -21,7 +21,6 @@ from cloud_sync.spool import Spool
 from cloud_sync.targets import open_target
 from cloud_sync.uploader import Uploader, UploadSettings
 from edge.cli import main
-from rules.catalog import copy_of
 from rules.drive import Arrival, drive, in_runs
 from sql import Engine
 from tests.spark.support import DAY_MS
@@ -59,7 +58,7 @@ def emitted(text: str, events: list[Arrival], *, to_the_end: bool = False) -> di
     plans = {rule: found.plan for rule, found in known.rules.items()}
     last_ms = max(at_ms for at_ms, _, _ in events)
     records: dict[str, list[Record]] = {rule: [] for rule in plans}
-    for emission in drive(Engine(copy_of(known.catalog)), plans, in_runs(events, 1)):
+    for emission in drive(Engine(known.catalog.copied()), plans, in_runs(events, 1)):
         settings = known.rules[emission.rule].actions[0].settings
         assert isinstance(settings, CloudSettings)
         if emission.kind == "rows":

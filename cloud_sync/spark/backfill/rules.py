@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rules.compile import Compiled, compile_rules
+from rules.compile import compile_rules
+from rules.compiled import Compiled
 from rules.loader import load_text, unite
 from rules.secrets import Secrets
 from rules.source.yaml_source import kind_of

@@ -16,7 +16,7 @@ from cloud_sync.spark.backfill.row_writer import FOUND, TYPES
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.storage import literal, open_storage
 from cloud_sync.spark.tables import nothing
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 from sql import Plan
 
 FIXED = ("gateway", "number", "at_ms", "kind", "reason", "is_open", "rule_hash")

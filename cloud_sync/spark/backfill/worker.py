@@ -18,8 +18,7 @@ from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
 from cloud_sync.spark.backfill.row_writer import EMPTY, RowWriter
 from cloud_sync.spark.backfill.rules import Sources, compiled
-from rules.catalog import copy_of
-from rules.compile import Compiled
+from rules.compiled import Compiled
 from rules.drive import RUN_MAX, Run, drive, state_of
 from sql import Emission, Engine, Plan
 
@@ -68,7 +67,7 @@ def rows_of(
 def _rows_of_gateway(
     known: Compiled, plans: Mapping[str, Plan], folder: str, files: Iterator[dict[str, Any]], is_open: bool
 ) -> Iterator[dict[str, Any]]:
-    engine = Engine(copy_of(known.catalog), by_instants=True)
+    engine = Engine(known.catalog.copied(), by_instants=True)
     reading, gateway = Reading(), original(folder)
     first = next(files)
     is_handed = handover.is_state(first)

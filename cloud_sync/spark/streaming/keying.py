@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cloud_sync.names import original
 from cloud_sync.spark.backfill.rules import Sources, compiled
 from cloud_sync.spark.backfill.worker import Reading, runs_of
-from rules.catalog import copy_of
-from rules.compile import Compiled
+from rules.compiled import Compiled
 from sinks import lossless_json
 from sql import Engine, Plan, plan_rule
 from sql.plan.event_keys import keys_of
@@ -34,7 +33,7 @@ class Keying:
     """The key of each event for some rules. The engine computes it, so that it is that of the rule itself."""
 
     def __init__(self, known: Compiled, rules: Sequence[str]) -> None:
-        self._engine = Engine(copy_of(known.catalog))
+        self._engine = Engine(known.catalog.copied())
         self._rules: dict[str, str] = {}
         for rule in rules:
             plan = known.rules[rule].plan

@@ -13,7 +13,6 @@ from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
 from cloud_sync.spark.backfill.rules import Sources, compiled
 from cloud_sync.spark.backfill.worker import emitted
-from rules.catalog import copy_of
 from rules.drive import Arrival, advance, drive, in_runs, state_of
 from sinks import lossless_json
 from sql import Emission, Engine, Plan
@@ -74,7 +73,7 @@ class EngineOfKey(StatefulProcessor):
         plans = {rule: self._known.rules[rule].plan}
         stored = self._state.get() if self._state.exists() else None
         handed = Handed() if stored is None else handover.unpacked(bytes(stored[0]))
-        engine = Engine(copy_of(self._known.catalog), by_instants=True)
+        engine = Engine(self._known.catalog.copied(), by_instants=True)
         number = handed.number
         for fields in emitted(_emissions(engine, plans, arrivals, handed, to_ms), plans):
             yield _row(fields | {"rule": rule, "key": text, "number": number})

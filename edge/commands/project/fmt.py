@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rules.loader import rule_files
+    from rules.source.directory import rule_files
     from rules.source.layout import formatted
 
     changed = 0

@@ -13,6 +13,7 @@ from typing import Any
 
 from edge.config import Config
 from edge.daemon import Daemon
+from edge.deploy.reading.reader import RuleReader
 from sinks.base import Message, SinkContext, register_sink, sink_kinds
 from sinks.settings import SinkSettings
 from sql.catalog.stream_text import declaration
@@ -55,7 +56,8 @@ def lines(text: str, streams: Sequence[Stream], server: str | None, seconds: flo
         Path(rules, "streams.sql").write_text(";\n".join(map(declaration, streams)), "utf-8")
         rule = {"id": "query", "sql": text, "actions": [{SINK: {}}], "error": [{SINK: {}}]}
         Path(rules, "query.json").write_text(json.dumps(rule), "utf-8")
-        daemon = Daemon(_config(folder, server), rules)
+        config = _config(folder, server)
+        daemon = Daemon(config, RuleReader(config, rules))
         daemon.start()
         timer = None if seconds is None else threading.Timer(seconds, daemon.request_stop)
         if timer is not None:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rules.catalog import copy_of
 from rules.drive import Arrival, drive, in_runs
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
 from sql.binder.relations.declarations import declare_expression
@@ -25,7 +24,7 @@ from sql.catalog.streams import Stream
 from sql.emission import apart
 from sql.engine.relations.question_parameters import Parameters, with_parameters
 from sql.errors import DataError, SqlError, did_you_mean
-from sql.explain import explain
+from sql.explain.tree import explain
 from sql.syntax import CreateExpression, CreateStream
 
 QUERY = "query"
@@ -105,7 +104,7 @@ class Session:
         if words and words[0] in ("stream", "table"):
             yield declaration(self._named(rest, "EXPLAIN"))
             return
-        catalog = copy_of(self.catalog)
+        catalog = self.catalog.copied()
         yield from explain(self._planned(rest, catalog)).rstrip().splitlines()
 
     def _named(self, rest: str, command: str) -> Stream:
@@ -126,7 +125,7 @@ class Session:
         return plan_rule(text, catalog, RuleOptions(zone=self.zone, rule_id=QUERY))
 
     def _ask(self, text: str) -> Iterator[str]:
-        catalog = with_parameters(text, copy_of(self.catalog), self.parameters)
+        catalog = with_parameters(text, self.catalog.copied(), self.parameters)
         plan = self._planned(text, catalog)
         if self.parameters and self.data is None:
             raise Refused("parameters are for recorded data, and for the tables of a gateway")

@@ -11,7 +11,7 @@ from edge.config import Config
 if TYPE_CHECKING:
     from edge.config.brokers import BrokerNames
     from edge.config.mqtt_options import MqttOptions
-    from rules.compile import Compiled
+    from rules.compiled import Compiled
 
 T = TypeVar("T")
 

@@ -12,12 +12,12 @@ from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import MEMORY, InlineAction, memory_action
 from edge.deploy.circles import targets
 from edge.deploy.stream_types import stream_type
-from rules.compile import Compiled, CompiledRule
+from rules.compiled import Compiled, CompiledRule
 from rules.drive import advance, deploy_with
 from sinks import Environment, MemoryBus, SinkSettings
 from sinks.memory_bus import Subscriber
 from sql import Emission, Engine
-from sql.binder.rule import relations_of
+from sql.plan.relation_plan import relations_of
 
 Rows = tuple[str, list[dict[str, Any]]]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from edge.intake.lessons import fits
-from rules.compile import Compiled
+from rules.compiled import Compiled
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
 from sql.types import describe

@@ -16,7 +16,7 @@ from edge.commands.shared.spark_arguments import add_rules, chosen_rules
 if TYPE_CHECKING:
     from cloud_sync.declaration import CloudSettings
     from cloud_sync.spark.reconciling.comparison import Comparison
-    from rules.compile import CompiledRule
+    from rules.compiled import CompiledRule
 
 EQUAL, FAILED, DIFFERENT = 0, 1, 2
 """Exit codes."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from edge.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from rules.compile import Compiled, CompiledRule
+    from rules.compiled import Compiled, CompiledRule
     from rules.problems import FileProblem
 
 
@@ -37,16 +37,17 @@ def compile_paths(arguments: argparse.Namespace) -> tuple[Compiled, list[FilePro
 
 def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProblem]]:
     """Load and compile. Nothing is opened, so secrets need not be here; one that is missing is a note."""
-    from edge.delivery.actions import register_sinks
     from edge.deploy.circles import circle_problems
     from edge.deploy.stream_types import stream_problems
     from edge.plugins.entry_points import load_plugins
+    from edge.plugins.sink_kinds import register_sinks
     from rules.compile import compile_rules
     from rules.functions.files import load_functions
-    from rules.loader import load_paths, rule_files
+    from rules.loader import load_paths
     from rules.problems import in_order
     from rules.protobuf import load_schemas
     from rules.secrets import Secrets
+    from rules.source.directory import rule_files
 
     for path in paths:
         if not path.exists():

@@ -10,7 +10,7 @@ from edge.base.errors import UsageError
 from edge.commands.shared import rule_arguments
 
 if TYPE_CHECKING:
-    from rules.compile import CompiledRule
+    from rules.compiled import CompiledRule
 
 
 def add_master(parser: argparse.ArgumentParser) -> None:

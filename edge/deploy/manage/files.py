@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edge.deploy.rule_files import RuleFiles
-from rules.compile import Compiled
-from rules.loader import MANAGED, LoadedFile, rule_files
+from edge.deploy.reading.rule_files import RuleFiles
+from rules.compiled import Compiled
+from rules.loader import LoadedFile
 from rules.problems import FileProblem, render_all
+from rules.source.directory import MANAGED, rule_files
 from sql.record import Record
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

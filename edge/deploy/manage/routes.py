@@ -196,7 +196,7 @@ class Manage:
         return "stopped" if name in status["stopped"] else "starting"
 
     def _explained(self, name: str) -> str:
-        from sql.explain import explain
+        from sql.explain.tree import explain
 
         self._files.item("rule", name)
         compiled = self._files.check({})

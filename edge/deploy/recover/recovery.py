@@ -8,10 +8,10 @@ back. What rows of the replay mean to sinks is decided by their numbers, see `ed
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cloud_sync.spool import Spool
 from edge.clock import Clock
@@ -19,9 +19,9 @@ from edge.config import JournalConfig
 from edge.delivery.dead_letters import DeadLetters
 from edge.deploy.lookup_stores import change_policies, take_answers
 from edge.deploy.manager import Manager
+from edge.deploy.reading.wanted import Wanted
 from edge.deploy.recover.lots import Lots
 from edge.deploy.recover.upgrade import old_snapshot, remove_old
-from edge.deploy.rule_files import RuleFiles
 from edge.gateway import Gateway
 from edge.intake.broker_state import MAIN
 from edge.journal.commits import Commits, Effects
@@ -29,7 +29,7 @@ from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick
 from edge.journal.snapshots import Snapshot, Snapshots
 from edge.journal.writer import Journal
-from rules.compile import CompiledRule
+from rules.compiled import CompiledRule
 
 log = logging.getLogger("penstock.journal")
 
@@ -51,12 +51,18 @@ class Recovered:
     damaged_bytes: int = 0
 
 
+class Files(Protocol):
+    """The reader of rule files, as a recovery needs it."""
+
+    def read(self) -> Wanted: ...
+    def of(self, texts: Mapping[str, str], kept: Iterable[str] = ()) -> Wanted: ...
+    def remember(self, texts: Mapping[str, str]) -> None: ...
+
+
 class Recovery:
     """Brings the gateway back to where an earlier run ended. Used by the gateway loop only."""
 
-    def __init__(
-        self, gateway: Gateway, manager: Manager, files: RuleFiles, dead_letters: DeadLetters
-    ) -> None:
+    def __init__(self, gateway: Gateway, manager: Manager, files: Files, dead_letters: DeadLetters) -> None:
         self.found = Recovered()
         self.wake = gateway.intake.wake
         """Ends the sleep of the gateway's loop."""

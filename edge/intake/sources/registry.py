@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import ValidationError
 
 from edge.clock import Clock
-from edge.config.brokers import BrokerNames
+from edge.config import Config
+from edge.config.brokers import BrokerNames, brokers_of
 from edge.intake.sources.base import Source
 from rules.base import Model, yaml_keys
 from sql.catalog.streams import Stream
@@ -80,6 +81,11 @@ class Configured(Record):
                 "EXTRA", f"names connection '{name}', which the gateway does not configure: {hint}"
             )
         return found
+
+
+def configured_of(config: Config) -> Configured:
+    """The settings that rule files may refer to."""
+    return Configured(config.sources, config.sink_connections, brokers_of(config))
 
 
 class SourceEnvironment(Record):

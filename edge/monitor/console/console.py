@@ -22,7 +22,6 @@ from edge.delivery.letters import letter_of, note_retried, read_letters, retried
 from edge.intake.sources.mqtt_visit import Visit, VisitFailed
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.pages import Page
-from rules.catalog import copy_of
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
@@ -82,12 +81,12 @@ class Console:
         return _told(200, f"published again to {letter.destination}")
 
     def _rule(self, name: str) -> Page:
-        from sql.explain import explain
         from sql.explain.code import explain_code
+        from sql.explain.tree import explain
 
         def found() -> Any:
             running = self._daemon.manager.running.get(name)
-            return None if running is None else (running.rule, copy_of(self._daemon.engine.catalog))
+            return None if running is None else (running.rule, self._daemon.engine.catalog.copied())
 
         got = self._daemon.intake.call(found, ANSWER_TIMEOUT_S)
         if got is None:

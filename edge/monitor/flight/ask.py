@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edge.monitor.flight.child import Question
 from edge.monitor.flight.facts import Facts, collect
-from edge.monitor.flight.rerun import Settings
+from edge.monitor.flight.question import Question, Settings
 from edge.monitor.http import ANSWER_TIMEOUT_S
 
 if TYPE_CHECKING:

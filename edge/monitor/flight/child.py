@@ -13,25 +13,13 @@ import sys
 
 import msgspec
 
-from edge.monitor.flight.facts import Facts
-from edge.monitor.flight.rerun import Rerun, Settings
+from edge.monitor.flight.question import Question
+from edge.monitor.flight.rerun import Rerun
 
 NICE = 10
 
 ATTEMPTS = 3
 """The gateway may delete a segment of the journal while it is read."""
-
-
-class Question(msgspec.Struct, frozen=True):
-    """A question, with the data about the gateway that its answer needs."""
-
-    settings: Settings
-    facts: Facts
-    rule: str
-    from_ms: int
-    key: str | None = None
-    as_test: bool = False
-    timeline: bool = False
 
 
 def main() -> int:
@@ -45,8 +33,8 @@ def main() -> int:
 
 
 def _load() -> None:
-    from edge.delivery.actions import register_sinks
     from edge.plugins.entry_points import load_plugins
+    from edge.plugins.sink_kinds import register_sinks
 
     load_plugins()
     register_sinks()

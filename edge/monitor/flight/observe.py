@@ -15,7 +15,6 @@ from edge.journal.reader import Entry
 from edge.journal.record import Batch, Deployment, Removal
 from edge.monitor.flight.census import Census
 from edge.monitor.flight.rerun import Rerun, rows_of, time_of
-from rules.catalog import copy_of
 from sql import Catalog, Emission
 from sql.errors import CorruptState, SqlError
 from sql.explain.probes import probes
@@ -152,7 +151,7 @@ class Observer:
         self.seen.events.clear()
         self.seen.results = Results()
         self.seen.plan = plan
-        self.seen.catalog = copy_of(self._rerun.engine.catalog)
+        self.seen.catalog = self._rerun.engine.catalog.copied()
         if plan is not None:
             self._before = self._rerun.engine.counters(self._rule)
             self._count_streams(plan)

@@ -10,8 +10,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import msgspec
-
 from edge.clock import SimulatedClock
 from edge.config.brokers import BrokerNames
 from edge.delivery.assigned import Action, rows_of
@@ -20,8 +18,8 @@ from edge.delivery.inline_action import MEMORY, memory_action
 from edge.delivery.outbox import Outbox
 from edge.deploy.brokers import Brokers
 from edge.deploy.manager import Manager
+from edge.deploy.reading.rule_files import RuleFiles
 from edge.deploy.recover.recovery import Recovery
-from edge.deploy.rule_files import RuleFiles
 from edge.gateway import Gateway, Limits
 from edge.intake.origins import Origins
 from edge.intake.queue import Intake
@@ -30,28 +28,11 @@ from edge.journal import pages
 from edge.journal.reader import Entry, Reading, read, segments
 from edge.journal.record import Answers, Batch, Deployment, Policies, Removal, Tick
 from edge.journal.snapshots import SUFFIX, Snapshot
-from rules.compile import CompiledRule
+from edge.monitor.flight.question import Settings
+from rules.compiled import CompiledRule
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus, SinkSettings
 from sql import Catalog, Emission, Engine
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """The part of the gateway's configuration that a rerun needs."""
-
-    data: str
-    rules: str
-    zone: str = "UTC"
-    secrets_dir: str | None = None
-    secrets_prefixes: tuple[str, ...] = ("PENSTOCK_",)
-    secrets_allow: tuple[str, ...] | None = None
-    secrets_reserved: tuple[str, ...] = ()
-    outgoing_allow: tuple[str, ...] | None = None
-    payload_bytes_max: int = 1_000_000
-    grace_ms: int = 0
-    brokers: tuple[str, ...] = ()
-    """The names of further connections to brokers."""
-
 
 Hear = Callable[[Emission, int], None]
 """Takes each emission with the number of its first row."""
@@ -169,4 +150,4 @@ def time_of(entry: Entry) -> int | None:
     )
 
 
-__all__ = ["Rerun", "Settings", "rows_of", "time_of"]
+__all__ = ["Rerun", "rows_of", "time_of"]

@@ -19,6 +19,9 @@ from sql.aggregates.sums import Sum, count_with, together
 from sql.functions.registry import Parameter
 from sql.types import Saved, Type, Value
 
+PREFIX = "uni."
+"""Before the name of a column, where it is an aggregate."""
+
 COLUMNS: dict[str, Callable[[Moments], Any]] = {
     "datapoints": lambda moments: moments.count,
     "total": Moments.total,
@@ -146,7 +149,7 @@ def _column(name: str, read: Callable[[Moments], Any]) -> Aggregate:
 
     parameters = (Parameter("x", Type.NUMBER),)
     return Aggregate(
-        f"uni.{name}", make, f"The column {name} of uni.", parameters, Type.NUMBER, inline=INLINE[name]
+        PREFIX + name, make, f"The column {name} of uni.", parameters, Type.NUMBER, inline=INLINE[name]
     )
 
 

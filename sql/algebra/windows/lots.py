@@ -13,7 +13,7 @@ from sql.algebra.retain.queues import Forever, Lifetime, Newest
 from sql.algebra.windows.catalog import Start
 from sql.algebra.windows.facts import Stage, WindowFacts
 from sql.costs import Extra, WindowCost
-from sql.language.window_words import LOT_WINDOWS, LotArgument
+from sql.syntax.window_words import LOT_WINDOWS, LotArgument
 
 
 class LotPart(WindowFacts, kw_only=True):

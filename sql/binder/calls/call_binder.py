@@ -14,9 +14,9 @@ from sql.binder.calls.scalar_calls import bind_scalar
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
 from sql.functions import registry as functions
-from sql.language.window_words import GROUP_WINDOWS
 from sql.plan.bound import Bound, Op, Slot
 from sql.record import replace
+from sql.syntax.window_words import GROUP_WINDOWS
 from sql.types import Type
 
 if TYPE_CHECKING:

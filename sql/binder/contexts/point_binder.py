@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.contexts.correlation import correlation_of
 from sql.binder.contexts.level_names import POINT, LevelNames
 from sql.binder.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
@@ -20,6 +19,7 @@ from sql.plan.context_plan import (
     PatternPointPlan,
     StartPlan,
 )
+from sql.plan.correlation import correlation_of
 from sql.plan.logical import PeriodArgument
 from sql.types import Type
 

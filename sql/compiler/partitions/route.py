@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sql.binder.contexts.correlation import correlation_of
 from sql.catalog.streams import Catalog
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
@@ -32,6 +31,7 @@ from sql.plan.context_plan import (
     OverlappingPlan,
     PatternPointPlan,
 )
+from sql.plan.correlation import correlation_of
 from sql.plan.logical import Plan
 from sql.types import key_of
 

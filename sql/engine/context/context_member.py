@@ -10,12 +10,12 @@ from sql.algebra.context.level import Arrival
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.algebra.row_blocks import plain
-from sql.binder.contexts.correlation import correlation_of
 from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, BodyIndex, CellStatement
 from sql.engine.relations.hosted import Hosted
+from sql.plan.correlation import correlation_of
 from sql.plan.logical import Plan
 from sql.plan.relation_plan import TableDeclaration, VariableDeclaration, WindowDeclaration
 

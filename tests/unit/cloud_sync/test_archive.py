@@ -17,7 +17,8 @@ from cloud_sync.names import archive_folder
 from cloud_sync.records import ARCHIVE, Record
 from cloud_sync.spool import Spool, SpoolSettings
 from cloud_sync.uploader import Uploader, UploadSettings
-from rules.compile import Compiled, compile_rules
+from rules.compile import compile_rules
+from rules.compiled import Compiled
 from rules.loader import load_text, unite
 from rules.problems import render_all
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget

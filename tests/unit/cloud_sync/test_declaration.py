@@ -10,7 +10,8 @@ import pytest
 import cloud_sync.sink  # noqa: F401  (registers the cloud sink)
 from cloud_sync.declaration import Average, CloudSettings, Spread
 from cloud_sync.fleet_windows import FleetWindow
-from rules.compile import Compiled, compile_rules
+from rules.compile import compile_rules
+from rules.compiled import Compiled
 from rules.loader import load_text, unite
 
 STREAM = "CREATE STREAM plant (dev string, temp float, n bigint, note string) WITH (DATASOURCE='x')"

@@ -9,8 +9,8 @@ import pytest
 
 import cloud_sync.sink  # noqa: F401  (registers the cloud sink)
 import sinks.builtin  # noqa: F401  (registers the actions)
-from rules.catalog import copy_of
-from rules.compile import Compiled, compile_rules
+from rules.compile import compile_rules
+from rules.compiled import Compiled
 from rules.inline import run_tests
 from rules.loader import load_paths, load_text, unite
 from sql import Emission, Engine
@@ -80,7 +80,7 @@ rules:
     assert found.ok, found.problems
 
     def engine(states: dict[str, object]) -> Engine:
-        made = Engine(copy_of(found.catalog))
+        made = Engine(found.catalog.copied())
         for name, item in found.rules.items():
             made.deploy(name, item.plan, 0, states.get(name))  # type: ignore[arg-type]
         return made
@@ -125,7 +125,7 @@ rules:
         )
     )
     assert found.ok, found.problems
-    engine = Engine(copy_of(found.catalog))
+    engine = Engine(found.catalog.copied())
     engine.deploy("r", found.rules["r"].plan, 0)
 
     def send(ts: int, v: int = 0) -> list[Emission]:
@@ -137,7 +137,7 @@ rules:
     (end,) = send(13_000)  # the watermark reaches 11000, at which the partition that began at 1000 ends
     assert (end.at_ms, end.inserted) == (11_000, [{"n": 3, "ends": 11_000}])
     saved = json.loads(json.dumps(engine.snapshot("r")))
-    engine = Engine(copy_of(found.catalog))
+    engine = Engine(found.catalog.copied())
     engine.deploy("r", found.rules["r"].plan, 0, saved)
     assert send(14_000, v=1) == []
     assert send(26_500)[0].inserted == [{"n": 1, "ends": 24_000}]
@@ -211,7 +211,7 @@ def test_idle_keys_end_with_their_output() -> None:
         "contexts: {c: {sql: partition by dev from m, idle: 10s}}\n"
         + rule("SELECT dev, count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: c,")
     )
-    engine = Engine(copy_of(found.catalog))
+    engine = Engine(found.catalog.copied())
     engine.deploy("r", found.rules["r"].plan, 0)
     for at, dev in ((0, "x"), (6000, "x"), (7000, "y")):
         assert engine.push("m", [{"dev": dev, "v": 1}], at) == []
@@ -243,7 +243,7 @@ def test_a_context_says_what_a_jump_of_the_clock_does(
         SHIFT_JUMPED % catch_up
         + rule("SELECT count(*) AS n FROM m OUTPUT LAST WHEN TERMINATED", "context: early,")
     )
-    engine = Engine(copy_of(found.catalog))
+    engine = Engine(found.catalog.copied())
     engine.deploy("r", found.rules["r"].plan, 0)
     engine.push("m", [{"dev": "x"}], 25_200_000)
     out = engine.advance(160_000_000)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from edge.delivery.actions import register_sinks
 from edge.deploy.stream_types import stream_problems
 from edge.docs.cookbook import CHAPTERS, pages
+from edge.plugins.sink_kinds import register_sinks
 from rules.compile import compile_rules
 from rules.inline import run_tests
 from rules.lint.check import lint

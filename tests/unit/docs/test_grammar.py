@@ -17,7 +17,7 @@ from sql.algebra.windows.catalog import all_windows
 from sql.functions.registry import all_functions
 from sql.language.reading import tokens_of
 from sql.language.tokens import NAME_TOKENS, UNITS
-from sql.language.window_words import GROUP_WINDOWS, LOT_WINDOWS
+from sql.syntax.window_words import GROUP_WINDOWS, LOT_WINDOWS
 from tests.scenarios.format import read
 from tests.unit.explain.test_docs import blocks
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edge.delivery.actions import register_sinks
 from edge.deploy.circles import circle_problems
+from edge.plugins.sink_kinds import register_sinks
 from rules.compile import compile_rules
 from rules.loader import load_text, unite
 

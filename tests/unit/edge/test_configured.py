@@ -8,8 +8,8 @@ import pytest
 
 from edge.cli import main
 from edge.config import Config
-from edge.deploy.configured import configured_of
-from edge.deploy.rule_files import RuleFiles
+from edge.deploy.reading.rule_files import RuleFiles
+from edge.intake.sources.registry import configured_of
 from rules.secrets import Secrets
 
 CONFIG = Config.model_validate({

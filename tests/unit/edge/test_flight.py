@@ -15,7 +15,8 @@ from edge.delivery.taps import ITEMS_MAX, LISTENERS_MAX, Passed, Tap, Taps
 from edge.monitor.flight.causes import findings
 from edge.monitor.flight.facts import Facts
 from edge.monitor.flight.observe import Observer, Seen
-from edge.monitor.flight.rerun import Rerun, Settings
+from edge.monitor.flight.question import Settings
+from edge.monitor.flight.rerun import Rerun
 from edge.monitor.flight.stages import stages_of
 from sql import Emission
 from tests.unit.edge.world import STREAM, World, rule

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from edge import config
-from edge.delivery.actions import register_sinks
 from edge.deploy.outgoing import is_allowed
-from edge.deploy.rule_files import RuleFiles
+from edge.deploy.reading.rule_files import RuleFiles
+from edge.plugins.sink_kinds import register_sinks
 from rules.secrets import Secrets
 
 STREAM = 'streams:\n  - "CREATE STREAM m () WITH (DATASOURCE=\\"plant/#\\")"\n'

@@ -14,15 +14,15 @@ from cloud_sync.spool import Spool, SpoolSettings
 from edge.clock import SimulatedClock, SystemClock
 from edge.config import JournalConfig
 from edge.config.brokers import BrokerNames
-from edge.delivery.actions import ActionBuilder, register_sinks
+from edge.delivery.actions import ActionBuilder
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
 from edge.delivery.outbox import Outbox
 from edge.delivery.spools import Spools
 from edge.deploy.brokers import Brokers
 from edge.deploy.manager import Manager
+from edge.deploy.reading.rule_files import RuleFiles
 from edge.deploy.recover.recovery import Recovery, open_journal
-from edge.deploy.rule_files import RuleFiles
 from edge.deploy.stream_sources import StreamSources
 from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
@@ -30,6 +30,7 @@ from edge.intake.queue import Intake
 from edge.intake.sources.base import OnBad, OnBatch
 from edge.intake.sources.http_push_server import PushServers
 from edge.intake.sources.registry import Configured, SourceEnvironment
+from edge.plugins.sink_kinds import register_sinks
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus
 from sql import Catalog, Engine

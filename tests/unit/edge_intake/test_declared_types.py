@@ -12,7 +12,8 @@ import pytest
 from edge.deploy.feeds import feeds
 from edge.deploy.row_shapes import struct_columns
 from edge.intake.streams import Decoded, StreamTable
-from rules.compile import Compiled, compile_rules
+from rules.compile import compile_rules
+from rules.compiled import Compiled
 from rules.loader import load_paths
 from sql.rows import as_dict
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, Engine, plan_rule, run_script
-from sql.explain import explain
 from sql.explain.code import explain_code
+from sql.explain.tree import explain
 
 STREAMS = "create schema m(dev string, temp double, n int); create schema s(id string, n int); "
 BY_DEV = "create context C partition by dev from m; "

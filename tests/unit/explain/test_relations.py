@@ -7,7 +7,7 @@ import pytest
 from sql import Catalog, Engine, plan_rule, run_script
 from sql.engine.relations.demand import planned
 from sql.errors import SqlError
-from sql.explain import explain
+from sql.explain.tree import explain
 
 DECLARED = """
 create schema E(k string, n int);

@@ -9,9 +9,11 @@ import pytest
 
 from edge.cli import main
 from sql import Catalog, Plan, parse, plan_rule
-from sql.explain import Timeline, draw_svg, draw_text, record
 from sql.explain.axis import Axis
-from sql.explain.svg import GLYPH
+from sql.explain.recording import record
+from sql.explain.svg import GLYPH, draw_svg
+from sql.explain.timeline import Timeline
+from sql.explain.timeline_text import draw_text
 from sql.syntax import CreateStream
 
 STREAMS = """

@@ -7,7 +7,7 @@ import pytest
 from sql import Catalog, RuleOptions, parse, plan_rule
 from sql.algebra.windows.facts import Stage, filled
 from sql.catalog.streams import Variable
-from sql.explain import explain
+from sql.explain.tree import explain
 from sql.syntax import CreateStream
 from sql.types import Type
 

@@ -31,7 +31,7 @@ rules:
 
 @pytest.fixture(autouse=True)
 def _sinks() -> None:
-    from edge.delivery.actions import register_sinks
+    from edge.plugins.sink_kinds import register_sinks
 
     register_sinks()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rules.compile import Compiled, compile_rules
+from rules.compile import compile_rules
+from rules.compiled import Compiled
 from rules.loader import load_text, unite
 
 FILE = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edge.delivery.actions import register_sinks
+from edge.plugins.sink_kinds import register_sinks
 from rules.compile import compile_rules
 from rules.loader import load_text, unite
 from sinks.template.reads import FieldRead, fields_read

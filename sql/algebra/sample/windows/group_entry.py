@@ -11,8 +11,8 @@ from sql.algebra.sample.content import Content
 from sql.algebra.sample.windows.window import Window
 from sql.algebra.windows.facts import WindowFacts
 from sql.codegen.hits import Hits
-from sql.language.window_words import GROUP_WINDOWS
 from sql.plan.logical import GroupWindowPlan
+from sql.syntax.window_words import GROUP_WINDOWS
 
 Field = Literal["length_ms", "hop_ms", "delay_ms", "timeout_ms", "size", "interval", "begin", "emit"]
 

@@ -5,7 +5,7 @@ reported. A file that is valid by itself but does not compile with the others is
 reload never makes a running rule worse; nor does a restart, for the journal has the texts of the running
 files.
 
-It does not touch the engine: `RuleFiles.read` may run in any one thread.
+It does not touch the engine: a gateway asks it in a child process (`edge.deploy.reading.reader`).
 """
 
 from __future__ import annotations
@@ -16,43 +16,32 @@ from pathlib import Path
 from edge.deploy.circles import circle_problems
 from edge.deploy.configured import configured_problems, connection_problems
 from edge.deploy.outgoing import outgoing_problems
+from edge.deploy.reading.beside import load_beside
+from edge.deploy.reading.wanted import Wanted
 from edge.deploy.stream_types import stream_problems
 from edge.deploy.watch import stamp
 from edge.intake.sources.registry import Configured
-from rules.compile import Compiled, CompiledRule, compile_rules
-from rules.functions.files import load_functions
-from rules.loader import LoadedFile, file_name, load_file, load_text, rule_files, unite
+from rules.compile import compile_rules
+from rules.compiled import Compiled
+from rules.loader import LoadedFile, load_file, load_text, unite
 from rules.problems import FileProblem, in_order
-from rules.protobuf import load_schemas
 from rules.secrets import Secrets
+from rules.source.directory import file_name, rule_files
 from rules.source.yaml_source import kind_of
-from sql.record import Record, field
-
-
-class Wanted(Record):
-    """The state that should run after a reading of the directory.
-
-    rules     by id; those that are checked but not to be started (`triggered: false`) are in `stopped`
-    kept      files whose last good version is used, because of problems
-    texts     the files in use, by name: compiling them again gives the same
-    problems  of all files as they stand, notes included
-    """
-
-    compiled: Compiled
-    rules: dict[str, CompiledRule]
-    stopped: tuple[str, ...] = ()
-    kept: frozenset[str] = frozenset()
-    texts: dict[str, str] = field(default_factory=dict)
-    problems: list[FileProblem] = field(default_factory=list)
-    files: tuple[str, ...] = ()
 
 
 class RuleFiles:
     """Reads a directory again and again, remembering the last good version of each file."""
 
     def __init__(
-        self, directory: Path, zone: str, secrets: Secrets, outgoing_allow: Sequence[str] | None = None
+        self,
+        directory: Path,
+        zone: str,
+        secrets: Secrets,
+        outgoing_allow: Sequence[str] | None = None,
+        beside: Sequence[FileProblem] | None = None,
     ) -> None:
+        """`beside`: the problems of what stands beside the rules; None: it is to be loaded."""
         self.directory = directory
         self.configured: Configured | None = None
         """The settings of sources in the gateway's configuration; None: any name in it is valid."""
@@ -63,14 +52,17 @@ class RuleFiles:
         self._good: dict[str, LoadedFile] = {}
         self._copies: dict[str, str] = {}
         self._wanted: Wanted | None = None
-        self._beside = [*load_functions([directory]), *load_schemas([directory])]
-        """The problems of the functions in Python and the schemas; they are read once,
-        before the rules."""
+        self._beside = load_beside(directory) if beside is None else beside
         self._compiled: tuple[dict[str, str], Compiled, list[FileProblem]] | None = None
 
     def remember(self, texts: Mapping[str, str]) -> None:
         """These files ran last, by name: the next `read` takes from there files that are bad now."""
         self._copies = dict(texts)
+
+    def read_after(self, texts: Mapping[str, str]) -> Wanted:
+        """Read all files, where these files ran last."""
+        self.remember(texts)
+        return self.read()
 
     @property
     def is_missing(self) -> bool:
@@ -188,6 +180,15 @@ def _wanted(
     problems: list[FileProblem],
     files: tuple[str, ...],
 ) -> Wanted:
-    triggered = {id_: rule for id_, rule in compiled.rules.items() if rule.rule.starts_here}
-    stopped = tuple(compiled.rules.keys() - triggered.keys())
-    return Wanted(compiled, triggered, stopped, kept, texts, problems, files)
+    triggered = {name: rule.without_text() for name, rule in compiled.rules.items() if rule.rule.starts_here}
+    return Wanted(
+        triggered,
+        compiled.catalog,
+        compiled.tables,
+        frozenset(rule.path for rule in compiled.rules.values()),
+        tuple(compiled.rules.keys() - triggered.keys()),
+        kept,
+        texts,
+        problems,
+        files,
+    )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from rules.compiled import CompiledTable
 from rules.loader import Loaded
 from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
 from rules.read.reading import LoadedExpression, LoadedStream, LoadedTable
 from sql.binder.relations.declarations import declare_expression
-from sql.binder.rule import RelationPlan, plan_lookup
+from sql.binder.rule import plan_lookup
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions
-from sql.record import Record
+from sql.plan.relation_plan import RelationPlan
 from sql.types import type_of
 
 
@@ -103,7 +103,7 @@ class Tables:
         rest = []
         for item, reported in self.pending:
             try:
-                self.planned[item.name] = CompiledTable(item, self._bound(item))
+                self.planned[item.name] = CompiledTable(item.reading.text.path, self._bound(item))
             except SqlError as error:
                 rest.append((item, reported))
                 problems += [_problem(item, problem) for problem in error.problems] if reported else []
@@ -120,27 +120,6 @@ def _problem(item: LoadedTable | LoadedStream, problem: Problem) -> FileProblem:
     if isinstance(item, LoadedStream):
         return item.problem(problem)
     return item.reading.sql_problem(problem, item.path)
-
-
-class CompiledTable(Record):
-    """A table or named window that can be created."""
-
-    loaded: LoadedTable | LoadedStream
-    relation: RelationPlan
-
-    @property
-    def path(self) -> str:
-        """The path of its file, as used in problems."""
-        return self.loaded.reading.text.path
-
-
-def copy_of(catalog: Catalog) -> Catalog:
-    """An independent copy of a catalog: streams and variables of an engine do not change the original."""
-    copied = Catalog()
-    copied.streams, copied.contexts = dict(catalog.streams), dict(catalog.contexts)
-    copied.relations, copied.expressions = dict(catalog.relations), dict(catalog.expressions)
-    copied.variables = {name: replace(variable) for name, variable in catalog.variables.items()}
-    return copied
 
 
 def _define(catalog: Catalog, stream: LoadedStream) -> list[FileProblem]:

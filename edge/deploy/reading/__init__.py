@@ -1,0 +1,1 @@
+"""Rule files become the state that should run, in a child process."""

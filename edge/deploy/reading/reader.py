@@ -1,0 +1,198 @@
+"""Rule files are read in a child process, which hands back plain data: what should run.
+
+The parser, the binder and the readers of YAML are a quarter of a gateway's memory, and are needed only while
+rules change. The child imports them, the gateway does not. A text that keeps the parser busy does not hold
+up the loop either, and one that breaks the parser does not end the gateway.
+
+The child is forked, so it has the configuration, the plug-ins and the functions that stand beside the rules:
+they are loaded before. At the start of the gateway it imports the parser while the gateway imports the rest;
+it then answers every question of the recovery. Later a child is forked for each reading.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import socket
+import traceback
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from io import BufferedRWPair
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge.base.memory import calm_collector
+from edge.config import Config
+from edge.deploy.reading.beside import load_beside
+from edge.intake.sources.registry import configured_of
+from edge.plugins.entry_points import load_plugins
+from rules.functions.guard import WATCH
+from rules.secrets import Secrets
+
+if TYPE_CHECKING:
+    from edge.deploy.reading.rule_files import RuleFiles
+    from edge.deploy.reading.wanted import Wanted
+
+ANSWER_S_MAX = 300
+"""A child that takes longer for an answer is killed."""
+
+
+class NotRead(Exception):
+    """The child gave no answer. The text says why."""
+
+
+class RuleReader:
+    """The rule directory as it should run: `edge.deploy.reading.rule_files`, asked in a child process."""
+
+    def __init__(self, config: Config, directory: Path) -> None:
+        self.directory = directory
+        self.configured = configured_of(config)
+        """The settings that rule files may refer to."""
+        self.config = config
+        WATCH.call_ms_max = config.limits.function_ms_max
+        load_plugins()
+        self.beside = load_beside(directory)
+        """The problems of the functions in Python and the schemas; they are read once, before the rules."""
+        self._child: _Child | None = None
+        self._wanted: Wanted | None = None
+        self._texts: Mapping[str, str] = {}
+
+    def in_this_process(self) -> RuleFiles:
+        """The same without a child."""
+        from edge.deploy.reading.rule_files import RuleFiles
+        from edge.plugins.sink_kinds import register_sinks
+
+        register_sinks()
+        zone, allow = self.config.gateway.zone, self.config.outgoing.allow
+        files = RuleFiles(self.directory, zone, self._secrets(), allow, self.beside)
+        files.configured = self.configured
+        return files
+
+    def start(self) -> None:
+        """Fork the child; it imports what reading needs."""
+        if self._child is None:
+            self._child = _Child(self)
+
+    def remember(self, texts: Mapping[str, str]) -> None:
+        """These files ran last, by name: the next `read` takes from there files that are bad now."""
+        self._texts = dict(texts)
+
+    @property
+    def is_missing(self) -> bool:
+        """True if the directory is gone; its rules go on."""
+        return not self.directory.is_dir()
+
+    def read(self) -> Wanted:
+        """Read all files; a directory that is gone changes nothing. Raises `NotRead`."""
+        if self._wanted is None or not self.is_missing:
+            self._wanted = self._ask((dict(self._texts), None))
+            self._texts = self._wanted.texts
+        return self._wanted
+
+    def of(self, texts: Mapping[str, str], kept: Iterable[str] = ()) -> Wanted:
+        """The state that texts by name describe: for the replay of a deployment. Raises `NotRead`."""
+        return self._ask((dict(texts), list(kept)))
+
+    def close(self) -> None:
+        """End the child; the next question starts another."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+    def _secrets(self) -> Secrets:
+        """The secrets that rule files may use."""
+        chosen = self.config.secrets
+        allow = None if chosen.allow is None else frozenset(chosen.allow)
+        return Secrets(chosen.env_prefixes, chosen.dir, allow, self.config.reserved_secrets)
+
+    def _ask(self, question: Question) -> Wanted:
+        self.start()
+        assert self._child is not None
+        try:
+            return self._child.ask(question)
+        except NotRead:
+            self.close()
+            raise
+
+
+Question = tuple[dict[str, str], list[str] | None]
+"""Texts by name, and those of them that are kept: the state that they describe. None: the state of the
+directory, where these ran last."""
+
+
+class _Child:
+    """The gateway's side of a child process."""
+
+    def __init__(self, reader: RuleReader) -> None:
+        self._socket, theirs = socket.socketpair()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # threads: the child uses none of their locks
+            self._pid = os.fork()
+        if self._pid == 0:
+            _serve_and_exit(reader, theirs)
+        theirs.close()
+        self._socket.settimeout(ANSWER_S_MAX)
+        self._channel = self._socket.makefile("rwb")
+
+    def ask(self, question: Question) -> Wanted:
+        """The answer to a question. Raises `NotRead`."""
+        try:
+            pickle.dump(question, self._channel)
+            self._channel.flush()
+            answer: Wanted | str = pickle.load(self._channel)
+        except TimeoutError:
+            raise NotRead(f"the process that reads them took longer than {ANSWER_S_MAX} s") from None
+        except (OSError, EOFError, pickle.UnpicklingError):
+            raise NotRead("the process that reads them ended") from None
+        if isinstance(answer, str):
+            raise NotRead(answer)
+        return answer
+
+    def close(self) -> None:
+        """End the child, whatever it does."""
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        with suppress(OSError):  # what is left of a question
+            self._channel.close()
+        self._socket.close()
+
+
+def _serve_and_exit(reader: RuleReader, channel: socket.socket) -> None:
+    """The child: no lock, thread or descriptor of the parent is used; the descriptors are closed first, for
+    one of them holds the lock of the spool."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        own = socket.socket(fileno=os.dup2(channel.fileno(), 3))
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        logging.disable(logging.CRITICAL)
+        calm_collector()
+        _serve(reader, own.makefile("rwb"))
+    except OSError:
+        pass  # the gateway has gone
+    except Exception:  # noqa: BLE001  # a defect: the gateway says that there was no answer
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _serve(reader: RuleReader, file: BufferedRWPair) -> None:
+    """Answer questions until the gateway closes the connection."""
+    from edge.deploy.reading.wire import dumped
+
+    files = reader.in_this_process()
+    while True:
+        try:
+            texts, kept = pickle.load(file)
+        except EOFError:
+            return
+        try:
+            answer = dumped(files.of(texts, kept) if kept is not None else files.read_after(texts))
+        except Exception as error:  # noqa: BLE001  # a defect: the gateway goes on with what runs
+            answer = pickle.dumps(f"{type(error).__name__}: {error}")
+        file.write(answer)
+        file.flush()

@@ -1,0 +1,30 @@
+"""The rules, streams and tables that should run, as plain data."""
+
+from __future__ import annotations
+
+from rules.compiled import CompiledRule, CompiledTable
+from rules.problems import FileProblem
+from sql.catalog.streams import Catalog
+from sql.record import Record, field
+
+
+class Wanted(Record):
+    """The state that should run after a reading of the directory.
+
+    rules     by id; those that are checked but not to be started (`triggered: false`) are in `stopped`
+    catalog   the streams, expressions and variables of the files in use; `tables`: their tables
+    paths     the files that define rules, as used in problems
+    kept      files whose last good version is used, because of problems
+    texts     the files in use, by name: compiling them again gives the same
+    problems  of all files as they stand, notes included
+    """
+
+    rules: dict[str, CompiledRule]
+    catalog: Catalog
+    tables: dict[str, CompiledTable]
+    paths: frozenset[str] = frozenset()
+    stopped: tuple[str, ...] = ()
+    kept: frozenset[str] = frozenset()
+    texts: dict[str, str] = field(default_factory=dict)
+    problems: list[FileProblem] = field(default_factory=list)
+    files: tuple[str, ...] = ()

@@ -1,0 +1,72 @@
+"""Rules and tables that can run, as plain data. The process that runs them needs none of the modules that
+read rule files (`rules.compile`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sql.plan.relation_plan import RelationPlan
+from sql.record import Record, field, replace
+
+if TYPE_CHECKING:
+    from rules.loader import Loaded
+    from rules.model import Action
+    from rules.options import Options
+    from rules.problems import FileProblem
+    from rules.read.reading import LoadedRule
+    from sql.catalog.streams import Catalog
+    from sql.plan.logical import Plan
+
+
+class CompiledRule(Record):
+    """A rule that can run."""
+
+    rule: LoadedRule
+    plan: Plan
+    actions: tuple[Action, ...]
+    """The rule's actions, bound to the plan."""
+
+    @property
+    def id(self) -> str:
+        return self.rule.id
+
+    @property
+    def path(self) -> str:
+        """The path of the rule's file, as used in problems."""
+        return self.rule.reading.text.path
+
+    @property
+    def options(self) -> Options:
+        return self.rule.options
+
+    def without_text(self) -> CompiledRule:
+        """The same rule without the text of its file: a rule that runs needs no positions."""
+        return replace(self, rule=self.rule.without_text())
+
+
+class CompiledTable(Record):
+    """A table or named window that can be created."""
+
+    path: str
+    """The path of its file, as used in problems."""
+    relation: RelationPlan
+
+
+class Compiled(Record):
+    """The result for the files asked for: rules that can run, and the problems of the rest, by position."""
+
+    loaded: Loaded
+    catalog: Catalog
+    rules: dict[str, CompiledRule]
+    problems: list[FileProblem] = field(default_factory=list)
+    tables: dict[str, CompiledTable] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """True if there are no errors; there may be notes."""
+        return not any(problem.is_error for problem in self.problems)
+
+    @property
+    def failed_paths(self) -> frozenset[str]:
+        """Files with at least one error: the gateway keeps their last good version."""
+        return frozenset(problem.path for problem in self.problems if problem.is_error)

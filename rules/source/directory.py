@@ -1,0 +1,41 @@
+"""The rule files of a directory, and their names."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+MANAGED = "managed"
+"""Folder in a rule directory that management over HTTP writes."""
+
+SUFFIXES = (".yaml", ".yml", ".json", ".sql")
+"""Files of a directory that are rule files."""
+
+
+def rule_files(directory: Path) -> list[Path]:
+    """The rule files of a directory, by name, and those in its folder `managed`; none
+    if it cannot be read."""
+    found: list[Path] = []
+    for folder in (directory, directory / MANAGED):
+        with suppress(OSError):
+            found += sorted(folder.iterdir())
+    return [
+        path
+        for path in found
+        if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"
+    ]
+
+
+def file_name(path: str | Path) -> str:
+    """The name of a rule file in its directory: `pump.yaml`, `managed/rule.pump.json`."""
+    path = Path(path)
+    return f"{MANAGED}/{path.name}" if path.parent.name == MANAGED else path.name
+
+
+def function_files(directory: Path) -> list[Path]:
+    """The function files of a directory, by name; none if it cannot be read."""
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        return []
+    return [path for path in entries if path.suffix == ".py" and path.is_file() and path.name[0] not in "._"]

@@ -1,0 +1,110 @@
+"""Rule files read in a child process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edge.config import Config
+from edge.deploy.reading.reader import NotRead, RuleReader
+
+RULES = """
+streams: ["CREATE STREAM m (temp FLOAT, at BIGINT) WITH (DATASOURCE='m')"]
+tables: {seen: "CREATE TABLE seen (dev string primary key, temp double)"}
+rules:
+  - id: hot
+    sql: SELECT avg(temp) AS a, upper('x') AS u FROM m GROUP BY TUMBLINGWINDOW(ss, 10)
+    actions: [ACTION]
+  - {id: later, triggered: false, sql: SELECT temp FROM m, actions: [log: {}]}
+"""
+REST = '{rest: {url: "http://h/", headers: {Authorization: "${env:PENSTOCK_TOKEN}"}}}'
+PLAIN = RULES.replace("ACTION", "{log: {}}")
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def reader(rules: Path) -> Iterator[RuleReader]:
+    found = RuleReader(Config(), rules)
+    yield found
+    found.close()
+
+
+def test_child_hands_back_what_reading_here_gives(
+    rules: Path, reader: RuleReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_TOKEN", "Bearer of the token")
+    (rules / "a.yaml").write_text(RULES.replace("ACTION", REST))
+    there, here = reader.read(), reader.in_this_process().read()
+    assert there.rules.keys() == here.rules.keys() == {"hot"}
+    one, other = there.rules["hot"], here.rules["hot"]
+    assert (one.plan, one.plan.fingerprint, one.path) == (other.plan, other.plan.fingerprint, other.path)
+    assert one.actions == other.actions
+    assert one.options == other.options
+    assert one.plan.aggregates[0].definition is other.plan.aggregates[0].definition
+    assert there.catalog.streams == here.catalog.streams
+    assert there.tables == here.tables
+    assert there.stopped == here.stopped == ("later",)
+    assert (there.texts, there.paths, there.files) == (here.texts, here.paths, here.files)
+
+
+def test_reading_again_sees_the_directory_as_it_is(rules: Path, reader: RuleReader) -> None:
+    (rules / "a.yaml").write_text(PLAIN)
+    good = reader.read()
+    reader.close()
+    (rules / "a.yaml").write_text(PLAIN.replace("avg(temp)", "avg(tmp)"))
+    found = reader.read()
+    assert found.rules["hot"].plan == good.rules["hot"].plan
+    assert found.kept == {str(rules / "a.yaml")}
+    assert [problem.code for problem in found.problems if problem.is_error] == ["B201"]
+    assert reader.of(found.texts).rules["hot"].plan == good.rules["hot"].plan
+
+
+def test_child_that_ends_is_replaced_at_the_next_reading(rules: Path, reader: RuleReader) -> None:
+    (rules / "a.yaml").write_text(PLAIN)
+    reader.start()
+    assert reader._child is not None
+    os.kill(reader._child._pid, signal.SIGKILL)
+    with pytest.raises(NotRead, match="the process that reads them ended"):
+        reader.read()
+    assert reader.read().rules.keys() == {"hot"}
+
+
+def test_directory_that_is_gone_changes_nothing(rules: Path, reader: RuleReader) -> None:
+    (rules / "a.yaml").write_text(PLAIN)
+    found = reader.read()
+    (rules / "a.yaml").unlink()
+    rules.rmdir()
+    assert reader.is_missing
+    assert reader.read() is found
+
+
+def test_gateway_runs_without_the_parser() -> None:
+    """What `penstock run` imports: neither the parser nor the binder nor the readers of rule files."""
+    heavy = (
+        "sqlglot",
+        "yaml",
+        "sql.language",
+        "sql.binder",
+        "sql.explain.tree",
+        "rules.loader",
+        "rules.compile",
+    )
+    code = (
+        "import sys, edge.commands.run, edge.daemon, edge.intake.sources.mqtt\n"
+        "import edge.deploy.reading.wanted, rules.read.reading\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
