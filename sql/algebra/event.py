@@ -7,7 +7,7 @@ dict, a struct, a tuple of rows for joins); operators never read them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,3 +44,14 @@ class Delta(NamedTuple):
 
 UNSEEN: Any = object()
 """The group of a row that is taken out although it never came in."""
+
+
+class FixedValues(list[Any]):
+    """Values fixed when an event arrived: analytic functions by index, and the events
+    before it for `prior`."""
+
+    __slots__ = ("priors",)
+
+    def __init__(self, values: Iterable[Any] = (), priors: Sequence[Event] = ()) -> None:
+        super().__init__(values)
+        self.priors = priors

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
-from sql.algebra.event import Event
+from sql.algebra.event import Event, FixedValues
 from sql.algebra.row_blocks import RowBlocks
 from sql.errors import CorruptState
 from sql.rows import as_dict
@@ -58,8 +58,6 @@ def unpack_row(packed: dict[str, Any]) -> dict[str, Any]:
 
 def pack_event(event: Event) -> list[Any]:
     """An event: number, instant, row, what was fixed when it came, and the events before it."""
-    from sql.algebra.derived.prevs import FixedValues
-
     priors = event.extra.priors if isinstance(event.extra, FixedValues) else ()
     extra = None if event.extra is None else [encode(value) for value in event.extra]
     before = [[prior.seq, prior.time_ms, pack_row(prior.row)] for prior in priors]
@@ -89,7 +87,6 @@ class EventStore:
 
     def unpack(self, packed: list[Any], make_row: Callable[[Any], Any]) -> None:
         """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""
-        from sql.algebra.derived.prevs import FixedValues
 
         def row(part: Any, several: type = tuple) -> Any:
             if isinstance(part, list):

@@ -61,57 +61,58 @@ def check_clauses(
 
 def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
     """Parts that cannot work together, once all are bound."""
-    error, span = problems.error, select.span
-    if plan.mode == "lots" and plan.selector == "rstream" and plan.aggregates:
-        error("B531", "an aggregate stream query has no remove stream", span, "select without rstream")
-    if (
-        plan.mode == "lots"
-        and plan.selector == "rstream"
-        and plan.sources[0].lot
-        and plan.sources[0].lot.retains_all
-    ):
-        error("B530", "'retain all' has no remove stream", span)
-    if (
-        plan.having is not None
-        and plan.mode == "sample"
-        and not plan.aggregates
-        and not plan.group_by
-        and not any(call.name in AGGREGATE_HITS for call in plan.hits)
-    ):
-        error(
-            "B605",
-            "HAVING reads no column and no aggregate",
-            _at(select.having, span),
-            "use WHERE",
-        )
+    if plan.mode == "lots":
+        _check_lots(problems, plan, select.span)
+    if plan.mode == "sample":
+        _check_sampled_having(problems, select, plan)
     if plan.analytics and plan.joins:
-        error(
+        problems.error(
             "B325",
             "analytic functions read one stream and cannot stand in a join",
             plan.analytics[0].span,
             "compute them in a rule of their own, and join its stream",
         )
+    _check_prevs(problems, plan)
+    if plan.mode == "delta":
+        _check_kept_events(problems, select, plan, is_epl=is_epl)
+
+
+def _check_lots(problems: Problems, plan: Plan, span: Span) -> None:
+    if plan.selector != "rstream":
+        return
+    if plan.aggregates:
+        message = "an aggregate stream query has no remove stream"
+        problems.error("B531", message, span, "select without rstream")
+    if plan.sources[0].lot and plan.sources[0].lot.retains_all:
+        problems.error("B530", "'retain all' has no remove stream", span)
+
+
+def _check_sampled_having(problems: Problems, select: ast.Select, plan: Plan) -> None:
+    if plan.having is None or plan.aggregates or plan.group_by:
+        return
+    if not any(call.name in AGGREGATE_HITS for call in plan.hits):
+        message = "HAVING reads no column and no aggregate"
+        problems.error("B605", message, _at(select.having, select.span), "use WHERE")
+
+
+def _check_prevs(problems: Problems, plan: Plan) -> None:
     if plan.prevs and plan.mode != "delta":
-        error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
+        problems.error("B322", "prev and prior read the windows of FROM", plan.prevs[0].span)
     needs_window = any(call.name != "prior" for call in plan.prevs)
     if needs_window and plan.sources and not plan.sources[0].keeps:
-        error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
+        problems.error("B324", "prev() needs a data window", plan.prevs[0].span, "for example E#length(2)")
+
+
+def _check_kept_events(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
+    """Snapshots and joins read events that a window keeps."""
     snapshot = plan.output is not None and plan.output.mode == "snapshot"
-    if (
-        snapshot
-        and not plan.aggregates
-        and not any(source.pattern for source in plan.sources)
-        and plan.mode == "delta"
-        and not any(s.keeps for s in plan.sources)
-    ):
-        error("B606", "output snapshot of plain rows needs a window in FROM", _at(select.output, span))
-    if (
-        plan.mode == "delta"
-        and plan.joins
-        and not all(source.keeps or source.unidirectional for source in plan.sources)
-    ):
+    if snapshot and not plan.aggregates and not any(s.pattern or s.keeps for s in plan.sources):
+        message = "output snapshot of plain rows needs a window in FROM"
+        problems.error("B606", message, _at(select.output, select.span))
+    if plan.joins and not all(source.keeps or source.unidirectional for source in plan.sources):
         hint = "for example E#length(5) as e" if is_epl else "for example GROUP BY TUMBLINGWINDOW(ss, 10)"
-        error("B527", "each joined stream needs a window, or is unidirectional", span, hint)
+        message = "each joined stream needs a window, or is unidirectional"
+        problems.error("B527", message, select.span, hint)
 
 
 def _at(node: ast.Node | None, otherwise: Span) -> Span:

@@ -126,13 +126,9 @@ class SelectBinder:
     # --- the statement --------------------------------------------------------------------------------------
 
     def bind(self) -> Plan:
+        """The plan; problems are reported, never raised."""
         select, binder = self.select, self.binder
-        check_clauses(self.problems, select, self.sources.all, self.sources.streams)
-        relation_binder.check_sources(self.problems, self.sources.all, self.sources.streams)
-        sources = tuple(self.sources.plan(i, source) for i, source in enumerate(self.sources.all))
-        sources = self.sources.driving(self.mode, sources)
-        self.scope.columns_first = binder.epl
-        self.scope.aliases = {item.alias: item for item in select.items if item.alias}
+        sources = self._sources()
         joins = tuple(self._join(join) for join in select.joins)
         window = self._window()
         where = self._where(sources)
@@ -142,36 +138,24 @@ class SelectBinder:
         items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
         items = self._renamed(self._with_fixed_keys(items_of.bind(spreads)))
         having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
-        order_by = tuple(
-            Criterion(binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
-            for order in select.order_by
+        order_by = tuple(map(self._criterion, select.order_by))
+        output = (
+            None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
         )
-        limits = OutputLimitBinder(binder, self.options)
-        output = None if select.output is None else limits.bind(select.output)
         into_table = relation_binder.bind_into(binder, select, group_by, items, sets)
-        selector, posts = relation_binder.sides(select)
-        timestamps = self.sources.timestamps()
         asks = (*lookups.bind_asks(binder, self.asked, joins), *self.carried)
-        timestamp, pattern = next(iter(timestamps.values()), (None, None))
         plan = Plan(
             text=self.text,
             mode=self.mode,
             sources=sources,
             items=lookups.without_answers(items, asks),
             options=self.options,
-            name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
             joins=joins,
             asks=asks,
-            analytics=tuple(binder.analytics),
             window=window,
             where=where,
             group_by=group_by,
-            aggregates=tuple(binder.aggregates),
-            prevs=tuple(binder.prevs),
-            hits=tuple(binder.hits),
-            numberings=tuple(binder.numberings),
             spreads=tuple(spreads.found),
-            subqueries=tuple(self.subqueries),
             row_kind=row_kind(items, group_by, binder.aggregates),
             having=having,
             order_by=order_by,
@@ -179,22 +163,52 @@ class SelectBinder:
             offset=self._row_count(select.offset, "OFFSET"),
             output=output,
             distinct=select.distinct,
+            output_columns=None if spreads.found else items_of.output_columns(items),
+            into_table=into_table,
+        )
+        plan = kuiper.with_own_times(self._with_facts(plan))
+        return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
+
+    def _sources(self) -> tuple[SourcePlan, ...]:
+        """Check and bind FROM; the clauses after it see its columns and the aliases of SELECT."""
+        check_clauses(self.problems, self.select, self.sources.all, self.sources.streams)
+        relation_binder.check_sources(self.problems, self.sources.all, self.sources.streams)
+        sources = tuple(self.sources.plan(i, source) for i, source in enumerate(self.sources.all))
+        self.scope.columns_first = self.binder.epl
+        self.scope.aliases = {item.alias: item for item in self.select.items if item.alias}
+        return self.sources.driving(self.mode, sources)
+
+    def _criterion(self, order: ast.Ordering) -> Criterion:
+        return Criterion(self.binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
+
+    def _with_facts(self, plan: Plan) -> Plan:
+        """The plan with what its clauses have in common: the calls found in them, what the statement reads,
+        and what it says of itself."""
+        select, binder = self.select, self.binder
+        selector, posts = relation_binder.sides(select)
+        timestamps = self.sources.timestamps()
+        timestamp, pattern = next(iter(timestamps.values()), (None, None))
+        return replace(
+            plan,
+            name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
+            analytics=tuple(binder.analytics),
+            aggregates=tuple(binder.aggregates),
+            prevs=tuple(binder.prevs),
+            hits=tuple(binder.hits),
+            numberings=tuple(binder.numberings),
+            subqueries=tuple(self.subqueries),
             selector=selector,
             insert=select.insert_into,
             posts=posts,
             timestamp=timestamp,
             timestamp_format=pattern,
             timestamps=timestamps,
-            output_columns=None if spreads.found else items_of.output_columns(items),
             reads=self._reads(),
             uses_meta=binder.uses_meta,
             context=self.context if select.context is not None else None,
             priority=priority_of(select),
-            into_table=into_table,
             relations=self._relations(),
         )
-        plan = kuiper.with_own_times(plan)
-        return self._checked(plan if plan.context is None else self._in_context(plan, plan.context))
 
     def _checked(self, plan: Plan) -> Plan:
         lookups.check(self.problems, self.asked, self._instead_of_waiting())
@@ -217,7 +231,8 @@ class SelectBinder:
 
     def _where(self, sources: tuple[SourcePlan, ...]) -> Bound | None:
         """Bind WHERE; in a statement that keeps no events it decides as each event arrives."""
-        self.scope.at_arrival = self._filters_only(sources)
+        keeps_events = len(sources) != 1 or sources[0].keeps or self.outer is not None
+        self.scope.at_arrival = self.mode == "delta" and not keeps_events
         where = self.binder.condition(self.select.where, WHERE)
         self.scope.at_arrival = False
         return where
@@ -287,10 +302,6 @@ class SelectBinder:
             out[name] = None if columns is None or known is None else known | columns
         # Rows of relations are objects, and those of their streams with them.
         return dict.fromkeys(out) if self._relations() else out
-
-    def _filters_only(self, sources: tuple[SourcePlan, ...]) -> bool:
-        """True if WHERE decides about each event as it arrives: nothing keeps events."""
-        return self.mode == "delta" and len(sources) == 1 and not sources[0].keeps and self.outer is None
 
     def _renamed(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
         """The items under the names of `insert into S(a, b)`."""

@@ -103,10 +103,12 @@ def _check_brackets(tokens: list[Token], text: str) -> None:
     """Refuse (P007) a bracket that is never closed, or closes nothing."""
     opened: list[Token] = []
     ranges: set[int] = set()
-    for before, token in zip([None, *tokens], tokens, strict=False):
+    for place, token in enumerate(tokens):
+        if token.text not in "()[]{}":
+            continue  # a test of text is faster than one of types, and most tokens are no brackets
         if token.token_type in _BRACKETS:
             opened.append(token)
-            if before is not None and before.token_type is TokenType.IN:
+            if place and tokens[place - 1].token_type is TokenType.IN:
                 ranges.add(token.start)  # perhaps a range, `in (1:5]`, whose ends need not match
             continue
         if token.token_type not in _BRACKETS.values():

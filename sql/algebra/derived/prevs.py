@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sql.algebra.event import Event
+from sql.algebra.event import Event, FixedValues
 from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Const, PrevCall
@@ -57,17 +57,6 @@ class PrevReader:
             return None
         found = sight.tail(place) if call.name == "prevtail" else sight.back(place, event)
         return None if found is None else value(found)
-
-
-class FixedValues(list[Any]):
-    """Values fixed when an event arrived: analytic functions by index, and the events
-    before it for `prior`."""
-
-    __slots__ = ("priors",)
-
-    def __init__(self, values: Iterable[Any] = (), priors: Sequence[Event] = ()) -> None:
-        super().__init__(values)
-        self.priors = priors
 
 
 class PriorMemory:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sql.algebra.event import Event
+from sql.aggregates.base import Removal
+from sql.algebra.event import Delta, Event
+from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.table.index import Bucket, Indexes
-
-if TYPE_CHECKING:
-    pass
-
+from sql.types import Saved
 
 Passes = Callable[[Event], Any] | None
 
@@ -180,3 +179,27 @@ class Carried:
 
 
 Store = Rows | Pulled
+
+
+class Looked(Operator):
+    """A relation that the query only looks into: a table, or the partner of a unidirectional stream."""
+
+    departure = Removal.ANY
+
+    def __init__(self, rows: Pulled) -> None:
+        self.rows = rows
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        return []
+
+    def content(self) -> Iterable[Event]:
+        return self.rows.content()
+
+    def held(self) -> Iterable[Event]:
+        return ()
+
+    def snapshot(self) -> Saved:
+        return None
+
+    def restore(self, state: Saved, find: FindEvent) -> None:
+        return None

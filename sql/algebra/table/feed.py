@@ -11,7 +11,6 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.join.store import Pulled
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import ByArrival, Sight
 from sql.types import Saved
@@ -59,27 +58,3 @@ class Feed(Operator):
     def restore(self, state: Saved, find: FindEvent) -> None:
         rows = {number: row for row, number in self.window.numbers().items()}
         self.events = {rows[number]: find(seq) for number, seq in state if number in rows}
-
-
-class Looked(Operator):
-    """A relation that the query only looks into: a table, or the partner of a unidirectional stream."""
-
-    departure = Removal.ANY
-
-    def __init__(self, rows: Pulled) -> None:
-        self.rows = rows
-
-    def push(self, delta: Delta, now: int) -> list[Delta]:
-        return []
-
-    def content(self) -> Iterable[Event]:
-        return self.rows.content()
-
-    def held(self) -> Iterable[Event]:
-        return ()
-
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved, find: FindEvent) -> None:
-        return None

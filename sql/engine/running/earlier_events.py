@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
-from sql.algebra.derived.prevs import FixedValues, PrevReader, PriorMemory
-from sql.algebra.event import Event
+from sql.algebra.derived.prevs import PrevReader, PriorMemory
+from sql.algebra.event import Event, FixedValues
 from sql.algebra.event_store import EventStore
 from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet

@@ -15,9 +15,9 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.join.joined import Joined
 from sql.algebra.join.passing import Passing
-from sql.algebra.join.store import Pulled
+from sql.algebra.join.store import Looked, Pulled
 from sql.algebra.operator import Operator, earliest
-from sql.algebra.table.feed import Feed, Looked
+from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.joins.passing_text import is_looked_into
 from sql.compiler.subquery_code import as_seen

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql.aggregates.base import Removal
 from sql.aggregates.inline import QUEUES, SHIFTS
 from sql.algebra.accumulators import is_checked, maker_of
 from sql.algebra.event import Event
 from sql.algebra.sample.aggregate_calls import unless_skipped, write_fed
+from sql.algebra.sample.running.fallback import Fallback
+from sql.algebra.sample.running.group_layout import GroupLayout
 from sql.algebra.sample.text import Loop
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.running.running_groups import RunningGroups
+from sql.errors import DataError
 
 
 class GroupText:
-    """Writes the statements of `groups`, which the text calls for what it does not do itself."""
+    """Writes the statements of the groups of one rule. `entry`: the text of an event's entry."""
 
-    def __init__(self, groups: RunningGroups) -> None:
-        self.groups = groups
-        self.layout = groups.layout
-        self.arguments = groups.layout.arguments
+    def __init__(self, layout: GroupLayout, fallback: Fallback, entry: str, max_groups: int) -> None:
+        self.layout = layout
+        self.arguments = layout.arguments
+        self.fallback = fallback
+        self.entry = entry
+        self.max_groups = max_groups
 
     def write_helpers(self, loop: Loop) -> None:
         """The class of groups, and the functions beside the loop."""
@@ -103,8 +103,8 @@ class GroupText:
         groups = loop.own("groups")
         loop.line(f"g = {groups}.get({'key' if self.layout.group_by else '()'})")
         with loop.block("if g is None:"):
-            with loop.block(f"if len({groups}) >= {self.groups.max_groups}:"):
-                loop.line(f"{loop.names.bind(self.groups, 'running')}.refuse_group()")
+            with loop.block(f"if len({groups}) >= {self.max_groups}:"):
+                loop.line(f"{loop.names.bind(self, 'running')}.refuse_group()")
             loop.line(f"g = Group({'key' if self.layout.group_by else '()'})")
 
     def _write_only(self, loop: Loop) -> None:
@@ -134,7 +134,7 @@ class GroupText:
         with loop.block(f"if not {self._filled(loop)}:"):
             loop.line(f"{loop.own('groups')}[{'()' if self.layout.is_whole else 'g.key'}] = g")
         if self.layout.keeps_entries:
-            loop.line(f"{self._queue(loop, 'entries')}.append({self.groups.entries.text})")
+            loop.line(f"{self._queue(loop, 'entries')}.append({self.entry})")
         for name in self.layout.kept:
             loop.line(f"{self._queue(loop, f'held_{name}')}.append({name})")
         if not self.layout.is_whole:
@@ -185,4 +185,8 @@ class GroupText:
                     loop.line(f"g.acc_{place}.remove(f_{place}, event)")
 
     def _fallback(self, loop: Loop) -> str:
-        return loop.names.bind(self.groups.fallback, "fallback")
+        return loop.names.bind(self.fallback, "fallback")
+
+    def refuse_group(self) -> None:
+        """There may be no further group."""
+        raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")

@@ -19,7 +19,6 @@ from sql.algebra.sample.running.fallback import Fallback
 from sql.algebra.sample.running.group_layout import GroupLayout
 from sql.algebra.sample.running.group_text import GroupText
 from sql.algebra.sample.text import Loop
-from sql.errors import DataError
 from sql.types import Saved
 
 
@@ -30,11 +29,10 @@ class RunningGroups(Content):
         """`shows_empty`: the row of no events, None where there is no such row."""
         self.layout = layout
         self.entries = entries
-        self.max_groups = max_groups
         self.shows_empty = shows_empty
         self.slots, self.aliases = layout.slots, layout.aliases
         self.fallback = Fallback(layout.arguments)
-        self.text = GroupText(self)
+        self.text = GroupText(layout, self.fallback, entries.text, max_groups)
         self.state = EventState(layout, entries, self.fallback)
         self.functions: dict[str, Any] = {}
         """The generated module: `Group`, `add`, `leave`, `results`."""
@@ -57,12 +55,6 @@ class RunningGroups(Content):
 
     def write_leave(self, loop: Loop) -> None:
         self.text.write_leave(loop)
-
-    # --- values that statements do not take -----------------------------------------------------------------
-
-    def refuse_group(self) -> None:
-        """There may be no further group."""
-        raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
 
     # --- called by the window -------------------------------------------------------------------------------
 
