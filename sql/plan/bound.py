@@ -7,7 +7,7 @@ column, a `Slot` a value that an operator keeps (an aggregate's value, a variabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sql.aggregates.base import Aggregate
@@ -187,3 +187,10 @@ def conjuncts(condition: Bound | None) -> Iterator[Bound]:
 def sources_read(expression: Bound) -> frozenset[int]:
     """The sources whose columns an expression reads."""
     return frozenset(part.source for part in expression.walk() if isinstance(part, Read))
+
+
+def columns_read(expressions: Iterable[Bound | None], source: int) -> list[str]:
+    """The columns of a source that expressions read, each once."""
+    parts = (part for each in expressions if each is not None for part in each.walk())
+    found = (part.column for part in parts if isinstance(part, Read) and part.source == source)
+    return list(dict.fromkeys(column for column in found if column is not None))

@@ -16,7 +16,7 @@ from typing import Any
 from sql.algebra.table.lookup import equalities, ranges
 from sql.algebra.table.search import Search, reads_subquery
 from sql.codegen.loop import LoopWriter
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, columns_read
 
 
 class JoinLoops:
@@ -30,9 +30,12 @@ class JoinLoops:
         start: int,
         stores: Sequence[Any],
         find: str = "find",
+        *,
+        ahead: Sequence[Bound | None] | None = None,
     ) -> None:
         """`parts` of conditions say where to look; those `tested` hold for every row that is found. `find`:
-        what the names of the functions that look begin with."""
+        what the names of the functions that look begin with. `ahead`: the other expressions over joined
+        rows, where a batch of events is looked up at once: the partners of which an event has the key."""
         self.find = find
         self.start = start
         self.stores = stores
@@ -43,6 +46,12 @@ class JoinLoops:
         settled = [part for _, search in self.searches for part in search.settled]
         self.rest = [part for part in tested if not any(part is other for other in settled)]
         self.needs_event = reads_subquery(parts)
+        self.ahead = {
+            place: columns_read([*ahead, *self.rest], place)
+            for place, search in self.searches
+            if ahead is not None and search.column_of(start) is not None
+        }
+        """The columns that are read of the rows that a batch of events looks up, by source."""
 
     def _way(self, parts: Sequence[Bound]) -> Iterator[tuple[int, frozenset[int]]]:
         """The other sources in the order in which they are looked into, each with the
@@ -55,9 +64,28 @@ class JoinLoops:
             known.add(place)
             rest.remove(place)
 
+    @property
+    def finds_one(self) -> bool:
+        """True if each row has one joined row at most."""
+        return all(search.is_single for _, search in self.searches)
+
     def opened(self, stores: Sequence[Any]) -> list[Callable[..., Any]]:
         """The functions that the text calls `find_1`, …: one for each search, in order."""
-        return [search.opened(stores[place]) for place, search in self.searches]
+        return [
+            search.ahead(stores[place], self.start, self.ahead[place])
+            if place in self.ahead
+            else search.opened(stores[place])
+            for place, search in self.searches
+        ]
+
+    @property
+    def batch(self) -> str:
+        """The head of the loop over a batch of events `e`, each with what is looked up for it."""
+        if not self.ahead:
+            return "for e in rows:"
+        found = ", ".join(f"found_{place}" for place in self.ahead)
+        looked_up = ", ".join(f"{self.find}_{place}(rows)" for place in self.ahead)
+        return f"for e, {found} in zip(rows, {looked_up}):"
 
     @property
     def finders(self) -> list[str]:
@@ -76,7 +104,10 @@ class JoinLoops:
             for place, search in self.searches:
                 if self.needs_event:
                     source.line(f"x = {self.event(known)}")
-                stack.enter_context(search.each(loop, f"{self.find}_{place}", f"y{place}"))
+                each, found = search.each, f"{self.find}_{place}"
+                if place in self.ahead:
+                    each, found = search.each_of, f"found_{place}"
+                stack.enter_context(each(loop, found, f"y{place}"))
                 source.line(f"r{place} = y{place}.row")
                 known.add(place)
                 loop = loop.inner()

@@ -103,9 +103,11 @@ class _SeenIndex:
     """An index as a subquery sees it."""
 
     is_single = False
+    is_plain = True
 
     def __init__(self, index: Any, seen: Seen) -> None:
         self.index = index
+        self.by_key = index.by_key
         self.seen = seen
 
     def bucket(self, key: Hashable) -> Bucket | None:
@@ -114,6 +116,13 @@ class _SeenIndex:
             found: Bucket | None = self.index.bucket(key)
             return found
         return dict.fromkeys(self.find(key))
+
+    def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
+        """The rows of each key without NULL."""
+        if self.seen.is_current:
+            found: list[Bucket | None] = self.index.buckets(keys)
+            return found
+        return [*map(self.bucket, keys)]
 
     def find(self, key: Hashable, span: Any = None) -> Iterable[Event]:
         """The rows of a key."""
@@ -135,6 +144,8 @@ Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
 
 class _Filtered:
     """An index of which only the rows that pass are shown."""
+
+    is_plain = False
 
     def __init__(self, index: Any, passes: Callable[[Event], Any]) -> None:
         self.index = index

@@ -63,11 +63,17 @@ class HashIndex:
 
     is_single = False
     """True if no key has several rows."""
+    is_plain = True
+    """True if nothing but the key decides which rows are found, those of many keys at once with `buckets`."""
 
     def __init__(self, key: Callable[[Any], Hashable]) -> None:
         self.key = key
         self.by_key: dict[Hashable, Bucket] = {}
         self.bucket: FindBucket = self.by_key.get
+
+    def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
+        """The rows of each key without NULL."""
+        return [*map(self.by_key.get, keys)]
 
     def add(self, event: Event) -> None:
         """A row came."""

@@ -20,6 +20,7 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
+from sql.algebra.table.ahead import Ahead
 from sql.algebra.table.index import Index, sought
 from sql.algebra.table.lookup import KeyRange, Own, equalities, ranges
 from sql.algebra.table.sorted_rows import placed
@@ -29,7 +30,7 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Slot, conjuncts, sources_read
+from sql.plan.bound import Bound, Read, Slot, conjuncts, sources_read
 from sql.rows import Shape
 
 Find = Callable[[Sequence[Any], int], list[Event]]
@@ -56,10 +57,13 @@ class Search:
         """The parts that need no test of their own."""
         self.is_single = False
         """True if a key has one row at most."""
+        self.is_plain = False
+        """True if an index finds the rows by nothing but its key."""
         if self.bounds is not None:
             self.settled += self.bounds.parts if self.bounds.is_exact else ()
         elif equal:
-            self.is_single = store.index(self.columns, None).is_single
+            index = store.index(self.columns, None)
+            self.is_single, self.is_plain = index.is_single, index.is_plain
 
     @staticmethod
     def _range(
@@ -78,6 +82,25 @@ class Search:
             return find
         return lambda: tuple(store.content())
 
+    def column_of(self, source: int) -> str | None:
+        """The column of a source that is the whole key, if it is one."""
+        key = self.values[0] if self.is_plain and len(self.values) == 1 else None
+        return key.column if isinstance(key, Read) and key.source == source else None
+
+    def ahead(self, store: Any, source: int, read: Sequence[str]) -> Callable[..., list[Any]]:
+        """The function that finds the rows of a store for a batch of events of a source, whose column is
+        the key. `read`: the columns of the rows that are read."""
+        column = self.column_of(source)
+        assert column is not None
+        return Ahead(store.index(self.columns, None), column, read).find
+
+    @contextmanager
+    def each_of(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:
+        """The loop over the rows `event` of what `found` is: what is written inside is its body."""
+        several = "" if self.is_single else f"{found} if {found}.__class__ is dict else "
+        with loop.source.block(f"for {event} in () if {found} is None else {several}({found},):"):
+            yield
+
     @contextmanager
     def each(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:
         """The loop over the rows `event` that `found` gives: what is written inside is its body."""
@@ -90,8 +113,9 @@ class Search:
             head = f"{found}({key}, {low}, {high})"
         elif self.values:
             loop.source.line(f"{event} = {found}({self._key(loop)})")
-            several = "" if self.is_single else f"{event} if {event}.__class__ is dict else "
-            head = f"() if {event} is None else {several}({event},)"
+            with self.each_of(loop, event, event):
+                yield
+            return
         with loop.source.block(f"for {event} in {head}:"):
             yield
 

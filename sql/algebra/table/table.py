@@ -320,16 +320,20 @@ class PrimaryKey:
     is_single = True
 
     def __init__(self, table: Table, order: tuple[int, ...]) -> None:
-        self.rows = table.rows
+        self.by_key = table.rows
         self.order = order
-        is_plain = not table.makers and order == tuple(range(len(order)))
-        self.bucket: FindBucket = table.rows.get if is_plain else self._row
+        self.is_plain = not table.makers and order == tuple(range(len(order)))
+        self.bucket: FindBucket = table.rows.get if self.is_plain else self._row
+
+    def buckets(self, keys: Iterable[Hashable]) -> list[TableRow | None]:
+        """The row of each key without NULL."""
+        return [*map(self.by_key.get, keys)]
 
     def _row(self, key: Any) -> TableRow | None:
         """The row of a key without NULL."""
         if len(self.order) > 1:
             key = tuple([key[place] for place in self.order])
-        row = self.rows.get(key)
+        row = self.by_key.get(key)
         if row is not None and row.stale:
             row.refresh()
         return row
@@ -339,6 +343,7 @@ class Fresh:
     """An index whose rows are computed anew, where their aggregates have changed, before they are shown."""
 
     is_single = False
+    is_plain = False
 
     def __init__(self, index: Index) -> None:
         self.index = index

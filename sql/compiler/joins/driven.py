@@ -1,10 +1,12 @@
 """The text of `push` for a stream that drives a join: each event finds its partners in relations that
 are only searched (`unidirectional`). Nothing of it is kept.
 
-    for e in rows:
-        for y1 in find_1(key, ()):
+    for e, found_1 in zip(rows, find_1(rows)):
+        for y1 in () if found_1 is None else (found_1,):
             r1 = y1.row
-            new.append({…})
+            made.append({…})
+
+Partners of which an event has the key are looked up for the whole batch.
 
 Where rows are not made one by one (aggregates, order, output limits, subqueries) the loop collects the joined
 rows of the event, and `change` takes them.
@@ -12,6 +14,7 @@ rows of the event, and `change` takes them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Event
@@ -21,6 +24,7 @@ from sql.algebra.join.store import Pulled
 from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
+from sql.plan.bound import Bound
 from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
@@ -75,20 +79,36 @@ class DrivenText:
         self.is_direct = makes_rows(plan)
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])
-        self.chain = JoinLoops(parts, parts if self.is_direct else parts_of(on), place, self.stores)
+        tested = parts if self.is_direct else parts_of(on)
+        self.chain = JoinLoops(parts, tested, place, self.stores, ahead=self._ahead)
+
+    @property
+    def _ahead(self) -> Sequence[Bound | None] | None:
+        """The expressions over joined rows; None where some events look nothing up, or where the relations
+        may change between two events."""
+        plan = self.plan
+        if not self.is_direct or plan.sources[self.place].filter is not None or self.text.shape != "dict":
+            return None
+        return [plan.having, *(item.value for item in plan.items)]
+
+    @property
+    def makes_one(self) -> bool:
+        """True if an event makes one row at most, so that the rows of a batch are handed on together."""
+        return self.is_direct and self.chain.finds_one
 
     def write(self, source: SourceWriter) -> None:
         """The function `push`."""
         with source.block("def push(q, rows, now):"):
-            source.line("fail, out, name = q.fail, q.out, q.name")
+            source.line("fail, out, name, made = q.fail, q.out, q.name, q.made")
             if not self.is_direct:
                 source.line("seq = q.seq")
             source.line(f"{', '.join(self.chain.finders)}, = q.sources.finders")
             if self.plan.subqueries:
                 stream = self.plan.sources[self.place].stream
                 source.line(f"takes = q.sources.subqueries.takes({stream!r})")
-            with source.block("for e in rows:"):
-                source.line("found = []")
+            with source.block(self.chain.batch):
+                if not self.makes_one:
+                    source.line("found = []")
                 with source.block("try:"):
                     self._write_event(source)
                 with source.block("except DATA_ERRORS as error:"):
@@ -117,7 +137,7 @@ class DrivenText:
                 self.chain.write_test(inner)
                 if self.plan.having is not None:
                     inner.skip_unless(self.plan.having)
-                write_row(inner, self.plan, "found.append(", ")")
+                write_row(inner, self.plan, "made.append(" if self.makes_one else "found.append(", ")")
             with source.block("except DATA_ERRORS as error:"):
                 source.line(f"fail(({rows}), error)")
 
@@ -127,6 +147,8 @@ class DrivenText:
 
     def _write_end(self, source: SourceWriter) -> None:
         """The rows of the event are one post."""
+        if self.makes_one:
+            return
         if self.is_direct:
             with source.block("if found:"):
                 source.line("out.append(Emission(name, now, 'rows', found))")
