@@ -292,7 +292,7 @@ class Daemon:
         if any(problem.is_error for problem in wanted.problems):
             return
         folder, used = self.config.data.dir / "cache", set()
-        for rule_id in {*self.manager.running, *self.manager.asleep, *self.manager.failed}:
+        for rule_id in {*self.manager.running, *self.manager.asleep, *self.manager.rules.failed}:
             for action in self.outbox.actions(rule_id):
                 name = action.delivery.name
                 used.add(action_file(folder, rule_id, action.role, action.position, name))

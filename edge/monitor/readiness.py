@@ -28,7 +28,7 @@ def not_ready(daemon: Observed) -> list[str]:
         reasons.append(f"{daemon.rule_files.directory}: the rule directory is gone; its rules go on")
     bad = sorted({problem.path for problem in daemon.manager.problems if problem.is_error})
     reasons += [f"{path}: has problems, see /status" for path in bad]
-    reasons += [f"rule {rule_id}: {why}" for rule_id, why in daemon.manager.failed.items()]
+    reasons += [f"rule {rule_id}: {why}" for rule_id, why in daemon.manager.rules.failed.items()]
     if daemon.commits.problem:
         reasons.append(daemon.commits.problem)
     return reasons

@@ -44,7 +44,7 @@ class Samples:
         yield sample("penstock_rules", len(daemon.manager.running), state="running")
         yield sample("penstock_rules", len(daemon.manager.stopped), state="stopped")
         yield sample("penstock_rules", len(daemon.manager.asleep), state="asleep")
-        yield sample("penstock_rules", len(daemon.manager.failed), state="failed")
+        yield sample("penstock_rules", len(daemon.manager.rules.failed), state="failed")
         yield sample("penstock_defects_total", self._figures.defects())
         yield sample("penstock_reloads_total", daemon.manager.reloads)
         yield sample(

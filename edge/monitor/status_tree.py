@@ -66,15 +66,15 @@ class StatusTree:
             "rules": {
                 rule_id: self._rule(rule_id, memory)
                 for rule_id in manager.running
-                if rule_id not in manager.leaving
+                if rule_id not in manager.grace.leaving
             },
             "tables": manager.tables.counters(),
             "lookups": self._figures.lookups(),
-            "leaving": {rule_id: max(0, until_ms - now_ms) for rule_id, until_ms in manager.leaving.items()},
+            "leaving": {name: max(0, until_ms - now_ms) for name, until_ms in manager.grace.leaving.items()},
             "contexts": {name: self._context(name, memory) for name in daemon.engine.contexts},
             "stopped": list(manager.stopped),
             "asleep": dict(manager.asleep),
-            "failed": dict(manager.failed),
+            "failed": dict(manager.rules.failed),
             "defects": self._figures.defects(),
             "files": self._files(),
         }

@@ -81,14 +81,14 @@ class Recovery:
             "at_ms": gateway.clock.now_ms(),
             "texts": manager.texts,
             "kept": sorted(manager.kept),
-            "rules": manager.states(),
+            "rules": manager.rules.states(),
             "tables": manager.tables.states(),
             "variables": gateway.engine.catalog.variables_snapshot(),
             "outbox": gateway.outbox.journaled.snapshot(),
             "brokers": gateway.brokers.snapshot(),
             "message_keys": gateway.message_keys.snapshot(),
-            "leaving": manager.leaving,
-            "left": manager.left,
+            "leaving": manager.grace.leaving,
+            "left": manager.grace.left,
         }
 
     def run(self, snapshot: Snapshot | None, directory: Path) -> Recovered:

@@ -61,7 +61,8 @@ def collect(daemon: Observed, rule: str) -> Facts:
     """Collect the facts from the parts of the gateway; called in its loop."""
     manager = daemon.manager
     running = manager.running.get(rule)
-    known = {*manager.running, *manager.stopped, *manager.asleep, *manager.failed}
+    is_running = running is not None and rule not in manager.grace.leaving
+    known = {*manager.running, *manager.stopped, *manager.asleep, *manager.rules.failed}
     streams = () if running is None else running.rule.plan.streams
     brokers = [
         (connection, source)
@@ -72,7 +73,7 @@ def collect(daemon: Observed, rule: str) -> Facts:
     return Facts(
         rule,
         daemon.clock.now_ms(),
-        not_running="" if running is not None and rule not in manager.leaving else _why_not(daemon, rule),
+        not_running="" if is_running else _why_not(daemon, rule),
         rules=tuple(sorted(known)),
         problems=tuple(problem.render() for problem in manager.problems if problem.is_error),
         broker_problem="; ".join(
@@ -112,12 +113,12 @@ def _waits(daemon: Observed, rule: str) -> tuple[Waiting, ...]:
 def _why_not(daemon: Observed, rule: str) -> str:
     """Why a rule does not run."""
     manager = daemon.manager
-    if rule in manager.leaving:
+    if rule in manager.grace.leaving:
         return "its file is gone: it is about to be removed, and its results are held back"
     if rule in manager.stopped:
         return "it is stopped: its file says 'triggered: false'"
     if rule in manager.asleep:
         return "its schedule lets it not run now"
-    if rule in manager.failed:
-        return f"it could not be started: {manager.failed[rule]}"
+    if rule in manager.rules.failed:
+        return f"it could not be started: {manager.rules.failed[rule]}"
     return "no rule of this name runs"

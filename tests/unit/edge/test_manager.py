@@ -182,14 +182,14 @@ def test_a_rule_whose_file_is_gone_for_a_moment_misses_nothing(tmp_path: Path) -
     for number, crashes in ((1, False), (2, True), (4, False), (8, True)):
         (world.rules / "a.yaml").unlink()
         world.reload()
-        assert list(world.manager.leaving) == ["a"]
+        assert list(world.manager.grace.leaving) == ["a"]
         assert world.spooled() == ([] if number < 4 else [{**world.spooled()[0]}])
         world.source.send({"n": number})
         world.gateway.turn()
         if crashes:
             world.commits.snapshot(fork=False)
             world.crash()
-            assert list(world.manager.leaving) == ["a"]
+            assert list(world.manager.grace.leaving) == ["a"]
         world.write("a.yaml", text)
         world.reload()
         world.gateway.turn()
