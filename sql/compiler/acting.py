@@ -10,7 +10,7 @@ In the text `r0` is the event, `r1` the row of the relation as the actions befor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from sql.algebra.event import Event
@@ -51,8 +51,6 @@ class ActingText:
         self.nullable: tuple[int, ...] = ()
         """The sources that have no row where the text stands."""
         self.table_keys = frozenset(relation.declaration.keys) if relation.kind == "table" else None
-        self.finds_one = False
-        """True if at most one row matches where the text stands."""
         parts = tuple(conjuncts(plan.where))
         self.search = Search(parts, 1, {0}, relation)
         self.work = self._compiled(parts)
@@ -68,12 +66,15 @@ class ActingText:
         matched = [branch for branch in self.plan.branches if branch.matched]
         others = [branch for branch in self.plan.branches if not branch.matched]
         with source.block("def work(rows, write, rewrite, forward, r0, now):"):
-            for name in self._collected:
+            for name in self._collected(matched):
                 source.line(f"{name} = []")
             if others:
                 source.line("is_matched = False")
             if matched or parts:
                 self._write_matched(search, [part for part in parts if part not in search.settled], matched)
+            for name in self._collected(self.plan.branches):
+                if name not in self._collected(matched):
+                    source.line(f"{name} = []")
             if others:
                 with source.block("if not is_matched:"):
                     source.line("r1 = r2 = None")
@@ -83,14 +84,9 @@ class ActingText:
         work: Callable[..., Change] = self.functions.generate(source, Event=Event)["work"]
         return work
 
-    @cached_property
-    def _actions(self) -> list[ActionPlan]:
-        return [action for branch in self.plan.branches for action in branch.actions]
-
-    @cached_property
-    def _collected(self) -> list[str]:
-        """The lists that the text fills."""
-        actions = self._actions
+    def _collected(self, branches: Iterable[BranchPlan]) -> list[str]:
+        """The lists that the text of branches fills."""
+        actions = [action for each in branches if not self._rewrites(each) for action in each.actions]
         found = {COLLECTED[action.kind] for action in actions if action.into is None}
         forwards = ["forwards"] if any(action.into is not None for action in actions) else []
         return [name for name in COLLECTED.values() if name in found] + forwards
@@ -98,13 +94,14 @@ class ActingText:
     def _write_done(self) -> None:
         """Write the collected changes, all or nothing; rows for other streams follow."""
         source = self.source
-        mine = [name for name in COLLECTED.values() if name in self._collected]
+        collected = self._collected(self.plan.branches)
+        mine = [name for name in COLLECTED.values() if name in collected]
         given = ", ".join(name if name in mine else "()" for name in COLLECTED.values())
         source.line("came, before = [], []")
         if mine:
             with source.block(f"if {' or '.join(mine)}:"):
                 source.line(f"came, before = write({given}, now)")
-        if "forwards" in self._collected:
+        if "forwards" in collected:
             with source.block("for stream, row in forwards:"):
                 source.line("forward(stream, row)")
         shows_rows = self.plan.shows == "rows"
@@ -120,7 +117,6 @@ class ActingText:
     def _write_matched(self, search: Search, rest: list[Bound], branches: list[BranchPlan]) -> None:
         source = self.source
         source.line("r1 = r2 = None")
-        self.finds_one = search.is_single
         with search.each(self._loop(), "rows", "y"):
             source.line("r1 = r2 = y.row")
             self._loop().test(rest)
@@ -151,8 +147,12 @@ class ActingText:
     def _write_actions(self, branch: BranchPlan) -> None:
         """The actions on one row, one after the other: each reads what those before it wrote."""
         source = self.source
+        if self._rewrites(branch):
+            self._write_values(branch.actions[0])
+            source.line("return rewrite(y, r1, now)")
+            return
         kinds = {action.kind for action in branch.actions}
-        is_sure = len(branch.actions) == 1 and branch.actions[0].where is None
+        is_sure = _is_sure(branch)
         if not is_sure:
             for mark in (MARKS[kind] for kind in MARKS if kind in kinds):
                 source.line(f"{mark} = False")
@@ -180,19 +180,27 @@ class ActingText:
                 before, after = f"forwards.append(({action.into!r}, ", "))"
             write_items(self._loop(), action.items, [None, None, None], before, after)
         else:
-            source.line("r1 = r1.copy()")
-            for column, value in action.assignments:
-                source.line(f"r1[{column!r}] = {self._loop().value(value)}", value.span)
-            if is_sure and self._keeps_key(action):
-                source.line("return rewrite(y, r1, now)")
-            else:
-                source.line("updates.append((y, r1))" if is_sure else "is_updated = True")
+            self._write_values(action)
+            source.line("updates.append((y, r1))" if is_sure else "is_updated = True")
 
-    def _keeps_key(self, action: ActionPlan) -> bool:
+    def _write_values(self, action: ActionPlan) -> None:
+        """The row of an update."""
+        source = self.source
+        source.line("r1 = r1.copy()")
+        for column, value in action.assignments:
+            source.line(f"r1[{column!r}] = {self._loop().value(value)}", value.span)
+
+    def _rewrites(self, branch: BranchPlan) -> bool:
         """True if nothing else happens to the relation than that one row of a table changes under its key."""
-        if self.table_keys is None or not self.finds_one:
+        if self.table_keys is None or not self.search.is_single or not _is_sure(branch):
             return False
-        return self.table_keys.isdisjoint(name for name, _ in action.assignments)
+        (action,) = branch.actions
+        return action.kind == "update" and self.table_keys.isdisjoint(name for name, _ in action.assignments)
+
+
+def _is_sure(branch: BranchPlan) -> bool:
+    """True if the branch does one thing only, under no condition of its own."""
+    return len(branch.actions) == 1 and branch.actions[0].where is None
 
 
 def in_order(search: Search, relation: Any) -> Callable[..., Iterable[Event]]:

@@ -79,7 +79,7 @@ class ActingStatement(Triggered):
         return self.shown(inserted, removed, now_ms) + out
 
     def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        work, out = self.work, []
+        work, out, shown = self.work, [], 0
         for row in rows:
             try:
                 came, before = work(row, now_ms)
@@ -87,8 +87,9 @@ class ActingStatement(Triggered):
                 out += self.failed(row, self.functions.failure(error), now_ms)
                 continue
             if came or before:
-                self.counts["rows_out"] += len(came)
+                shown += len(came)
                 out.append(Emission(self.name, now_ms, "rows", came, before))
+        self.counts["rows_out"] += shown
         return out
 
     def _forward(self, stream: str, row: Row) -> None:
