@@ -14,8 +14,9 @@ from sql.engine.context.own_context import OwnContext
 from sql.engine.context.spread import spread_over
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.query import Running
 from sql.engine.relations.declaring import TableStatement, WindowStatement
-from sql.engine.start import Running, start
+from sql.engine.start import start
 from sql.errors import Problem, Span, SqlError
 from sql.plan.logical import Plan
 from sql.plan.relation_plan import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration

@@ -15,8 +15,8 @@ from sql.engine.context.lane import Lane
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.interplay import meet
 from sql.engine.lanes import Lanes
+from sql.engine.query import Running
 from sql.engine.roster import Roster
-from sql.engine.start import Running
 from sql.engine.steps import Consumer, Steps
 from sql.engine.timers import Timers
 from sql.engine.validation import Validators

@@ -18,9 +18,9 @@ from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Dispatch
+from sql.engine.query import Running
 from sql.engine.relations.view import RelationView
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.start import Running
 from sql.engine.steps import without
 from sql.errors import DataError
 from sql.plan.logical import Plan

@@ -9,9 +9,9 @@ from sql.catalog.streams import Catalog
 from sql.engine.asking.asked_table import AskedStatement
 from sql.engine.event_time.shared_stage import stage_parties
 from sql.engine.filter_index import FilterIndex
+from sql.engine.query import Running
 from sql.engine.relations.declaring import TableStatement
 from sql.engine.sharing import Defect, parties
-from sql.engine.start import Running
 from sql.engine.steps import reads_on_arrival
 from sql.plan.logical import Plan
 

@@ -3,18 +3,17 @@ in event time behind a stage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
 from sql.compiler.rowwise_text import is_rowwise
 from sql.compiler.statement_text import takes_times
-from sql.emission import Emission
 from sql.engine.asking.asked_table import AskedStatement
 from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.query import Running
 from sql.engine.relations.declaring import TableCode, VariableCode, WindowCode
 from sql.engine.relations.on_change import ActingCode, SplitCode
 from sql.engine.relations.on_select import select_code
@@ -37,30 +36,6 @@ from sql.plan.relation_plan import (
     WindowDeclaration,
 )
 from sql.rows import Shape
-
-
-class Running(Protocol):
-    """A query as the engine sees it."""
-
-    plan: Plan
-    steps_itself: bool
-    takes_lots: bool
-
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
-    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
-    def arriving(self, stream: str, row: object, now_ms: int) -> None: ...
-    def fill(self, *, posts: bool = False) -> list[Emission]: ...
-    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]: ...
-    def advance(self, now_ms: int) -> list[Emission]: ...
-    def next_deadline(self) -> int | None: ...
-    def flush(self, now_ms: int) -> list[Emission]: ...
-    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]: ...
-    def unseen(self, emissions: list[Emission]) -> list[Emission]: ...
-    def variable_changed(self, name: str) -> None: ...
-    def read(self, now_ms: int) -> list[dict[str, Any]]: ...
-    def counters(self) -> dict[str, int]: ...
-    def snapshot(self) -> dict[str, Any]: ...
-    def restore(self, snapshot: dict[str, Any]) -> None: ...
 
 
 def start(

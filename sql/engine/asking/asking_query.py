@@ -30,7 +30,7 @@ from sql.plan.relation_plan import SetPlan, SplitPlan, TriggerPlan
 from sql.rows import as_dict
 
 if TYPE_CHECKING:
-    from sql.engine.start import Running
+    from sql.engine.query import Running
 
 
 class Asking:

@@ -16,7 +16,6 @@ from sql.emission import Emission
 from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.running_query import SNAPSHOT_VERSION, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
-from sql.errors import CorruptState
 from sql.plan.logical import Plan
 
 ONE_ROW = Counters()
@@ -155,11 +154,7 @@ class Once(RunningQuery):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back; CorruptState where it does not fit."""
-        if (
-            snapshot.get("version") != SNAPSHOT_VERSION
-            or snapshot.get("fingerprint") != self.plan.fingerprint
-        ):
-            raise CorruptState("the snapshot is of another plan or version")
+        self.check_kept(snapshot)
         self.now_ms, self.due_ms = snapshot["now"], snapshot["due"]
         self.counts |= snapshot["counts"]
         self.subqueries.restore(snapshot.get("subqueries", []))

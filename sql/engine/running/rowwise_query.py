@@ -15,7 +15,6 @@ from sql.emission import Emission, Row, singles
 from sql.engine.event_time.stage import time_stamp
 from sql.engine.families import Kin, RowFamily
 from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
-from sql.errors import CorruptState
 from sql.functions.registry import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape
@@ -151,11 +150,7 @@ class Rowwise(RunningQuery):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back; CorruptState where it does not fit."""
-        if (
-            snapshot.get("version") != SNAPSHOT_VERSION
-            or snapshot.get("fingerprint") != self.plan.fingerprint
-        ):
-            raise CorruptState("the snapshot is of another plan or version")
+        self.check_kept(snapshot)
         self.now_ms, self.context.start_ms = snapshot["now"], snapshot["start"]
         self.counts |= snapshot["counts"]
         if self.analytic is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.emission import Emission, Row, singles
+from sql.errors import CorruptState
 from sql.plan.logical import Plan
 from sql.rows import as_dict
 
@@ -99,6 +100,13 @@ class RunningQuery:
     def counters(self) -> dict[str, int]:
         """The counters."""
         return dict(self.counts)
+
+    def check_kept(self, snapshot: dict[str, Any]) -> None:
+        """Raise CorruptState if a snapshot is none of this query."""
+        if snapshot.get("version") != SNAPSHOT_VERSION:
+            raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {SNAPSHOT_VERSION}")
+        if snapshot.get("fingerprint") != self.plan.fingerprint:
+            raise CorruptState("the snapshot is of another plan")
 
     # --- errors ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
 from sql.engine.running.running_query import SNAPSHOT_VERSION
-from sql.errors import CorruptState
 
 if TYPE_CHECKING:
     from sql.engine.running.running_statement import RunningStatement
@@ -76,10 +75,7 @@ def snapshot(statement: RunningStatement) -> dict[str, Any]:
 
 def restore(statement: RunningStatement, snapshot: dict[str, Any]) -> None:
     """Put a snapshot back into an instance just made. CorruptState where it does not fit."""
-    if snapshot.get("version") != SNAPSHOT_VERSION:
-        raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {SNAPSHOT_VERSION}")
-    if snapshot.get("fingerprint") != statement.plan.fingerprint:
-        raise CorruptState("the snapshot is of another plan")
+    statement.check_kept(snapshot)
     store = EventStore()
     store.unpack(snapshot["events"], statement.make_row)
     sources, find = statement.sources, store.find

@@ -23,7 +23,6 @@ from sql.emission import Emission
 from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
 from sql.engine.sampled.sample_output import SampleOutput
 from sql.engine.sampled.sharing_member import SharingMember
-from sql.errors import CorruptState
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
@@ -277,11 +276,7 @@ class SampledQuery(RunningQuery):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back into a query just made; CorruptState where it does not fit."""
-        if (
-            snapshot.get("version") != SNAPSHOT_VERSION
-            or snapshot.get("fingerprint") != self.plan.fingerprint
-        ):
-            raise CorruptState("the snapshot is of another plan or version")
+        self.check_kept(snapshot)
         store = EventStore()
         store.unpack(snapshot["events"], self.make_row)
         self.now_ms, self.seq, self.context.start_ms = snapshot["now"], snapshot["seq"], snapshot["start"]
