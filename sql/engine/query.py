@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -38,3 +39,46 @@ class Running(Query, Protocol):
 
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def arriving(self, stream: str, row: object, now_ms: int) -> None: ...
+
+
+class QueryDecorator(ABC):
+    """A query behind something that holds its events back; what that does not change is the query's.
+
+    Rows of another query wait one by one like all events. Filters see relations as they are when the event
+    enters the query, not as it arrives.
+    """
+
+    steps_itself = False
+    takes_lots = False
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.plan: Plan = query.plan
+
+    @abstractmethod
+    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        """Events arrive."""
+
+    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
+        return self.push(stream, rows, now_ms)
+
+    def arriving(self, stream: str, row: object, now_ms: int) -> None:
+        return None
+
+    def fill(self, *, posts: bool = False) -> list[Emission]:
+        return self.query.fill(posts=posts)
+
+    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
+        return self.query.feed(changes, now_ms)
+
+    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
+        return self.query.reject(row, why, now_ms)
+
+    def unseen(self, emissions: list[Emission]) -> list[Emission]:
+        return self.query.unseen(emissions)
+
+    def variable_changed(self, name: str) -> None:
+        self.query.variable_changed(name)
+
+    def read(self, now_ms: int) -> list[dict[str, Any]]:
+        return self.query.read(now_ms)

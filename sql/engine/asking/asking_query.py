@@ -10,10 +10,10 @@ The result depends on events, answers and time only, so a replay repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Event
 from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -22,6 +22,7 @@ from sql.emission import Emission
 from sql.engine.asking.ask import Ask
 from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.room import Room
+from sql.engine.query import QueryDecorator, Running
 from sql.functions.registry import Context
 from sql.plan.asks import MARK, Request
 from sql.plan.bound import Bound, Read, Slot, conjuncts
@@ -29,21 +30,16 @@ from sql.plan.logical import Plan, SourcePlan
 from sql.plan.relation_plan import SetPlan, SplitPlan, TriggerPlan
 from sql.rows import as_dict
 
-if TYPE_CHECKING:
-    from sql.engine.query import Running
 
-
-class Asking:
+class Asking(QueryDecorator):
     """Behaves like the query behind it, `query`, which runs on the events that carry the rows found."""
 
-    steps_itself = False
-    takes_lots = False
+    query: Running
 
     def __init__(self, name: str, query: Running, catalog: Catalog, now_ms: int) -> None:
-        self.query = query
+        super().__init__(query)
         self.catalog = catalog
         self.name = name
-        self.plan: Plan = query.plan
         self.stream = self.plan.sources[0].stream
         self.ready: str | None = None if self.plan.acts is None else f"{MARK}{self.name}"
         """The stream of the events that wait no more, of a statement that acts."""
@@ -72,10 +68,6 @@ class Asking:
             if self._is_wanted(event, now_ms):
                 self.room.enter(event, now_ms)
         return self._release(now_ms)
-
-    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Rows of another query, one after the other."""
-        return self.push(stream, rows, now_ms)
 
     def answered(self, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
         """A store has answered: the events that wait for this go on, in their order."""
@@ -124,28 +116,7 @@ class Asking:
         self.catalog.loop.forward(self.ready, rows, self.name)
         return []
 
-    # --- the rest is the query's ----------------------------------------------------------------------------
-
-    def arriving(self, stream: str, row: object, now_ms: int) -> None:
-        """Filters see relations as they are when the event enters the rule."""
-
-    def fill(self, *, posts: bool = False) -> list[Emission]:
-        return self.query.fill(posts=posts)
-
-    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        return self.query.feed(changes, now_ms)
-
-    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
-        return self.query.reject(row, why, now_ms)
-
-    def unseen(self, emissions: list[Emission]) -> list[Emission]:
-        return self.query.unseen(emissions)
-
-    def variable_changed(self, name: str) -> None:
-        self.query.variable_changed(name)
-
-    def read(self, now_ms: int) -> list[dict[str, Any]]:
-        return self.query.read(now_ms)
+    # --- state ----------------------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, int]:
         asked = {"unanswered": self.room.unanswered, "asking": len(self.room.waiting)}

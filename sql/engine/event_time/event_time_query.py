@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.event import Delta
 from sql.emission import Emission
 from sql.engine.event_time.single import Driven, Single
 from sql.engine.event_time.stage import EventTimeStage
-from sql.plan.logical import Plan
+from sql.engine.query import QueryDecorator
 
 
-class EventTime:
+class EventTime(QueryDecorator):
     """A rule in event time: its query, and the stage that drives it, which it may share with other rules."""
 
-    steps_itself = False
-    takes_lots = False
+    query: Driven
 
     def __init__(self, query: Driven, now_ms: int) -> None:
         """`query`: any that runs in processing time, with `takes_times` and, where that holds,
         `push_timed`."""
-        self.query = query
-        self.plan: Plan = query.plan
+        super().__init__(query)
         self.name = query.name
         self.single = Single(query)
         """What is behind a stage that this rule has alone."""
@@ -66,17 +63,6 @@ class EventTime:
 
     # --- driving --------------------------------------------------------------------------------------------
 
-    def arriving(self, stream: str, row: object, now_ms: int) -> None:
-        """Filters see relations as they are when the watermark hands the event over."""
-
-    def fill(self, *, posts: bool = False) -> list[Emission]:
-        """Start from the present rows of named windows."""
-        return self.query.fill(posts=posts)
-
-    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        """Named windows have changed."""
-        return self.query.feed(changes, now_ms)
-
     def is_stamped(self, stream: str, rows: Sequence[Any]) -> bool:
         """True if each event bears a whole number as its time stamp, so that none is refused.
         The report of a refused one tells when it arrived."""
@@ -86,10 +72,6 @@ class EventTime:
         """Events arrive at `now_ms` of the processing clock, for this rule alone."""
         self.leave()
         return self.take_inbox() + self.stage.push(stream, rows, now_ms)
-
-    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Rows of another query are ordered by their own time stamps like any others."""
-        return self.push(stream, rows, now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
         """The processing clock moves."""
@@ -107,17 +89,7 @@ class EventTime:
         self.leave()
         return self.take_inbox() + self.stage.release_all() + self.query.flush(now_ms)
 
-    # --- the rest is the query's ----------------------------------------------------------------------------
-
-    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
-        """An event was refused before it came here."""
-        return self.query.reject(row, why, now_ms)
-
-    def unseen(self, emissions: list[Emission]) -> list[Emission]:
-        return self.query.unseen(emissions)
-
-    def variable_changed(self, name: str) -> None:
-        self.query.variable_changed(name)
+    # --- state ----------------------------------------------------------------------------------------------
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return self.query.read(self.query.now_ms if self.stage.watermark is None else self.stage.watermark)
