@@ -13,7 +13,7 @@ from benchmarks.latency import Sender
 from benchmarks.measure import STREAM as STREAM_SQL
 from benchmarks.measure import Result
 from benchmarks.payloads import payloads
-from edge.base.memory import calm_collector
+from rules.collector import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
 from tests.integration.daemon.support import STREAM, Process
 from tests.support.brokers import Mosquitto, mosquitto, wait_for

@@ -6,7 +6,7 @@ outages, files that come twice in other cuts, corrupt files (some are restored),
 late days, clock steps, new disks, a changed rule.
 After some runs of the job the tables must say what plain loops say.
 `--growth 2 100 --files 20` then measures the processor time of runs with so many new files after
-so many earlier batches, the whole process tree counted;
+so many earlier batches (`fleet_history`), the whole process tree counted;
 `--shapes 5000 200000 100` compares costs by size (`fleet_growth`).
 """
 
@@ -16,8 +16,6 @@ import argparse
 import json
 import math
 import random
-import statistics
-import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -26,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fleet_growth import shapes, tree_seconds
+from benchmarks.fleet_history import growth
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import manifest_name
@@ -221,36 +220,6 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def growth(spark: Any, folder: Path, marks: list[int], files: int, seed: int) -> dict[int, float]:
-    """Processor seconds of a run with so many new files, after so many batches: the median of three runs."""
-    _batches(spark, folder / "warm", 8, files, seed)
-    seconds = _batches(spark, folder / "cold", max(marks) + 3, files, seed)
-    return {mark: statistics.median(seconds[mark : mark + 3]) for mark in marks}
-
-
-def _batches(spark: Any, folder: Path, count: int, files: int, seed: int) -> list[float]:
-    """The processor seconds of each of many runs; every batch is the next hour of a few gateways."""
-    bucket, out = folder / "bucket", folder / "out"
-    bucket.mkdir(parents=True)
-    rng = random.Random(seed)
-    world = World(bucket, rng, [Gateway(f"gw{number}", f"s{number}") for number in range(files)])
-    seconds = []
-    for batch in range(count):
-        for gateway in world.gateways:
-            start_ms = START_MS + batch * HOUR_MS
-            row = {"window_start": start_ms, "window_end": start_ms + HOUR_MS, "dev": rng.choice(DEVICES),
-                   "n": 1,
-                   "s": rng.random(), "lo": 0.5}  # fmt: skip
-            gateway.seq += 1
-            record = partial(row, BEFORE, "hot", 0)
-            world._put(gateway, [SpooledRow(gateway.seq, "hot", record.date, 0, record.body, 0)])
-        began = tree_seconds()
-        job.aggregate(spark, str(bucket), str(out), job.Options(lambda: START_MS))
-        seconds.append(tree_seconds() - began)
-        print(f"batch {batch}: {seconds[-1]:.2f} s of processor time", file=sys.stderr, flush=True)
-    return seconds
-
-
 def arguments_of(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks fleet", description=__doc__)
     numbers = {"gateways": 200, "days": 1, "files": 20, "seed": random.randrange(2**32)}
@@ -289,7 +258,7 @@ def main(arguments: list[str]) -> int:
         if chosen.gateways:
             report |= trouble(spark, Path(name), chosen)
         if chosen.growth:
-            measured = growth(spark, Path(name), chosen.growth, chosen.files, chosen.seed)
+            measured = growth(spark, Path(name), chosen.growth, chosen.files)
             report["growth_s"] = {str(mark): round(value, 2) for mark, value in measured.items()}
             report["growth"] = round(measured[max(chosen.growth)] / measured[min(chosen.growth)], 2)
         if chosen.shapes:

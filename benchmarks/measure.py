@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.payloads import BATCH, EVENTS_PER_MS, START_MS, Decoding, batched
-from edge.base.memory import calm_collector
 from edge.deploy.row_shapes import takes_dicts
+from rules.collector import calm_collector
 from sql import Catalog, Engine, parse, plan_rule, run_script
 
 STREAM = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"

@@ -197,17 +197,12 @@ class Tables:
     def merged(self, parts: list[Part], run: str, table: str, schema: str) -> list[Part]:
         """A list of parts in which few have about the same size: `TIER` of them become one. Each row is
         written again at most once per tier, so the cost of a run follows the number of new rows."""
-        tiers: dict[int, list[Part]] = {}
-        for part in parts:
-            tiers.setdefault(int(math.log(part.rows + 1, TIER)), []).append(part)
-        for number, tier in tiers.items():
-            if len(tier) < TIER:
-                continue
-            path = f"{table}/run={run}/tier={number}"
-            self.write(self.read([part.path for part in tier], schema).coalesce(1), path)
-            kept = [part for part in parts if part not in tier]
-            return [*kept, Part(path, sum(part.rows for part in tier))]
-        return parts
+        tier = full_tier(parts)
+        if not tier:
+            return parts
+        path = f"{table}/run={run}/tier={tier_of(tier[0])}"
+        self.write(self.read([part.path for part in tier], schema).coalesce(1), path)
+        return [*(part for part in parts if part not in tier), Part(path, sum(part.rows for part in tier))]
 
     def orphans(self) -> list[str]:
         """Folders of runs that no kept version names: leftovers of killed runs."""
@@ -222,6 +217,19 @@ class Tables:
             for folder in self.storage.names(table)
             if folder.startswith("run=") and folder.removeprefix("run=") not in kept
         ]
+
+
+def tier_of(part: Part) -> int:
+    """Parts of one tier have about the same size."""
+    return int(math.log(part.rows + 1, TIER))
+
+
+def full_tier(parts: Iterable[Part]) -> list[Part]:
+    """The parts of a tier that has `TIER` of them; none if no tier is full."""
+    tiers: dict[int, list[Part]] = {}
+    for part in parts:
+        tiers.setdefault(tier_of(part), []).append(part)
+    return next((tier for tier in tiers.values() if len(tier) >= TIER), [])
 
 
 def partition_paths(table: str, run: str, keys: Iterable[str]) -> Mapping[str, str]:

@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.spark.backfill import worker
+from cloud_sync.spark.backfill.row_writer import FOUND
 from cloud_sync.spark.backfill.rules import compiled
+from cloud_sync.spark.tables import nothing
 from edge.cli import main
+from rules.compiled import Compiled
 from tests.spark import parity
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
@@ -121,20 +125,29 @@ def file(name: str, content: list[bytes]) -> dict[str, Any]:
     return {"gateway": "gw1", "path": f"file:/raw/gw=gw1/{name}", "content": b"\n".join(content)}
 
 
-def test_a_backfill_goes_on_from_the_state_at_any_cut() -> None:
+def rows_of(
+    spark: Any, known: Compiled, content: list[dict[str, Any]], *, is_open: bool = False
+) -> list[dict[str, Any]]:
+    """The rows that a worker makes of the files of a gateway."""
+    plans = {name: rule.plan for name, rule in known.rules.items()}
+    schema = to_arrow_schema(nothing(spark, FOUND).schema)
+    batches = worker.batches_of(known, plans, content, schema, is_open=is_open)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_a_backfill_goes_on_from_the_state_at_any_cut(spark: Any) -> None:
     known = compiled([(CUT_RULES, "rules.yaml")], "UTC")
     assert known.ok, [problem.render() for problem in known.problems]
-    plans = {name: rule.plan for name, rule in known.rules.items()}
     events = lines()
-    whole = list(worker.rows_of(known, plans, [file("1.jsonl", events)]))
-    assert {row["rule"] for row in whole} == plans.keys()
+    whole = rows_of(spark, known, [file("1.jsonl", events)])
+    assert {row["rule"] for row in whole} == known.rules.keys()
     assert {row["kind"] for row in whole} == {"insert", "remove", "late"}
     for cut in range(0, 61, 6):
-        first = list(worker.rows_of(known, plans, [file("1.jsonl", events[:cut])], is_open=True))
+        first = rows_of(spark, known, [file("1.jsonl", events[:cut])], is_open=True)
         state = first.pop()
         assert (state["kind"], json.loads(state["reason"])["last"]) == ("state", "1.jsonl")
         handed = {"gateway": "gw1", "path": "", "content": state["row"].encode()}
-        rest = list(worker.rows_of(known, plans, [handed, file("2.jsonl", events[cut:])]))
+        rest = rows_of(spark, known, [handed, file("2.jsonl", events[cut:])])
         assert first + rest == whole, f"cut at {cut}"
 
 

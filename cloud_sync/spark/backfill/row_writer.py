@@ -57,12 +57,15 @@ class Misfit(Exception):
     """A value does not fit its column; the text says why."""
 
 
-class RowWriter:
-    """The rows of one rule, all fields in the order of FOUND: those that the engine decides,
-    and the hash of the rule.
+Found = tuple[str, int, str, str | None, str, str | None]
+"""The fields that differ between the rows of a gateway: rule, at_ms, kind, reason, rule_hash, row."""
 
-    Names and classes of a row's values, its shape, decide whether they fit their columns, but for the size of
-    integers. So a shape is looked at once.
+
+class RowWriter:
+    """The rows of one rule.
+
+    Names and classes of a row's values, its shape, decide whether they fit their columns,
+    but for the size of integers. So a shape is looked at once.
     """
 
     def __init__(self, rule: str, plan: Plan) -> None:
@@ -72,19 +75,21 @@ class RowWriter:
         self._integers: dict[tuple[object, ...], tuple[str, ...] | None] = {}
         """By shape the columns with integers; None for rows that are not written as they are."""
 
-    def rows(self, emission: Emission) -> list[dict[str, Any]]:
+    def rows(self, emission: Emission) -> list[Found]:
         """The rows of an emission of the rule, inserted ones first."""
-        at_ms, rows = emission.at_ms, emission.with_states()
+        at_ms, inserted = emission.at_ms, emission.with_states()
         if emission.kind == "rows":
-            found = [self._of_table(at_ms, "insert", row) for row in rows]
+            found = [self._of_table(at_ms, "insert", row) for row in inserted]
         elif emission.kind == "late":
-            found = [self._found(at_ms, "late", json_of(_shown(row)), None) for row in rows]
+            found = [self._found(at_ms, "late", json_of(_shown(row)), None) for row in inserted]
         else:
             why = emission.error
-            found = [self._found(at_ms, "error", why, json_of(_shown(row))) for row in rows or ({},)]
-        return found + [self._of_table(at_ms, "remove", row) for row in emission.removed]
+            found = [self._found(at_ms, "error", why, json_of(_shown(row))) for row in inserted or ({},)]
+        if emission.removed:
+            found += [self._of_table(at_ms, "remove", row) for row in emission.removed]
+        return found
 
-    def _of_table(self, at_ms: int, kind: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _of_table(self, at_ms: int, kind: str, row: Mapping[str, Any]) -> Found:
         """A row of the SELECT; an error in place of one that does not fit the columns."""
         if self._columns is None:
             return self._found(at_ms, kind, None, json_of(_shown(row)))
@@ -96,24 +101,20 @@ class RowWriter:
             if len(self._integers) < SHAPES_MAX:
                 self._integers[shape] = integers
         try:
-            if integers is None or (integers and not all(row[name] in INTEGERS for name in integers)):
+            if integers is None:
                 row = _cells(row, self._columns)
-            return self._found(at_ms, kind, None, _text_of_cells(row))
+            else:
+                for name in integers:
+                    if row[name] not in INTEGERS:
+                        row = _cells(row, self._columns)
+            return self._rule, at_ms, kind, None, self._hash, _encode_cells(row).decode()
         except Misfit as error:
             return self._found(at_ms, "error", str(error), None)
+        except (OverflowError, UnicodeEncodeError):  # integers of more than 64 bits, lone surrogates
+            return self._found(at_ms, kind, None, json_of(row))
 
-    def _found(self, at_ms: int, kind: str, reason: str | None, row: str | None) -> dict[str, Any]:
-        return {
-            "rule": self._rule,
-            "gateway": None,
-            "number": None,
-            "at_ms": at_ms,
-            "kind": kind,
-            "reason": reason,
-            "is_open": None,
-            "rule_hash": self._hash,
-            "row": row,
-        }
+    def _found(self, at_ms: int, kind: str, reason: str | None, row: str | None) -> Found:
+        return self._rule, at_ms, kind, reason, self._hash, row
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,14 +146,6 @@ def _integers(row: Mapping[str, Any], columns: Mapping[str, Type]) -> tuple[str,
         if classes is None or not (value is None or value.__class__ in classes):
             return None
     return tuple(name for name, value in row.items() if value.__class__ is int)
-
-
-def _text_of_cells(cells: Mapping[str, Any]) -> str:
-    """Values of columns as JSON, which Spark parses; NaN and infinities are null, bytes are base64."""
-    try:
-        return _encode_cells(cells).decode()
-    except (OverflowError, UnicodeEncodeError):  # integers of more than 64 bits, lone surrogates
-        return json_of(cells)
 
 
 def json_of(value: object) -> str:

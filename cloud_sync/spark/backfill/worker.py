@@ -16,8 +16,9 @@ import msgspec
 from cloud_sync.names import original
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
-from cloud_sync.spark.backfill.row_writer import EMPTY, RowWriter
+from cloud_sync.spark.backfill.row_writer import EMPTY, Found, RowWriter
 from cloud_sync.spark.backfill.rules import Sources, compiled
+from rules.collector import calm_collector
 from rules.compiled import Compiled
 from rules.drive import RUN_MAX, Run, drive, state_of
 from sql import Emission, Engine, Plan
@@ -39,34 +40,36 @@ def run(
     """The rows (FOUND) of files that come gateway by gateway; `is_open`: with the state of each at the end,
     whose windows stay open."""
     known = compiled(sources, zone)
+    calm_collector()
     plans = {rule: known.rules[rule].plan for rule in rules}
     files = (file for batch in batches for file in batch.to_pylist())
-    rows = rows_of(known, plans, files, is_open=is_open)
-    while waiting := list(islice(rows, ROWS_PER_BATCH)):
-        yield in_columns(waiting, schema)
+    yield from batches_of(known, plans, files, schema, is_open=is_open)
 
 
-def in_columns(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as columns of a schema, whose order their fields have."""
-    import pyarrow as pa
-
-    columns = zip(*(row.values() for row in rows), strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def rows_of(
-    known: Compiled, plans: Mapping[str, Plan], files: Iterable[dict[str, Any]], *, is_open: bool = False
-) -> Iterator[dict[str, Any]]:
+def batches_of(
+    known: Compiled,
+    plans: Mapping[str, Plan],
+    files: Iterable[dict[str, Any]],
+    schema: pa.Schema,
+    *,
+    is_open: bool = False,
+) -> Iterator[pa.RecordBatch]:
     """The rows that the rules emit over files, which come gateway by gateway,
     each perhaps with its state first."""
     for folder, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
-        yield from _rows_of_gateway(known, plans, folder, of_gateway, is_open)
+        yield from _of_gateway(known, plans, schema, folder, of_gateway, is_open)
 
 
-def _rows_of_gateway(
-    known: Compiled, plans: Mapping[str, Plan], folder: str, files: Iterator[dict[str, Any]], is_open: bool
-) -> Iterator[dict[str, Any]]:
+def _of_gateway(
+    known: Compiled,
+    plans: Mapping[str, Plan],
+    schema: pa.Schema,
+    folder: str,
+    files: Iterator[dict[str, Any]],
+    is_open: bool,
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
     engine = Engine(known.catalog.copied(), by_instants=True)
     reading, gateway = Reading(), original(folder)
     first = next(files)
@@ -74,33 +77,63 @@ def _rows_of_gateway(
     handed = handover.read(first["content"]) if is_handed else Handed()
     runs = runs_of(files if is_handed else chain([first], files), reading)
     number = handed.number
-    for row in emitted(drive(engine, plans, runs, known.tables, handed.state, is_open=is_open), plans):
-        row["gateway"], row["number"], row["is_open"] = gateway, number, reading.is_over
-        yield row
-        number += 1
+    emissions = drive(engine, plans, runs, known.tables, handed.state, is_open=is_open)
+    for rows, is_over in _blocks_of_rows(emissions, plans, reading):
+        yield in_columns(rows, schema, gateway, number, is_over)
+        number += len(rows)
+    others = []
     for reason in reading.bad:
-        for rule in plans:
-            yield EMPTY | {
-                "rule": rule,
-                "gateway": gateway,
-                "number": number,
-                "kind": "error",
-                "reason": reason,
-            }
+        found = {"gateway": gateway, "number": number, "kind": "error", "reason": reason}
+        others += [EMPTY | found | {"rule": rule} for rule in plans]
         number += 1
     if is_open:
         last = handover.name_of(reading.last) or handed.last
         state = Handed(state_of(engine, plans, known.tables), number, last)
-        yield EMPTY | handover.row_of(folder, state, plans)
+        others.append(EMPTY | handover.row_of(folder, state, plans))
+    if others:
+        yield pa.RecordBatch.from_pylist(others, schema=schema)
 
 
-def emitted(emissions: Iterable[Emission], plans: Mapping[str, Plan]) -> Iterator[dict[str, Any]]:
-    """The rows of what these rules emit: the fields that the engine decides, and the hash of the rule."""
+def _blocks_of_rows(
+    emissions: Iterable[Emission], plans: Mapping[str, Plan], reading: Reading
+) -> Iterator[tuple[list[Found], bool]]:
+    """The rows of emissions, many at a time; and whether the end of the events made them."""
     writers = {rule: RowWriter(rule, plan) for rule, plan in plans.items()}
+    rows: list[Found] = []
+    is_over = False
     for emission in emissions:
-        writer = writers.get(emission.rule)
-        if writer is not None:
-            yield from writer.rows(emission)
+        if len(rows) >= ROWS_PER_BATCH or reading.is_over is not is_over:
+            if rows:
+                yield rows, is_over
+            rows, is_over = [], reading.is_over
+        if (writer := writers.get(emission.rule)) is not None:
+            rows += writer.rows(emission)
+    if rows:
+        yield rows, is_over
+
+
+def in_columns(
+    rows: Sequence[Found], schema: pa.Schema, gateway: str, number: int, is_over: bool
+) -> pa.RecordBatch:
+    """Rows of a gateway as columns of a schema (FOUND)."""
+    import pyarrow as pa
+
+    rules, instants, kinds, reasons, hashes, texts = zip(*rows, strict=True)
+    columns = {
+        "rule": rules,
+        "number": range(number, number + len(rows)),
+        "at_ms": instants,
+        "kind": kinds,
+        "reason": reasons,
+        "rule_hash": hashes,
+        "row": texts,
+    }
+    same = {"gateway": pa.repeat(gateway, len(rows)), "is_open": pa.repeat(is_over, len(rows))}
+    arrays = [
+        same[field.name] if field.name in same else pa.array(columns[field.name], field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
+from cloud_sync.spark.backfill.row_writer import RowWriter
 from cloud_sync.spark.backfill.rules import Sources, compiled
-from cloud_sync.spark.backfill.worker import emitted
 from rules.drive import Arrival, advance, drive, in_runs, state_of
 from sinks import lossless_json
 from sql import Emission, Engine, Plan
@@ -75,11 +75,13 @@ class EngineOfKey(StatefulProcessor):
         handed = Handed() if stored is None else handover.unpacked(bytes(stored[0]))
         engine = Engine(self._known.catalog.copied(), by_instants=True)
         number = handed.number
-        for fields in emitted(_emissions(engine, plans, arrivals, handed, to_ms), plans):
-            yield _row(fields | {"rule": rule, "key": text, "number": number})
-            number += 1
+        writer = RowWriter(rule, plans[rule])
+        for emission in _emissions(engine, plans, arrivals, handed, to_ms):
+            for _, *fields in writer.rows(emission):
+                yield _ROW(rule, text, number, *fields)
+                number += 1
         for reason in bad:
-            yield _row({"rule": rule, "key": text, "number": number, "kind": "error", "reason": reason})
+            yield _ROW(rule, text, number, None, "error", reason, None, None)
             number += 1
         self._state.update((handover.packed(Handed(state_of(engine, plans, {}), number)),))
         self._wake(engine.next_deadline_ms())
@@ -100,8 +102,5 @@ def _emissions(
         yield from advance(engine, to_ms)
 
 
-NAMES = tuple(column.split()[0] for column in FOUND.split(", "))
-
-
-def _row(fields: dict[str, Any]) -> Row:
-    return Row(*NAMES)(*(fields.get(name) for name in NAMES))
+_ROW = Row(*(column.split()[0] for column in FOUND.split(", ")))
+"""Makes a row of its fields."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_sync.moments import spread, squares
+from cloud_sync.moments import ROOTED, spread, squares
 
 OF_ALL: dict[str, Any] = {
     "stddev": statistics.stdev,
@@ -18,21 +19,39 @@ OF_ALL: dict[str, Any] = {
     "var_samp": statistics.variance,
     "var_pop": statistics.pvariance,
 }
-VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda value: 1e6 + value), min_size=2, max_size=12)
+PLACES = st.sampled_from([0.0, 1.0, 1e3, -1e6, 1e9])
+SPREADS = st.sampled_from([1e-6, 1.0, 1e3])
+UNIT = 2.0**-53
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> list[list[float]]:
+    """The values of some windows, which lie far from zero and close together, or not."""
+    place, width = draw(PLACES), draw(SPREADS)
+    near = st.floats(-1, 1).map(lambda value: place + width * value)
+    return draw(st.lists(st.lists(near, min_size=2, max_size=12), min_size=1, max_size=6))
 
 
 @pytest.mark.parametrize("kind", sorted(OF_ALL))
-@given(parts=st.lists(VALUES, min_size=1, max_size=4))
-def test_parts_give_the_deviation_of_all_values(kind: str, parts: list[list[float]]) -> None:
-    """Values lie a thousand around a million, where a sum of squares in one float would keep few digits."""
+@given(windows=fleets())
+def test_parts_give_the_deviation_of_all_values(kind: str, windows: list[list[float]]) -> None:
+    """The error of a deviation is within the bound of docs/cloud.md,
+    that of a variance within what follows for its square."""
     count, total, squared = 0, Fraction(0), Fraction(0)
-    for part in parts:
-        found = squares(kind, OF_ALL[kind](part), len(part), sum(part))
+    for values in windows:
+        found = squares(kind, OF_ALL[kind](values), len(values), math.fsum(values))
         assert found is not None
-        count, total = count + len(part), total + Fraction(sum(part))
+        count, total = count + len(values), total + Fraction(math.fsum(values))
         squared += Fraction(found[0]) + Fraction(found[1])
-    everything = [value for part in parts for value in part]
-    assert spread(kind, count, total, squared) == pytest.approx(OF_ALL[kind](everything), rel=1e-7, abs=1e-4)
+    merged = spread(kind, count, total, squared)
+    assert merged is not None
+    of_all = OF_ALL[kind]([value for values in windows for value in values])
+    largest_mean = max(abs(math.fsum(values) / len(values)) for values in windows)
+    if kind in ROOTED:
+        assert abs(merged - of_all) <= 3 * UNIT * (of_all + largest_mean)
+    else:
+        bound = 3 * UNIT * (math.sqrt(of_all) + largest_mean)
+        assert abs(merged - of_all) <= 2 * math.sqrt(of_all) * bound + bound**2
 
 
 def test_one_value_has_no_deviation_of_a_sample() -> None:
