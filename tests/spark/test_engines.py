@@ -26,7 +26,7 @@ from cloud_sync.spark import job
 from cloud_sync.spark.session import delta_settings, prepare_process, start_settings
 from cloud_sync.spark.storage import open_storage
 from tests.spark.conftest import SMALL
-from tests.spark.crash import line, newest
+from tests.spark.crash import SUBMIT, line, newest
 from tests.spark.support import DAY_MS, Row, brute_force, fleet_table, rows, upload
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -69,7 +69,13 @@ def check_tables(bucket: Path, out: Path, master: str) -> None:
         master,
     ]
     for seed in (3, 4):
-        done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+        done = subprocess.run(
+            command,
+            env=os.environ | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
+            capture_output=True,
+            check=False,
+            timeout=300,
+        )
         assert done.returncode == job.OK, done.stderr.decode()
         found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in newest(out)}
         assert found == brute_force(sent)
