@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.fleet_growth import HOUR_MS, START_MS, Plant
 from cloud_sync.spark import job
-from cloud_sync.spark.tables import KEPT_VERSIONS, VERSIONS, Part, decode, encode, full_tier
+from cloud_sync.spark.tables import KEPT_VERSIONS, VERSIONS, Part, Version, decode, encode, full_tier
 
 FILES_PER_BATCH = 20_000
 
@@ -39,11 +39,15 @@ def made(spark: Any, folder: Path, batches: int, files: int) -> Plant:
     plant = Plant(spark, folder)
     for hour in range(batches):
         upload_hour(plant, hour, files)
-    out = folder / "out"
-    options = job.Options(lambda: START_MS, files_per_batch=FILES_PER_BATCH)
-    job.aggregate(spark, str(folder / "bucket"), str(out), options)
-    _divide(out, batches, files)
+    _take_in(plant)
+    _divide(folder / "out", batches, files)
     return plant
+
+
+def _take_in(plant: Plant) -> None:
+    """One run of the job, with large batches."""
+    options = job.Options(lambda: START_MS, files_per_batch=FILES_PER_BATCH)
+    job.aggregate(plant.spark, str(plant.folder / "bucket"), str(plant.folder / "out"), options)
 
 
 def upload_hour(plant: Plant, hour: int, files: int) -> None:
@@ -63,8 +67,12 @@ def _divide(out: Path, batches: int, files: int) -> None:
     shutil.rmtree(out / VERSIONS)
     (out / VERSIONS).mkdir()
     for number in range(max(1, batches - KEPT_VERSIONS + 1), batches + 1):
-        version.number = number
-        (out / VERSIONS / f"{number:012}.json").write_bytes(encode(version))
+        _keep(out, version, number)
+
+
+def _keep(out: Path, version: Version, number: int) -> None:
+    version.number = number
+    (out / VERSIONS / f"{number:012}.json").write_bytes(encode(version))
 
 
 def _by_start(out: Path, key: str, paths: Sequence[str]) -> list[str]:
@@ -80,18 +88,22 @@ def _by_start(out: Path, key: str, paths: Sequence[str]) -> list[str]:
 
 def _in_tiers(out: Path, name: str, parts: Sequence[Part], added: Sequence[int]) -> list[Part]:
     """A list as the parts that are left when so many rows were added by one run after another."""
-    table = _read(out, [part.path for part in parts])
-    sizes: list[Part] = []
-    for number, rows in enumerate(added):
-        sizes.append(Part(f"{name}/run=history{number}", rows))
-        if tier := full_tier(sizes):
-            whole = Part(f"{name}/run=history{number}/whole", sum(part.rows for part in tier))
-            sizes = [*(part for part in sizes if part not in tier), whole]
-    first = 0
-    for part in sizes:
+    table, first = _read(out, [part.path for part in parts]), 0
+    left = _left(name, added)
+    for part in left:
         _write(out, part.path, table.slice(first, part.rows))
         first += part.rows
-    return sizes
+    return left
+
+
+def _left(name: str, added: Sequence[int]) -> list[Part]:
+    parts: list[Part] = []
+    for number, rows in enumerate(added):
+        parts.append(Part(f"{name}/run=history{number}", rows))
+        if tier := full_tier(parts):
+            kept = [part for part in parts if part not in tier]
+            parts = [*kept, Part(f"{name}/run=history{number}/whole", sum(part.rows for part in tier))]
+    return parts
 
 
 def _read(out: Path, paths: Sequence[str]) -> Any:

@@ -13,9 +13,9 @@ from pathlib import Path
 from benchmarks.latency_state import SESSION_KEYS, SEVEN, payload_of
 from benchmarks.measure import Result, in_turns
 from benchmarks.payloads import Decoding, batched, payloads
-from edge.base.memory import calm_collector
 from edge.base.message import Message
 from edge.clock import SimulatedClock
+from rules.collector import calm_collector
 from tests.unit.edge.world import World
 
 COUNT = 500_000

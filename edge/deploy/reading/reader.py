@@ -24,11 +24,11 @@ from io import BufferedRWPair
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge.base.memory import calm_collector
 from edge.config import Config
 from edge.deploy.reading.beside import load_beside
 from edge.intake.sources.registry import configured_of
 from edge.plugins.entry_points import load_plugins
+from rules.collector import calm_collector
 from rules.functions.guard import WATCH
 from rules.secrets import Secrets
 
