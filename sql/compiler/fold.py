@@ -170,6 +170,11 @@ class Fold:
 
     # --- state ----------------------------------------------------------------------------------------------
 
+    @property
+    def may_hold(self) -> bool:
+        """True if a group may refer to events."""
+        return self.keeps_first or any(not item.is_shared for item in self.kept.accumulated.values())
+
     def held(self, group: Any) -> Iterator[Any]:
         """The events that a group refers to."""
         if self.keeps_first:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sql.aggregates import rare
@@ -306,7 +307,7 @@ class Kept:
         """The locals that are remembered with an event."""
         return [local for part in self.parts for local in part.remembered]
 
-    @property
+    @cached_property
     def slots(self) -> list[GroupSlot]:
         """The attributes of a group."""
         return [slot for part in self.parts for slot in part.slots]

@@ -4,16 +4,18 @@ statement that serves all."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Event
+from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, Out
 from sql.engine.running.content_reader import NOTHING
 from sql.engine.running.running_statement import RunningStatement
+from sql.errors import CorruptState
 
 if TYPE_CHECKING:
     from sql.compiler.program import Program
@@ -145,6 +147,8 @@ class CellStatement(RunningStatement):
             show.defers is not None and output is not None and output.mode == "last" and not show.is_ordered
         )
         """True if an output is the present row, as it is."""
+        self.packs_cells = not program.text.fold.may_hold
+        """True if the state of a cell stands by itself: no events are shared between cells."""
         self.new_group: Callable[[Any], Any] = self.code["Group"]
         self.show_row: Callable[..., None] = program.text.reader["show"]
 
@@ -235,6 +239,39 @@ class CellStatement(RunningStatement):
             partition[:] = cell.partition.row
             show(self, NOTHING, cell.folded, outs, True)
         return [Emission(self.name, now_ms, "rows", [out.row for out in outs])] if outs else []
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def packed(self, cells: Iterable[Cell]) -> dict[str, Any]:
+        """The state that all cells share, once, and that of each."""
+        self.rest()
+        self.groups.forget()
+        return {"shared": plain(self.snapshot()), "cells": [self._pack(cell) for cell in cells]}
+
+    def unpacked(self, state: dict[str, Any], cells: Iterable[Cell]) -> None:
+        """Put what `packed` gave back into cells just made."""
+        self.rest()
+        self.restore(state["shared"])
+        known = {cell.partition.id: cell for cell in cells}
+        for number, groups, counted, period in state["cells"]:
+            cell = known[number]
+            found = [self.groups.unpack(group, _no_event) for group in groups]
+            cell.folded = {group.key: group for group in found} if self.groups.whole is None else found[0]
+            cell.counted = counted
+            cell.period = None if period is None else tuple(period)
+
+    def _pack(self, cell: Cell) -> list[Any]:
+        """The partition of a cell, its groups, how far its output limit is."""
+        pack = self.groups.pack
+        is_whole = self.groups.whole is not None
+        groups = [pack(cell.folded)] if is_whole else [pack(group) for group in cell.folded.values()]
+        period = None if cell.period is None else list(cell.period)
+        return [cell.partition.id, groups, cell.counted, period]
+
+
+def _no_event(number: int) -> Event:
+    """Cells that are packed refer to no events."""
+    raise CorruptState(f"there is no event {number} in a cell")
 
 
 class BodyIndex:

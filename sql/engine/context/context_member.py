@@ -13,7 +13,7 @@ from sql.algebra.row_blocks import plain
 from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
 from sql.emission import Emission
-from sql.engine.context.bodies import Body, BodyIndex, CellStatement
+from sql.engine.context.bodies import Body, BodyIndex, Cell, CellStatement
 from sql.engine.relations.hosted import Hosted
 from sql.plan.correlation import correlation_of
 from sql.plan.logical import Plan
@@ -122,7 +122,10 @@ class ContextMember(Hosted):
     # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
-        bodies = [[body.partition.id, plain(body.instance.snapshot())] for body in self.bodies()]
+        cells = self.cells if self.cells is not None and self.cells.packs_cells else None
+        bodies: list[Any] = []
+        if cells is None:
+            bodies = [[body.partition.id, plain(body.instance.snapshot())] for body in self.bodies()]
         # The partitions of a context that goes with its statements are saved once, with the first of them.
         first = next(iter(self.host.members.values())) is self
         context = self.host.snapshot() if self.host.is_passing and first else None
@@ -132,17 +135,26 @@ class ContextMember(Hosted):
             "counts": dict(self.counts),
             "context": context,
             "bodies": bodies,
+            "cells": None if cells is None else cells.packed(self._cells()),
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put states back into the instances of the partitions, which the context has restored before."""
         self.counts |= snapshot["counts"]
         states = dict(map(tuple, snapshot["bodies"]))
-        for body in self.bodies():
+        cells = snapshot.get("cells")  # not in states of earlier versions
+        if cells is not None and self.cells is not None:
+            self.cells.unpacked(cells, self._cells())
+            for cell in self._cells():
+                self.host.statements.schedule(cell)
+        for body in self.bodies() if states else ():
             state = states.get(body.partition.id)
             if state is not None:
                 body.instance.restore(state)
                 self.host.statements.schedule(body)
+
+    def _cells(self) -> Iterator[Cell]:
+        return (body for body in self.bodies() if isinstance(body, Cell))
 
 
 def streams_of(plan: Plan) -> set[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.accumulators import LocalGroups
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.key import Reclaim
+from sql.algebra.operator import FindEvent
 from sql.compiler.statement_text import StatementText
 from sql.engine.running.packing import pack_values, unpack_values
 
@@ -34,6 +35,12 @@ class Groups:
     def all(self) -> Iterable[Any]:
         """Every group."""
         return self.by_key.values() if self.whole is None else (self.whole,)
+
+    def forget(self) -> None:
+        """Begin with groups of its own: those until now are somebody else's."""
+        self.by_key = {}
+        if self.whole is not None:
+            self.whole = self.new(())
 
     def reset(self) -> None:
         """Forget what was aggregated."""
@@ -72,23 +79,29 @@ class Groups:
             yield from accumulator.held()
 
     def snapshot(self) -> dict[str, Any]:
-        """Each group: key, number of events, first event where it keeps one,
-        what is kept for its aggregates."""
-        slots, keeps_first = self.fold.kept.slots, self.fold.keeps_first
+        """The groups as plain data."""
         return {
-            "groups": [
-                [
-                    pack_key(group.key),
-                    group.n,
-                    group.first.seq if keeps_first else None,
-                    [slot.pack(getattr(group, slot.name)) for slot in slots],
-                ]
-                for group in self.all
-            ],
+            "groups": [self.pack(group) for group in self.all],
             "shared": {str(place): item.snapshot() for place, item in self.shared.items()},
             "representatives": [[pack_key(key), event.seq] for key, event in self.representatives.items()],
             "reclaim": None if self.reclaim is None else self.reclaim.snapshot(list(self.by_key)),
         }
+
+    def pack(self, group: Any) -> list[Any]:
+        """A group: key, number of events, first event where it keeps one, what is kept for its aggregates."""
+        first = group.first.seq if self.fold.keeps_first else None
+        parts = [slot.pack(getattr(group, slot.name)) for slot in self.fold.kept.slots]
+        return [pack_key(group.key), group.n, first, parts]
+
+    def unpack(self, packed: Sequence[Any], find: FindEvent) -> Any:
+        """The group that `pack` packed."""
+        packed_key, number, first, parts = packed
+        key = unpack_key(packed_key)
+        group = self.new(key, find(first)) if self.fold.keeps_first else self.new(key)
+        group.n = number
+        for slot, part in zip(self.fold.kept.slots, parts, strict=True):
+            setattr(group, slot.name, slot.unpack(part, find))
+        return group
 
     def members(self, store: EventStore) -> list[Any]:
         """The counted events, each with the key of its group and the values it contributed."""
@@ -100,15 +113,11 @@ class Groups:
 
     def restore(self, snapshot: dict[str, Any], store: EventStore) -> None:
         """Put groups back, and the events into their groups."""
-        slots, find = self.fold.kept.slots, store.find
-        for packed, number, first, parts in snapshot["groups"]:
-            key = unpack_key(packed)
-            group = self.new(key, find(first)) if self.fold.keeps_first else self.new(key)
-            group.n = number
-            for slot, part in zip(slots, parts, strict=True):
-                setattr(group, slot.name, slot.unpack(part, find))
+        find = store.find
+        for packed in snapshot["groups"]:
+            group = self.unpack(packed, find)
             if self.whole is None:
-                self.by_key[key] = group
+                self.by_key[group.key] = group
             else:
                 self.whole = group
         for seq, key, values in snapshot["members"]:
