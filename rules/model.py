@@ -155,6 +155,7 @@ class ActionKind(Record):
 
 
 _actions: dict[str, ActionKind] = {}
+_providers: list[Callable[[], object]] = []
 
 
 def register_action(
@@ -170,17 +171,29 @@ def register_action(
     _actions[name] = kind
 
 
+def provide_actions(load: Callable[[], object]) -> None:
+    """Call `load` before the first look at the actions: it registers some. A process that only runs rules has
+    no use for those that its rules do not name."""
+    _providers.append(load)
+
+
+def _provided() -> dict[str, ActionKind]:
+    while _providers:
+        _providers.pop()()
+    return _actions
+
+
 def action_kind(name: str) -> ActionKind | None:
     """The kind of an action; None for an unknown one."""
-    return _actions.get(name)
+    return _provided().get(name)
 
 
 def action_settings(name: str) -> type[Model] | None:
     """The settings model of an action; None for an unknown one."""
-    kind = _actions.get(name)
+    kind = action_kind(name)
     return kind.settings if kind else None
 
 
 def action_names() -> tuple[str, ...]:
     """All registered actions, sorted."""
-    return tuple(sorted(_actions))
+    return tuple(sorted(_provided()))

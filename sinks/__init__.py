@@ -19,12 +19,9 @@ libraries when they are opened.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
-from sinks import builtin
 from sinks.base import (
     Clock,
     DeadLetterStore,
@@ -45,9 +42,6 @@ from sinks.cache import CachedDelivery, cache_path, mark_of
 from sinks.delivery import Delivery, Stats
 from sinks.memory_bus import MemoryBus
 from sinks.settings import SinkSettings
-
-for _module in pkgutil.iter_modules(builtin.__path__):
-    importlib.import_module(f"{builtin.__name__}.{_module.name}")
 
 
 def build_action(

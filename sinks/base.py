@@ -10,13 +10,16 @@ and one call of `register_sink`. The name given there is the name in YAML. Clien
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from rules.model import Bind, Widen, register_action
+from rules.model import Bind, Widen, provide_actions, register_action
 from sinks.columns import check_columns
 from sql.errors import did_you_mean
 from sql.record import Record, field
@@ -189,13 +192,27 @@ def register_sink(
     register_action(name, settings, bind, widen)
 
 
+@cache
+def load_builtin() -> None:
+    """Register the sinks of `sinks.builtin`. A rule that was read brings the modules of its own sinks."""
+    package = importlib.import_module("sinks.builtin")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+provide_actions(load_builtin)
+
+
 def sink_kinds() -> tuple[SinkKind, ...]:
     """All registered sinks, by name."""
+    load_builtin()
     return tuple(_kinds[name] for name in sorted(_kinds))
 
 
 def sink_kind(name: str) -> SinkKind:
     """The registered sink `name`; raises ValueError with a suggestion for an unknown one."""
+    if name not in _kinds:
+        load_builtin()
     if name not in _kinds:
         hint = did_you_mean(name, _kinds) or f"known sinks are {', '.join(sorted(_kinds))}"
         raise ValueError(f"unknown sink {name!r}; {hint}")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from sql.record import Record
@@ -130,6 +129,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known word that is nearest to a name; None where none is near."""
+    from difflib import get_close_matches  # only for texts that are wrong
+
     names = {str(word).lower(): str(word) for word in known}
     close = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return names[close[0]] if close else None

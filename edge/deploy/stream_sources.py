@@ -9,7 +9,6 @@ from edge.deploy.feeds import Feeds, SourceFeed
 from edge.deploy.lookup_stores import Stores
 from edge.deploy.stream_types import stream_type
 from edge.gateway import Gateway
-from edge.intake.sources.file import forget_position
 from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
 
 log = logging.getLogger("penstock.sources")
@@ -59,6 +58,8 @@ class StreamSources:
         kind = source_kind(stream_type(stream))
         assert kind is not None
         if source.reader is not None and source.reader[0] in fresh:
+            from edge.intake.sources.file import forget_position  # few gateways read files
+
             forget_position(stream.name, self._environment)
         if stream.name in gateway.sources:  # a connection to a broker is called so
             self.failed[stream.name] = (

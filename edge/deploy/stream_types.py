@@ -13,7 +13,6 @@ from edge.intake.codecs import META, CodecError, CodecOptions, decoder_for
 from edge.intake.lessons import Lessons
 from edge.intake.lookups.kinds import kinds
 from edge.intake.router import BadTopicFilter, check_filter
-from edge.intake.sources.file import check_table
 from edge.intake.sources.known import source_kind, source_kinds
 from edge.intake.sources.registry import BadSource, settings_of
 from rules.compiled import Compiled
@@ -127,6 +126,8 @@ def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | N
     try:
         settings = settings_of(found, stream)
         if stream.kind == "scan" and kind == FILE:
+            from edge.intake.sources.file import check_table
+
             check_table(settings)
         text_format = found.row_format(settings) or str(stream.options.get("FORMAT", "json"))
         decoder_for(text_format, None, codec_options(stream, 1_000_000))

@@ -20,7 +20,7 @@ from typing import Any
 
 from cloud_sync.targets import TARGETS
 from edge.intake.codecs.base import FORMATS
-from edge.intake.sources.registry import source_kinds
+from edge.intake.sources.known import source_kinds
 from rules.functions.guard import guard_function
 from sinks import sink_kinds
 from sql.aggregates import base as aggregates

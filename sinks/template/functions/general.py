@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -12,6 +11,12 @@ from sinks.json_text import json_text
 from sinks.template.functions.registry import Function
 from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
+
+
+def _html(*values: object) -> str:
+    from html import escape  # its table of entities takes half a megabyte
+
+    return escape("".join(map(print_value, values)))
 
 
 def _length(value: object) -> int:
@@ -103,7 +108,7 @@ FUNCTIONS: dict[str, Function] = {
     "le": Function(_ordered(operator.le), 2, 2),
     "gt": Function(_ordered(operator.gt), 2, 2),
     "ge": Function(_ordered(operator.ge), 2, 2),
-    "html": Function(lambda *values: escape("".join(map(print_value, values))), 1, None),
+    "html": Function(_html, 1, None),
     "urlquery": Function(lambda *values: quote_plus("".join(map(print_value, values))), 1, None),
     "default": Function(lambda otherwise, value=None: value if is_true(value) else otherwise, 1, 2),
     "empty": Function(lambda value: not is_true(value), 1, 1),
