@@ -89,7 +89,7 @@ class Why:
     def _is_written(self, position: int) -> bool:
         """In the loop: whether the journal is; if not, its writing begins."""
         if self._daemon.commits.journal.durable < position:
-            self._daemon.gateway.commit(force=True)
+            self._daemon.gateway.commit()  # a slow disk is written by a thread
         return self._daemon.commits.journal.durable >= position
 
 

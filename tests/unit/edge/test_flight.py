@@ -53,6 +53,23 @@ def rows(world: World, from_ms: int = 0) -> list[tuple[str, int, Emission]]:
     return heard
 
 
+def test_messages_acknowledged_without_a_sync_are_in_the_recording_once_it_is_written(world: World) -> None:
+    world.write("s.yaml", STREAM)
+    world.write("a.yaml", rule("a", "SELECT n FROM m WHERE n % 2 = 0"))
+    world.reload()
+    world.gateway.commit()
+    for number in range(20):
+        world.source.send({"n": number})
+        world.gateway.turn()
+        world.gateway.turn()
+    assert len(world.source.acknowledged) == 20
+    assert rows(world) == []
+    world.gateway.commit()
+    assert [(first, emission.inserted) for _, first, emission in rows(world)] == [
+        (place + 1, [{"n": 2 * place}]) for place in range(10)
+    ]
+
+
 def test_a_rerun_gives_what_was_given_byte_for_byte_over_crashes_and_reloads(world: World) -> None:
     world.write("s.yaml", STREAM)
     world.write("a.yaml", rule("a", WINDOW, "{file: {path: a.jsonl}}"))
