@@ -11,7 +11,7 @@ from sql import Emission
 
 
 class DeliveryJournal:
-    """What the journal and the snapshots know of the results. Used by the gateway loop only.
+    """Receipts and open results, for the journal and the snapshots. Used by the gateway loop only.
 
     numbers, fired  of the outbox: by rule the number of its last row, and when it last gave out rows
     lose            called for a result whose action is gone, with the reason

@@ -18,7 +18,7 @@ KINDS_MAX = 50
 
 
 class Refusals:
-    """What was refused so far, and what failed.
+    """Counts and keeps what was refused, and what failed.
 
     rejected  messages and rows by reason
     defects   errors that no rule could have caused by itself

@@ -22,10 +22,13 @@ from rules.source.directory import rule_files
 log = logging.getLogger("penstock.watch")
 
 POLL_MS = 1_000
-"""The interval at which the directory is scanned, with or without notices."""
+"""The usual interval at which the directory is scanned, with or without notices."""
 
 REST_MS = 50
 """Changes this close together are reported as one: editors write a file in several steps."""
+
+CLOSE_S = 1.0
+"""The longest time that `close` waits for a change that is being taken over."""
 
 NOTICES_BYTES = 65_536
 """The most bytes of notices read at once; the rest is read at the next turn."""
@@ -78,13 +81,16 @@ class DirectoryWatch:
         seen: dict[str, Stamp] | None = None,
         *,
         poll: bool = False,
+        poll_ms: int = POLL_MS,
     ) -> None:
         """`seen` is the `fingerprint` that the caller has taken already; default: the present one.
 
-        poll    scan every `POLL_MS` only, as on systems without notices
+        poll     scan only, as on systems without notices
+        poll_ms  the interval between two scans
         """
         self._directory = directory
         self._changed = changed
+        self._poll_ms = poll_ms
         self._stopping = False
         self._wakeup = Wakeup()
         self._seen = fingerprint(directory) if seen is None else seen
@@ -95,7 +101,7 @@ class DirectoryWatch:
         """Stop watching. Does not wait long for a change that is being taken over."""
         self._stopping = True
         self._wakeup.set()
-        self._thread.join(POLL_MS / 1000)
+        self._thread.join(CLOSE_S)
 
     def _watch(self, poll: bool) -> None:
         notices = None if poll else open_notices(self._directory)
@@ -105,7 +111,7 @@ class DirectoryWatch:
             waiting.register(notices, select.POLLIN)
         try:
             while not self._stopping:
-                if waiting.poll(POLL_MS) and notices is not None:
+                if waiting.poll(self._poll_ms) and notices is not None:
                     self._rest(waiting, notices)
                 if not self._stopping:
                     self._look()
@@ -115,8 +121,8 @@ class DirectoryWatch:
                 os.close(notices)
 
     def _rest(self, waiting: select.poll, notices: int) -> None:
-        """Until nothing has changed for `REST_MS`, or changes have not come to rest for `POLL_MS`."""
-        for _ in range(POLL_MS // REST_MS):
+        """Until nothing has changed for `REST_MS`, or for the time between two scans if changes go on."""
+        for _ in range(self._poll_ms // REST_MS):
             with contextlib.suppress(BlockingIOError):
                 os.read(notices, NOTICES_BYTES)
             if self._stopping or not waiting.poll(REST_MS):

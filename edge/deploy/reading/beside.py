@@ -1,4 +1,4 @@
-"""What stands beside the rules: functions in Python, and schemas. They are read once, before the rules."""
+"""Files beside the rules: functions in Python, and schemas. They are read once, before the rules."""
 
 from __future__ import annotations
 

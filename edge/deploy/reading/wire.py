@@ -1,4 +1,4 @@
-"""How plans and rules go from one process of the gateway to the other: pickled, with entries by name."""
+"""Plans and rules on their way between two processes of the gateway: pickled, with entries by name."""
 
 from __future__ import annotations
 

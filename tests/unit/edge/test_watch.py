@@ -15,10 +15,9 @@ from edge.deploy.watch import DirectoryWatch
 
 
 @pytest.mark.parametrize("poll", [False, True])
-def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "POLL_MS", 50)
+def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool) -> None:
     changed = threading.Event()
-    watching = DirectoryWatch(tmp_path, changed.set, poll=poll)
+    watching = DirectoryWatch(tmp_path, changed.set, poll=poll, poll_ms=50)
     path = tmp_path / "rule.yaml"
     try:
         changes: list[Callable[[], object]] = [
@@ -35,10 +34,9 @@ def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool, monkeypatch:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
-def test_the_system_tells_before_the_next_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "POLL_MS", 60_000)
+def test_the_system_tells_before_the_next_look(tmp_path: Path) -> None:
     changed = threading.Event()
-    watching = DirectoryWatch(tmp_path, changed.set)
+    watching = DirectoryWatch(tmp_path, changed.set, poll_ms=60_000)
     try:
         for number in range(3):
             changed.clear()
@@ -51,14 +49,11 @@ def test_the_system_tells_before_the_next_look(tmp_path: Path, monkeypatch: pyte
         assert time.monotonic() - began_s < 1, "closing does not wait for the next look"
 
 
-def test_a_directory_that_is_gone_is_looked_at_until_it_is_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch, "POLL_MS", 20)
+def test_a_directory_that_is_gone_is_looked_at_until_it_is_back(tmp_path: Path) -> None:
     directory = tmp_path / "rules"
     directory.mkdir()
     changed = threading.Event()
-    watching = DirectoryWatch(directory, changed.set)
+    watching = DirectoryWatch(directory, changed.set, poll_ms=20)
     try:
         directory.rename(tmp_path / "away")
         directory.mkdir()
@@ -75,13 +70,12 @@ def test_files_that_are_no_rules_are_not_looked_at(tmp_path: Path) -> None:
     assert [Path(name).name for name in watch.fingerprint(tmp_path)] == ["a.yaml"]
 
 
-def test_a_change_before_the_watch_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_before_the_watch_is_noticed(tmp_path: Path) -> None:
     """Files are read first and watched then; what happens in between must not be lost."""
-    monkeypatch.setattr(watch, "POLL_MS", 50)
     seen = watch.fingerprint(tmp_path)
     (tmp_path / "rule.yaml").write_text("a")
     changed = threading.Event()
-    watching = DirectoryWatch(tmp_path, changed.set, seen)
+    watching = DirectoryWatch(tmp_path, changed.set, seen, poll_ms=50)
     try:
         assert changed.wait(5)
     finally:

@@ -60,7 +60,7 @@ FORMAT_SKIPS = {"rules": 3, "sinks": 1, "cloud_sync": 1, "edge": 3, "sql": 36}
 """Tables that the formatter would pull apart: at most 50 in all."""
 TYPE_IGNORES = {"sinks": 1, "edge": 1, "sql": 5}
 
-ANY_PARAMETERS = {"cloud_sync": 10, "edge": 16, "rules": 4, "sinks": 8, "sql": 150}
+ANY_PARAMETERS = {"cloud_sync": 10, "edge": 16, "rules": 2, "sinks": 6, "sql": 150}
 """Parameters that are `Any`: mostly objects of libraries without types and of generated classes."""
 
 
