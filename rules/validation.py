@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -95,6 +95,11 @@ def sketch(model: type[M], data: object, depth: int) -> M | None:
         return None
 
 
+def _choices(group: Iterable[ErrorDetails]) -> Iterator[str]:
+    """The words that a union takes in place of its other types."""
+    return (str(error["ctx"]["expected"]) for error in group if error["type"] == "literal_error")
+
+
 class _Translation:
     """The errors of one model over one part of a document."""
 
@@ -126,7 +131,7 @@ class _Translation:
             if wanted and below:
                 continue  # a union: the intended member has an error further inside
             if wanted:
-                self._wrong_type(inner, wanted, group[0])
+                self._wrong_type(inner, [*_choices(group), *wanted], group[0])
             else:
                 self._report(inner, group[0])
 

@@ -107,6 +107,8 @@ def test_columns_can_be_left_out() -> None:
          "the SELECT sends no column 'device'"),
         ("dev, count(*) AS c", "{window: 1m, keys: [dev], merge: {d: count}}", "count", "no column 'd'"),
         ("dev, count(*) AS c", "{window: 1m, merge: {a: {sum: s, count: c}}}", "s,", "no column 's'"),
+        ("dev, count(*) AS c", "{window: 1m, merge: {c: median}}", "median",
+         "'kll' or 'top_k' or a mapping, not text 'median'"),
         ("dev, count(*) AS c", "{window: 1m, windowStart: since}", "since", "no column 'since'"),
         ("dev, avg(temp) AS a", "{window: 1m, merge: {a: sum}}", "sum",
          "avg(…), whose results do not add up"),
