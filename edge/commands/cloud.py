@@ -19,6 +19,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "aggregate", help="merge uploaded files of all gateways into fleet tables, with Spark"
         )
     )
+    _add_upkeep(verbs)
+    add_backfill(
+        verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
+    )
+    add_stream(
+        verbs.add_parser(
+            "stream", help="run rules with scope: fleet over the archived events of all gateways"
+        )
+    )
+    reconciling.add_arguments(
+        verbs.add_parser("reconcile", help="compare rows of the gateways with those of a backfill")
+    )
+    upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
+    spool_arguments.add_spool(upload)
+    spool_arguments.add_gateway(upload)
+    upload.add_argument("target", metavar="TARGET", help="directory or object store URL")
+    upload.add_argument(
+        "--sign-key", type=Path, metavar="FILE", help="file with the key that signs manifests (cloud.signKey)"
+    )
+
+
+def _add_upkeep(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The commands that work on the tables alone."""
     compact = verbs.add_parser(
         "compact", help="write the tables in fewer files; delete what killed runs have left"
     )
@@ -41,24 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--days", type=_days, required=True, metavar="N", help="the days that stay, today included"
     )
     forget.add_argument("gateway", metavar="GATEWAY", help="id of the gateway")
-    add_backfill(
-        verbs.add_parser("backfill", help="run rules over raw events of the past, the engine itself in Spark")
-    )
-    add_stream(
-        verbs.add_parser(
-            "stream", help="run rules with scope: fleet over the archived events of all gateways"
-        )
-    )
-    reconciling.add_arguments(
-        verbs.add_parser("reconcile", help="compare rows of the gateways with those of a backfill")
-    )
-    upload = verbs.add_parser("upload-once", help="upload everything in the spool of a stopped gateway")
-    spool_arguments.add_spool(upload)
-    spool_arguments.add_gateway(upload)
-    upload.add_argument("target", metavar="TARGET", help="directory or object store URL")
-    upload.add_argument(
-        "--sign-key", type=Path, metavar="FILE", help="file with the key that signs manifests (cloud.signKey)"
-    )
 
 
 def add_aggregate(parser: argparse.ArgumentParser) -> None:

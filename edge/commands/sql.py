@@ -47,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long a query of live streams runs; default: until it is interrupted",
     )
     parser.add_argument("--execute", metavar="TEXT", help="run these statements instead of asking for some")
+    _add_gateway(parser)
+    rule_arguments.add_zone(parser)
+
+
+def _add_gateway(parser: argparse.ArgumentParser) -> None:
+    """Questions to a running gateway."""
     parser.add_argument(
         "--gateway",
         nargs="?",
@@ -76,7 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{gateway_arguments.DEFAULT_DATA})",
     )
     gateway_arguments.add_config(parser)
-    rule_arguments.add_zone(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
