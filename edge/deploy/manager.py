@@ -122,9 +122,7 @@ class Manager:
         emptied = self._declare(wanted)
         wanted = self._by_schedule(wanted)
         self._let_go(wanted, before)
-        self.rules.failed = {
-            rule_id: why for rule_id, why in self.rules.failed.items() if rule_id in wanted.rules
-        }
+        self.rules.forget_failed(wanted.rules)
         self.rules.structs = struct_columns(catalog, self._all_rules(wanted))
         for rule_id, rule in wanted.rules.items():
             known = self.running.get(rule_id)
