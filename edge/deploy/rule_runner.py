@@ -100,7 +100,9 @@ class RuleRunner:
                 item.shape = shape
 
     def states(self) -> dict[str, Any]:
-        """The states of all rules, in the order of their deployment; of one that fails, None."""
+        """The states of all rules, in the order of their deployment, with events in blocks (`RowBlocks`);
+        of one that fails, None."""
+        self._gateway.engine.roster.reconcile()
         return {
             rule_id: self._state(rule_id)
             for rule_id in self._gateway.engine.queries
@@ -109,7 +111,7 @@ class RuleRunner:
 
     def _state(self, rule_id: str) -> dict[str, Any] | None:
         try:
-            return self._gateway.engine.snapshot(rule_id)
+            return self._gateway.engine.queries[rule_id].snapshot()
         except Exception as error:
             log.error("rule.snapshot_failed", extra={"rule": rule_id, "error": repr(error)}, exc_info=error)
             return None

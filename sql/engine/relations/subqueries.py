@@ -16,6 +16,7 @@ from sql.algebra.event_store import EventStore
 from sql.algebra.join.store import Carried, Rows
 from sql.algebra.operator import Pass, earliest
 from sql.algebra.output.row_order import row_limit
+from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
@@ -239,7 +240,7 @@ class Alone:
         return bool(self.plan.subqueries or self.query.catalog.variables) or not self._is_current()
 
     def snapshot(self) -> Saved:
-        return self.query.snapshot()
+        return plain(self.query.snapshot())
 
     def restore(self, state: Saved) -> None:
         self.query.restore(state)

@@ -10,6 +10,7 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.key import Reclaim
 from sql.algebra.operator import FindEvent
+from sql.algebra.row_blocks import RowBlocks, new_holder
 from sql.compiler.statement_text import StatementText
 from sql.engine.running.packing import pack_values, unpack_values
 
@@ -22,6 +23,7 @@ class Groups:
         plan = text.plan
         self.fold = text.fold
         self.new = text.code["Group"]
+        self.holder = new_holder()
         self.by_key: dict[Any, Any] = {}
         self.whole = None if self.fold.is_grouped else self.new(())
         self.shared = shared or {}
@@ -103,13 +105,10 @@ class Groups:
             setattr(group, slot.name, slot.unpack(part, find))
         return group
 
-    def members(self, store: EventStore) -> list[Any]:
+    def members(self, store: EventStore) -> RowBlocks:
         """The counted events, each with the key of its group and the values it contributed."""
-        return [
-            [seq, pack_key(event.group.key), pack_values(event.values)]
-            for seq, event in sorted(store.events.items())
-            if event.group is not None
-        ]
+        counted = sorted(seq for seq, event in store.events.items() if event.group is not None)
+        return RowBlocks(self.holder, [store.events[seq] for seq in counted], counted, (), _pack_member)
 
     def restore(self, snapshot: dict[str, Any], store: EventStore) -> None:
         """Put groups back, and the events into their groups."""
@@ -129,3 +128,7 @@ class Groups:
         self.representatives = {unpack_key(key): find(seq) for key, seq in snapshot["representatives"]}
         if self.reclaim is not None:
             self.reclaim.restore(snapshot["reclaim"], list(self.by_key))
+
+
+def _pack_member(event: Event) -> list[Any]:
+    return [event.seq, pack_key(event.group.key), pack_values(event.values)]

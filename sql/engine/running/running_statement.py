@@ -15,6 +15,7 @@ from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.passing import sides_of
 from sql.algebra.operator import earliest
+from sql.algebra.row_blocks import new_holder
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program
@@ -60,6 +61,7 @@ class RunningStatement(RunningQuery):
         self.context = program.context
         self.shape = program.shape
         self.make_row = make_row or (lambda row: row)
+        self.holder = new_holder()
         self.start_ms = now_ms
         self.code = text.code
         self.loops = {stream: self.code[name] for stream, name in text.loops.items()}

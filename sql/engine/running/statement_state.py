@@ -44,9 +44,11 @@ def retained(statement: RunningStatement) -> int:
 
 
 def snapshot(statement: RunningStatement) -> dict[str, Any]:
-    """The whole state as JSON-able data."""
+    """The whole state as JSON-able data, but for the events and what they contributed: they never change once
+    they are here, and come in blocks. Only `prior` is known later, when an event leaves a gate."""
     store = EventStore()
     store.add(held(statement))
+    is_final = statement.earlier.noted is None
     return {
         "version": SNAPSHOT_VERSION,
         "fingerprint": statement.plan.fingerprint,
@@ -68,7 +70,7 @@ def snapshot(statement: RunningStatement) -> dict[str, Any]:
         "items": [event.seq for event in statement.sources.items],
         **statement.groups.snapshot(),
         **statement.earlier.snapshot(),
-        "events": store.pack(),
+        "events": store.in_blocks(statement.holder) if is_final else store.pack(),
         "members": statement.groups.members(store),
     }
 

@@ -10,6 +10,7 @@ from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.output.row_order import row_limit
+from sql.algebra.row_blocks import new_holder
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.core import Core, CoreCode
 from sql.algebra.sample.sampled_rows import SampledRows
@@ -116,6 +117,7 @@ class SampledQuery(RunningQuery):
         with what that partition has for itself."""
         plan = code.plan
         super().__init__(name, plan, now_ms)
+        self.holder = new_holder()
         self.of_plan = code
         self.partition = partition
         self.own = code.catalog.own.found(catalog.variables, catalog.relations)
@@ -256,7 +258,7 @@ class SampledQuery(RunningQuery):
         }
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole state as plain JSON-able data."""
+        """The whole state as plain JSON-able data, events in blocks: they never change once they are here."""
         store, spreads = EventStore(), self.output.spreads
         store.add(self.held())
         return {
@@ -271,7 +273,7 @@ class SampledQuery(RunningQuery):
             "hits": self.hits.snapshot(),
             "spreads": None if spreads is None else spreads.snapshot(),
             "state": self.member.state(),
-            "events": store.pack(),
+            "events": store.in_blocks(self.holder),
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
