@@ -73,7 +73,9 @@ class ContentReader:
         statement = self.statement
         limit = statement.output.limit
         kind, given = statement.plan.row_kind, None if limit is None else limit.given
-        if kind == "aggregate" and isinstance(given, Everything):
+        output = statement.plan.output
+        shows_all = output is not None and output.mode == "all"
+        if kind == "aggregate" and isinstance(given, Everything) and not shows_all:
             return [row.row for row in given.shown]  # rows held back are not in it yet
         if kind == "group" and not any(source.windows for source in statement.plan.sources):
             return []
