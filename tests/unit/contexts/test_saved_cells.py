@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sql import Catalog, Engine, RuleOptions, run_script
+from sql.algebra.row_blocks import plain
 from sql.engine.context.context_member import ContextMember
 
 CONTEXT = "create schema m(dev string, g string, v double); create context C partition by dev from m; "
@@ -63,7 +64,7 @@ def test_state_of_a_whole_statement_in_each_partition_is_restored(statement: str
     engine = fed(statement, 5)
     member = engine.queries["r"]
     assert isinstance(member, ContextMember)
-    bodies = [[body.partition.id, body.instance.snapshot()] for body in member.bodies()]
+    bodies = [[body.partition.id, plain(body.instance.snapshot())] for body in member.bodies()]
     rule = {**engine.snapshot("r"), "bodies": bodies}
     del rule["cells"]
     assert told(restored(statement, engine.snapshot("context C"), rule)) == told(engine)
