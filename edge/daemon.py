@@ -55,7 +55,6 @@ from edge.monitor.http import StatusServer
 from edge.monitor.pages import Pages
 from edge.monitor.relations import Relations
 from edge.monitor.report import Report
-from rules.collector import calm_collector
 from sql import Catalog, Engine
 
 log = logging.getLogger("penstock.daemon")
@@ -115,7 +114,6 @@ class Daemon:
         """Recover, deploy the rules, connect, and serve. Does not wait for the broker."""
         signals.listen(self.request_stop)
         seen = fingerprint(self.rule_files.directory)
-        calm_collector()
         threads.switch_soon()
         self._restore()
         self.is_recovering = False

@@ -3,6 +3,8 @@ in the file."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -86,11 +88,17 @@ def compile_rules(loaded: Loaded, *, zone: str = "UTC") -> Compiled:
             problems += unfit
             fits = not any(problem.is_error for problem in unfit)
             if rule.usable and fits and (rule.actions or _has_effect(rule, plan)):
-                planned[rule.id] = CompiledRule(rule, plan, actions)
+                planned[rule.id] = CompiledRule(rule, plan, actions, _hash(rule, plan))
         if len(catalog.streams) == known:
             break
         pending = failed
     return Compiled(loaded, catalog, planned, _once([*loaded.problems, *problems, *errors]), tables.planned)
+
+
+def _hash(rule: LoadedRule, plan: Plan) -> str:
+    """`CompiledRule.hash`."""
+    text = json.dumps([rule.sql, plan.fingerprint, rule.options.model_dump(mode="json")], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _has_effect(rule: LoadedRule, plan: Plan) -> bool:

@@ -25,6 +25,9 @@ class CompiledRule(Record):
     plan: Plan
     actions: tuple[Action, ...]
     """The rule's actions, bound to the plan."""
+    hash: str
+    """Eight digits that are equal where gateways run the same rule: the query, what it computes with, its
+    options."""
 
     @property
     def id(self) -> str:

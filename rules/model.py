@@ -155,7 +155,7 @@ class ActionKind(Record):
 
 
 _actions: dict[str, ActionKind] = {}
-_providers: list[Callable[[], object]] = []
+_providers: list[Callable[[str | None], object]] = []
 
 
 def register_action(
@@ -171,21 +171,19 @@ def register_action(
     _actions[name] = kind
 
 
-def provide_actions(load: Callable[[], object]) -> None:
-    """Call `load` before the first look at the actions: it registers some. A process that only runs rules has
-    no use for those that its rules do not name."""
-    _providers.append(load)
-
-
-def _provided() -> dict[str, ActionKind]:
-    while _providers:
-        _providers.pop()()
-    return _actions
+def provide_actions(load: Callable[[str | None], object]) -> None:
+    """Call `load` with the name of an action that is not registered yet, and with None before all are listed.
+    A process has no use for those that its rules do not name."""
+    if load not in _providers:
+        _providers.append(load)
 
 
 def action_kind(name: str) -> ActionKind | None:
     """The kind of an action; None for an unknown one."""
-    return _provided().get(name)
+    for load in _providers:
+        if name not in _actions:
+            load(name)
+    return _actions.get(name)
 
 
 def action_settings(name: str) -> type[Model] | None:
@@ -195,5 +193,7 @@ def action_settings(name: str) -> type[Model] | None:
 
 
 def action_names() -> tuple[str, ...]:
-    """All registered actions, sorted."""
-    return tuple(sorted(_provided()))
+    """All actions, sorted."""
+    for load in _providers:
+        load(None)
+    return tuple(sorted(_actions))

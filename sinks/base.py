@@ -15,7 +15,6 @@ import pkgutil
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -192,27 +191,46 @@ def register_sink(
     register_action(name, settings, bind, widen)
 
 
-@cache
-def load_builtin() -> None:
-    """Register the sinks of `sinks.builtin`. A rule that was read brings the modules of its own sinks."""
+Load = Callable[[str | None], object]
+"""Register the sink called so, if it is known; without a name, all that are known."""
+
+_providers: list[Load] = []
+
+
+def provide_sinks(load: Load) -> None:
+    """Register sinks when the first rule names them."""
+    if load not in _providers:
+        _providers.append(load)
+
+
+def _load(name: str | None) -> None:
+    for load in _providers:
+        if name is None or name not in _kinds:
+            load(name)
+
+
+def _load_builtin(name: str | None) -> None:
+    """Import the module of `sinks.builtin` that is called like the sink. If that does not register it, and
+    without a name, import all of them."""
     package = importlib.import_module("sinks.builtin")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    modules = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    for module in [name] if name in modules else modules:
+        importlib.import_module(f"{package.__name__}.{module}")
 
 
-provide_actions(load_builtin)
+provide_sinks(_load_builtin)
+provide_actions(_load)
 
 
 def sink_kinds() -> tuple[SinkKind, ...]:
-    """All registered sinks, by name."""
-    load_builtin()
+    """All sinks, by name."""
+    _load(None)
     return tuple(_kinds[name] for name in sorted(_kinds))
 
 
 def sink_kind(name: str) -> SinkKind:
     """The registered sink `name`; raises ValueError with a suggestion for an unknown one."""
-    if name not in _kinds:
-        load_builtin()
+    _load(name)
     if name not in _kinds:
         hint = did_you_mean(name, _kinds) or f"known sinks are {', '.join(sorted(_kinds))}"
         raise ValueError(f"unknown sink {name!r}; {hint}")

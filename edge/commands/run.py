@@ -10,6 +10,7 @@ from pathlib import Path
 
 from edge.base import memory
 from edge.base.errors import UsageError
+from rules.collector import calm_collector
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     memory.be_frugal()
+    calm_collector()
     from cloud_sync.errors import BadTarget, SpoolError
     from edge import config
     from edge.base import logs

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rules.compiled import CompiledRule
@@ -25,11 +23,11 @@ class Running:
     """The shape of its rows."""
     differs: tuple[str, ...] = ()
     """The parts of the query that have changed, if the state was reset."""
-    hash: str = field(init=False)
-    """`rule_hash`, computed once."""
 
-    def __post_init__(self) -> None:
-        self.hash = rule_hash(self.rule)
+    @property
+    def hash(self) -> str:
+        """Equal where gateways run the same rule."""
+        return self.rule.hash
 
 
 def definition(rule: CompiledRule) -> tuple[Any, ...]:
@@ -44,12 +42,3 @@ def definition(rule: CompiledRule) -> tuple[Any, ...]:
         rule.rule.error,
         rule.rule.rule.expect,
     )
-
-
-def rule_hash(rule: CompiledRule) -> str:
-    """Eight digits that are equal where gateways run the same rule: the query, what it
-    computes with, its options."""
-    text = json.dumps(
-        [rule.rule.sql, rule.plan.fingerprint, rule.options.model_dump(mode="json")], sort_keys=True
-    )
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

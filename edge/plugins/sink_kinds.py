@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from cloud_sync import archive, sink
-from rules.model import register_action
-from sinks import sink_kinds
+from importlib import import_module
 
-REGISTERED = (archive, sink)
-"""Modules that register kinds beside those of `sinks`."""
+from sinks import provide_sinks
+
+MODULES = {"cloud": "cloud_sync.sink", "archive": "cloud_sync.archive"}
+"""The modules that register kinds beside those of `sinks`."""
 
 
 def register_sinks() -> None:
     """Make every sink, the cloud's included, known to rule files."""
-    for kind in sink_kinds():
-        register_action(kind.name, kind.settings, kind.bind, kind.widen)
+    provide_sinks(_load)
+
+
+def _load(name: str | None) -> None:
+    for kind, module in MODULES.items():
+        if name in (kind, None):
+            import_module(module)
