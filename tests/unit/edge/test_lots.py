@@ -68,7 +68,7 @@ def send(world: World, dice: random.Random) -> None:
 
 def seen(world: World) -> dict[str, Any]:
     """What sinks, brokers and later numbers depend on."""
-    state = world.recovery.state()
+    state = world.state()
     state["rules"] = {
         name: {key: value for key, value in rule.items() if key != "now"}
         for name, rule in state["rules"].items()

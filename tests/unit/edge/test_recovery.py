@@ -158,12 +158,12 @@ def test_an_unreadable_snapshot_costs_a_longer_replay_and_nothing_else(tmp_path:
         world.clock.move(100)
         if number % 30 == 10:
             world.commits.snapshot(fork=False)
-    before = world.recovery.state()
+    before = world.state()
     newest = max((tmp_path / "snapshots").iterdir())
     newest.write_bytes(newest.read_bytes()[:-3] + b"abc")
     world.crash()
     assert world.recovery.found.messages == 49
-    after = world.recovery.state()
+    after = world.state()
     for part in ("at_ms", "texts", "outbox", "brokers"):
         assert after[part] == before[part]
     world.close()
@@ -176,7 +176,7 @@ def test_a_forked_child_writes_the_state_as_it_was(tmp_path: Path) -> None:
     for number in range(10):
         world.source.send({"n": number, "g": number % 3})
     world.gateway.turn()
-    expected = world.recovery.state()
+    expected = world.state()
     assert world.commits.snapshot(fork=True)
     world.source.send({"n": 10, "g": 0})
     world.gateway.turn()
@@ -197,7 +197,7 @@ def test_state_of_a_version_before_the_journal_is_taken_over(tmp_path: Path) -> 
     world = World(tmp_path)
     world.source.send({"n": 1, "g": 0}, {"n": 2, "g": 0})
     world.gateway.turn()
-    state = {f"rule:{rule}": body for rule, body in world.recovery.state()["rules"].items()}
+    state = {f"rule:{rule}": body for rule, body in world.state()["rules"].items()}
     state |= {"version": 1, "outbox": [], "redelivery": world.gateway.brokers[""].redeliveries.snapshot()[0]}
     world.spool.commit(0, {key: lossless_json.encode(value) for key, value in state.items()})
     world.close()

@@ -34,6 +34,7 @@ from edge.plugins.sink_kinds import register_sinks
 from rules.secrets import Secrets
 from sinks import Environment, MemoryBus
 from sql import Catalog, Engine
+from sql.algebra.row_blocks import RowBlocks
 
 STREAM = "streams:\n  - 'CREATE STREAM m () WITH (DATASOURCE=\"plant/#\")'\n"
 
@@ -75,6 +76,15 @@ class Source:
             body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
             batch.append((topic, body, self.token if qos else None, qos << 1))
         self.on_batch(batch)
+
+
+def plain(part: Any) -> Any:
+    """A part of a state, with the rows that it holds in blocks as lists."""
+    if isinstance(part, RowBlocks):
+        return part.plain()
+    if isinstance(part, dict):
+        return {name: plain(value) for name, value in part.items()}
+    return part
 
 
 class World:
@@ -157,6 +167,10 @@ class World:
 
     def reload(self) -> None:
         self.manager.reload(self.files.read())
+
+    def state(self) -> dict[str, Any]:
+        """The state that a snapshot holds, with all rows as lists."""
+        return plain(self.recovery.state())
 
     def crash(self) -> None:
         """Lose everything that is not on disk, and start again."""
