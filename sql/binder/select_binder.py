@@ -220,7 +220,7 @@ class SelectBinder:
         return plan
 
     def _instead_of_waiting(self) -> str | None:
-        """What to write where the statement's events cannot wait for the rows of a store."""
+        """The hint where the statement's events cannot wait for the rows of a store."""
         inside = self.context, self.outer, self.on_demand
         return lookups.instead_of_waiting(self.select, self.catalog, *inside)
 

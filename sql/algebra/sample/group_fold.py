@@ -43,7 +43,7 @@ class MixedGroup(Group):
 
 
 class GroupFold:
-    """How the values of a group become the results of its aggregates: one object for all groups of a rule.
+    """Computes the results of aggregates from the values of a group: one object for all groups of a rule.
 
     The aggregates over numbers alone come first (`definitions`, over the distinct `arguments`), then those
     that accumulate every event (`accumulated`).

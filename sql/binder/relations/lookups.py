@@ -67,8 +67,8 @@ def check(problems: Problems, asked: Sequence[ast.Join], instead: str | None) ->
 
 
 def instead_of_waiting(select: ast.Select, catalog: Catalog, *inside: object) -> str | None:
-    """What to write for a statement whose events cannot wait for answers before they enter it; None if
-    they can. `inside`: what of a context, a subquery, a question is around."""
+    """The hint for a statement whose events cannot wait for answers before they enter it; None if
+    they can. `inside`: the context, the subquery or the question around it, if any."""
     first = select.source
     if isinstance(first, ast.StreamSource) and not any(inside) and not select.lots:
         if first.pattern is not None:

@@ -1,4 +1,4 @@
-"""What the statements of a context emit in its partitions, gathered in order."""
+"""The emissions of a context's statements in its partitions, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sampled rule makes of its samples: rows and errors, in order, and their counts."""
+"""The output of a sampled rule: rows and errors of its samples, in order, and their counts."""
 
 from __future__ import annotations
 

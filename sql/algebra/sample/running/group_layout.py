@@ -1,5 +1,5 @@
-"""What running groups keep of each event in the window: the plain data that their text, their state and the
-window read."""
+"""The values that running groups keep of each event in the window: plain data, read by their text, their state
+and the window."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class GroupLayout:
 
     @property
     def slots(self) -> dict[str, str]:
-        """What an instance of the window keeps: names, and first values."""
+        """The slots of an instance of the window, with their first values."""
         members = {"only": "Group(())"} if self.is_whole else {"members": "deque()"}
         return {"groups": "{}", "times": "deque()"} | members
 
