@@ -39,7 +39,7 @@ class Groups:
         return self.by_key.values() if self.whole is None else (self.whole,)
 
     def forget(self) -> None:
-        """Begin with new groups; the former ones stay with the statement that took them over."""
+        """Begin with new groups; the present ones belong to a cell, which keeps them."""
         self.by_key = {}
         if self.whole is not None:
             self.whole = self.new(())

@@ -1,5 +1,5 @@
-"""The values that running groups keep of each event in the window: plain data, read by their text, their state
-and the window."""
+"""The values that running groups keep of each event in the window: plain data, read by their text, their
+state and the window."""
 
 from __future__ import annotations
 
