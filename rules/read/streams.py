@@ -7,6 +7,7 @@ from typing import Any
 
 from rules import streams
 from rules.read.reading import LoadedStream, Reading, items
+from rules.secrets import references_in
 from rules.source.document import Path
 from rules.streams import Stream
 from rules.tables import SourceTable
@@ -96,6 +97,7 @@ def _stream_mapping(
         (statement,) = parse(made.text)
         assert isinstance(statement, CreateStream)
         loaded.statement = statement
+        _check_secrets(loaded)
         _note(loaded)
     except SqlError as error:
         reading.report.found += map(loaded.problem, error.problems)
@@ -124,8 +126,19 @@ def _stream_texts(reading: Reading, text: str, path: Path, name: str | None) -> 
         if name is not None and statement.name != name:
             report.error("R104", f"the statement defines '{statement.name}', but its key is '{name}'", span)
         loaded = LoadedStream(statement.name, statement, path, span, reading)
+        _check_secrets(loaded)
         _note(loaded)
         yield loaded
+
+
+def _check_secrets(stream: LoadedStream) -> None:
+    """Report references to secrets: declarations are shown as they stand, so nothing is resolved in them."""
+    for option in stream.statement.options:
+        if any(references_in(option.value)):
+            message = f"secrets are not resolved in the {option.key} of '{stream.name}'"
+            hint = "write the setting into the gateway's configuration, under sources or connections"
+            stream.reading.report.found.append(stream.problem(Problem("R109", message, option.span, hint)))
+            stream.usable = False
 
 
 _NOTES = {

@@ -177,8 +177,31 @@ def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Ca
         return
     if stream.is_relation:
         check_columns(problems, stream, plan.items, catalog, scope, target)
-    elif stream.derived and plan.output_columns is not None:
+    elif not stream.derived:
+        check_declared(problems, stream, plan.items, target)
+    elif plan.output_columns is not None:
         _check_shape(problems, stream, plan.output_columns, target)
+
+
+def check_declared(problems: Problems, stream: Stream, items: Sequence[ItemPlan], at: ast.Node) -> None:
+    """Report items that are no column of a declared stream, or of another type: it would lose their values.
+    Of a row that `*` gives, the stream takes the columns that it has."""
+    if stream.columns is None:
+        return
+    for item in items:
+        if item.name is None:
+            continue
+        known, given = stream.columns.get(item.name), item.value.type
+        if known is None:
+            problems.error(
+                "B201",
+                f"unknown column '{item.name}' in '{stream.name}'",
+                at.span,
+                did_you_mean(item.name, stream.columns) or "declare the column, or leave it out here",
+            )
+        elif not (known.accepts(given) or given.accepts(known)):
+            message = f"column '{item.name}' of '{stream.name}' is {known.value}, not {given.value}"
+            problems.error("B549", message, at.span)
 
 
 def _check_shape(

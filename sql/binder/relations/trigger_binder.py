@@ -261,6 +261,8 @@ class TriggerBinder:
             select = ast.Select((), span=at.span)
             columns = ItemBinder(select, self.binder, "delta", send_meta=False).output_columns(items)
             self.catalog.derive(name, columns)
+        else:
+            relation_binder.check_declared(self.problems, stream, items, at)
 
 
 def _with_nothing(catalog: Catalog) -> Catalog:

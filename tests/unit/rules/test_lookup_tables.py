@@ -203,3 +203,25 @@ def test_a_subquery_reads_the_rows_that_a_store_has_answered_for_the_event() -> 
     for result in results:
         assert list(result.failures) == [], render_all(result.failures)
     assert "stream reading as r, asking site by id" in explain(compiled.rules["kept"].plan)
+
+
+SECRET_IN_EXTRA = """
+streams:
+  doors: >-
+    CREATE STREAM doors () WITH (TYPE="httppull", DATASOURCE="doors", EXTRA='{"url": "${env:PENSTOCK_URL}"}')
+tables:
+  site:
+    kind: lookup
+    type: http
+    datasource: http://inventory/{name}
+    extra: {headers: {Authorization: "${file:token}"}}
+"""
+
+
+def test_a_secret_in_a_declaration_is_refused_where_it_stands() -> None:
+    loaded = load_text(SECRET_IN_EXTRA, "f.yaml")
+    places = [line for line in render_all(loaded.problems).splitlines() if line.startswith("f.yaml")]
+    assert places == [
+        "f.yaml:4:71: R109 secrets are not resolved in the EXTRA of 'doors'",
+        "f.yaml:10:12: R109 secrets are not resolved in the EXTRA of 'site'",
+    ]
