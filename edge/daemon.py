@@ -216,11 +216,12 @@ class Daemon:
         (directory / "input").mkdir(exist_ok=True)
         configured = self.configured
         stores = Stores(LookupEnvironment(directory, bytes_max), configured, self.clock, self.intake.wake)
-        self.gateway.consult = partial(stores.consult, self.gateway)
         environment = SourceEnvironment(
             self.clock, directory / "input", directory / "positions", push, configured, bytes_max
         )
-        return StreamSources(environment, stores)
+        sources = StreamSources(environment, stores)
+        self.gateway.consult = partial(sources.consult, self.gateway)
+        return sources
 
     def _restore(self) -> None:
         from sinks import Environment, MemoryBus

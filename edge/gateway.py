@@ -92,7 +92,7 @@ class Gateway:
         self.alarm_ms: int | None = None
         """The time at which `on_alarm` is to be called, on the steady clock."""
         self.on_alarm: Callable[[int], None] = lambda now_ms: None
-        self.consult: Callable[[int], None] = lambda now_ms: None  # takes answers of stores, sends requests
+        self.consult: Callable[[int], None] = lambda now_ms: None  # see StreamSources.consult
         engine.catalog.requests = []
         self.commits: Commits | None = None
         self.chained: deque[ChainedRows] = deque()

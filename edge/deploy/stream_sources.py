@@ -1,4 +1,7 @@
-"""The sources that belong to single streams: started and ended as the rules that read them come and go."""
+"""The sources that belong to single streams: started and ended as the rules that read them come and go.
+
+Streams of files begin when the files of tables have been read: their rows are joined with whole tables.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Collection
 
 from edge.deploy.feeds import Feeds, SourceFeed
 from edge.deploy.lookup_stores import Stores
-from edge.deploy.stream_types import stream_type
+from edge.deploy.stream_types import FILE, stream_type
 from edge.gateway import Gateway
 from edge.intake.sources.registry import BadSource, SourceEnvironment, source_kind
 
@@ -26,6 +29,8 @@ class StreamSources:
         self.stores = stores
         self._running: dict[str, SourceFeed] = {}
         """The feed from which each running source was made, by stream."""
+        self._late: list[SourceFeed] = []
+        """Streams of files that begin when the tables are there."""
         self.failed: dict[str, str] = {}
         """Streams whose source could not be made, and why."""
 
@@ -38,22 +43,42 @@ class StreamSources:
         for name in [name for name, known in self._running.items() if made_of.get(name) != known]:
             gateway.sources.remove(name, STOP_MS)
             del self._running[name]
-        self.failed = dict(wanted.failed)
-        for name, source in made_of.items():
-            if name not in self._running and self._begin(gateway, source, fresh):
-                self._running[name] = source
-        for name, reason in self.failed.items():
-            log.error("source.failed", extra={"stream": name, "error": reason})
+        self.failed = {}
+        for name, reason in wanted.failed.items():
+            self._note_failure(name, reason)
+        missing = [source for name, source in made_of.items() if name not in self._running]
+        self._late = [source for source in missing if _is_file(source) and source.stream.kind == "stream"]
+        for source in missing:
+            if source not in self._late:
+                self._begin(gateway, source, fresh)
+        self._begin_late(gateway)
         if self.stores is not None:
             self.stores.apply(wanted.stores, gateway)
+
+    def consult(self, gateway: Gateway, now_ms: int) -> None:
+        """In each turn of the loop: begin what waits for tables; take answers of stores, send requests."""
+        if self._late:
+            self._begin_late(gateway)
+        if self.stores is not None:
+            self.stores.consult(gateway, now_ms)
+
+    def _begin_late(self, gateway: Gateway) -> None:
+        """Begin the streams of files, if the rows of all tables in files have been taken in."""
+        if self._environment.unread or gateway.intake.has_items() or gateway.sources.closing:
+            return
+        if any(_is_file(source) and gateway.backlog.holds(name) for name, source in self._running.items()):
+            return
+        late, self._late = self._late, []
+        for source in late:
+            self._begin(gateway, source, ())
 
     def close(self) -> None:
         """Stop the requests to stores; the sources end with the gateway."""
         if self.stores is not None:
             self.stores.stop()
 
-    def _begin(self, gateway: Gateway, source: SourceFeed, fresh: Collection[str]) -> bool:
-        """Start a source; FALSE where it cannot be made."""
+    def _begin(self, gateway: Gateway, source: SourceFeed, fresh: Collection[str]) -> None:
+        """Start a source, or note why it cannot be made."""
         stream = source.stream
         kind = source_kind(stream_type(stream))
         assert kind is not None
@@ -62,16 +87,22 @@ class StreamSources:
 
             forget_position(stream.name, self._environment)
         if stream.name in gateway.sources:  # a connection to a broker is called so
-            self.failed[stream.name] = (
-                f"the name '{stream.name}' is taken by another source: rename the stream"
-            )
-            return False
+            reason = f"the name '{stream.name}' is taken by another source: rename the stream"
+            self._note_failure(stream.name, reason)
+            return
         try:
             gateway.sources.add(stream.name, kind.make(stream, source.settings, self._environment))
         except BadSource as error:
-            self.failed[stream.name] = f"{error.option}: {error}"
-            return False
+            self._note_failure(stream.name, f"{error.option}: {error}")
         except OSError as error:  # the port of httpPush is taken
-            self.failed[stream.name] = str(error)
-            return False
-        return True
+            self._note_failure(stream.name, str(error))
+        else:
+            self._running[stream.name] = source
+
+    def _note_failure(self, stream: str, reason: str) -> None:
+        self.failed[stream] = reason
+        log.error("source.failed", extra={"stream": stream, "error": reason})
+
+
+def _is_file(source: SourceFeed) -> bool:
+    return stream_type(source.stream) == FILE

@@ -75,6 +75,12 @@ class Backlog:
         """True if more bytes wait than a slice has: messages behind them have waited for their reading."""
         return self.bytes > SLICE_BYTES
 
+    def holds(self, source: str) -> bool:
+        """True if messages of a source wait."""
+        return any(key[0] == source for key in self._lanes) or any(
+            arrival.source == source for arrival in self._arrivals
+        )
+
     def put(self, arrivals: Iterable[Arrival]) -> None:
         """Add an arrival."""
         for arrival in arrivals:

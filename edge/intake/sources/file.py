@@ -125,14 +125,25 @@ class FileSource(WorkerSource):
         """The row of each message that is not safe yet."""
         self._last_token = 0
         self._counting = threading.Lock()
+        self._unread = environment.unread
+        if stream.kind != "stream":
+            self._unread.add(self.name)
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._has_read()
+
+    def _run(self) -> None:
         settings = self._settings
         while self._goes_on():
             try:
                 finished = self._read()
+                self._has_read()
             except (OSError, ValueError, msgspec.MsgspecError, csv.Error) as error:
                 self._failed(f"{self._file.name}: {error}")
+                self._has_read()
                 finished = True
                 if not settings.interval and not settings.loop and not self._goes_on(LOOK_MS * 10):
                     return
@@ -143,6 +154,13 @@ class FileSource(WorkerSource):
                 return
             if not settings.follow:
                 self._begin_again()
+
+    def _has_read(self) -> None:
+        """Of a table: the first reading is over, so streams of files may begin."""
+        if self.name in self._unread:
+            self._unread.discard(self.name)
+            assert self._on_batch is not None
+            self._on_batch([])  # wakes the loop
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
         """Remember how many rows are safe: those before the first that is not."""

@@ -93,6 +93,7 @@ class SourceEnvironment(Record):
 
     input_dir   folder of files that streams read; positions are kept in `state_dir`
     configured  the settings of sources in the gateway's configuration
+    unread      the sources of tables that have not read their files once
     """
 
     clock: Clock
@@ -101,6 +102,7 @@ class SourceEnvironment(Record):
     push: PushServers
     configured: Configured = field(default_factory=Configured)
     bytes_max: int = 1_048_576
+    unread: set[str] = field(default_factory=set)
 
 
 class Kind(Protocol):

@@ -50,7 +50,7 @@ def turn_until(world: World, done: Callable[[], bool], seconds: float = 5.0) -> 
     """Let the loop turn until something is so."""
     until = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < until, world.gateway.sources["s"].stats
+        assert time.monotonic() < until, world.manager.failed_sources
         world.gateway.turn()
         time.sleep(0.005)
 
@@ -153,6 +153,25 @@ def test_a_file_is_read_again_at_its_interval(world: World) -> None:
     (world.folder / "input" / "rows.json").write_text('[{"a": 1}]', "utf-8")
     deploy(world, stream("rows.json", "file", interval=10))
     assert [row["a"] for row in rows(world, 3)][:3] == [1, 1, 1]
+
+
+def test_the_files_of_tables_are_read_before_those_of_streams(world: World) -> None:
+    (world.folder / "input" / "rows.json").write_text('[{"k": "c"}]', "utf-8")
+    (world.folder / "input" / "site.json").write_text(
+        json.dumps([{"k": k, "city": k} for k in "abc"]), "utf-8"
+    )
+    extra = json.dumps(json.dumps({"sendInterval": 20}))
+    for name, kind in (("scanned", "scan"), ("found", "lookup")):
+        options = f'DATASOURCE="site.json", TYPE="file", KIND="{kind}", KEY="k", RETAIN_SIZE="10"'
+        table = f"CREATE TABLE {name} (k string, city string) WITH ({options}, EXTRA={extra})"
+        world.write(f"{name}.sql", table)
+    sql = "SELECT s.k AS k, scanned.city AS scanned, found.city AS found FROM s "
+    sql += "LEFT JOIN scanned ON s.k = scanned.k LEFT JOIN found ON s.k = found.k"
+    world.write("r.yaml", stream("rows.json", "file") + rule("all", sql, "{file: {path: out.jsonl}}"))
+    world.reload()
+    assert [problem.render() for problem in world.manager.problems if problem.is_error] == []
+    turn_until(world, lambda: bool(written(world)))
+    assert written(world) == [{"k": "c", "scanned": "c", "found": "c"}]
 
 
 def test_a_table_that_is_read_again_takes_the_rows_that_changed(world: World) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,7 @@ class World:
                 configured,
             )
         )
+        self.gateway.consult = partial(sources.consult, self.gateway)
         self.manager = Manager(
             self.gateway,
             builder,
