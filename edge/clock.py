@@ -14,9 +14,13 @@ where there is no battery. `SteadyTime` turns the one into the other:
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
+
+log = logging.getLogger("penstock.clock")
 
 STEP_MS = 1_000
 """A difference between wall and monotonic clock from which a correction counts as a step."""
@@ -66,21 +70,20 @@ class SteadyTime:
     ([5000, 5100, 5190, 9000], 2)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_step: Callable[[int], None] | None = None) -> None:
+        """`on_step` is told by how many milliseconds the wall clock has jumped; negative: back."""
         self.steps = 0
+        self._on_step = on_step
         self._now: float | None = None
         self._wall_ms = 0
         self._monotonic_ms = 0
 
-    def go_on_from(self, at_ms: int) -> bool:
-        """Continue from a time of an earlier run; whether the wall clock was behind it,
-        which counts as a step."""
+    def go_on_from(self, at_ms: int) -> None:
+        """Continue from a time of an earlier run. A wall clock that is behind it counts as a step."""
         if self._now is None or at_ms <= self._now:
-            return False
-        if at_ms - self._now >= STEP_MS:
-            self.steps += 1
+            return
+        self._compare(self._now - at_ms)
         self._now = float(at_ms)
-        return True
 
     def read(self, wall_ms: int, monotonic_ms: int) -> int:
         """The steady time for this pair of readings."""
@@ -88,20 +91,26 @@ class SteadyTime:
             self._now = wall_ms
         else:
             elapsed = monotonic_ms - self._monotonic_ms
-            if abs((wall_ms - self._wall_ms) - elapsed) >= STEP_MS:
-                self.steps += 1
+            self._compare((wall_ms - self._wall_ms) - elapsed)
             # A clock that is not set yet is no goal to wait for.
             speed = SLEW if wall_ms >= SANE_FROM_MS else 1
             self._now = max(float(wall_ms), self._now + elapsed * speed)
         self._wall_ms, self._monotonic_ms = wall_ms, monotonic_ms
         return int(self._now)
 
+    def _compare(self, by_ms: float) -> None:
+        """Count a difference that is a step."""
+        if abs(by_ms) >= STEP_MS:
+            self.steps += 1
+            if self._on_step is not None:
+                self._on_step(int(by_ms))
+
 
 class SystemClock:
-    """The clock of the running daemon; may be read from any thread."""
+    """The clock of the running daemon; may be read from any thread. Logs each step of the wall clock."""
 
     def __init__(self) -> None:
-        self._steady = SteadyTime()
+        self._steady = SteadyTime(_log_step)
         self._lock = threading.Lock()
 
     @property
@@ -125,6 +134,12 @@ class SystemClock:
 
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
         condition.wait(None if timeout_ms is None else timeout_ms / 1000)
+
+
+def _log_step(by_ms: int) -> None:
+    """Results keep their times where the wall clock went back, so their times are ahead of it for a while."""
+    note = "time goes on from where it was, until the wall clock has caught up" if by_ms < 0 else None
+    log.warning("clock.stepped", extra={"by_ms": by_ms, "note": note})
 
 
 class SimulatedClock:

@@ -3,6 +3,7 @@ by libfaketime."""
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def library() -> Path:
     if found is None:
         pytest.skip("libfaketime is not installed; on Debian: apt-get install faketime")
     return found
+
+
+def fake_clock(offset: str) -> dict[str, str]:
+    """The environment of a process whose wall clock is so far off."""
+    return {"LD_PRELOAD": str(library()), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
 def until_windows(gateway: Process, plant: Publisher, count: int) -> int:
@@ -78,4 +84,25 @@ def test_windows_go_on_when_the_clock_is_set(broker: Mosquitto, tmp_path: Path) 
         assert windows == sorted(set(windows))
         assert windows[-1][0] - windows[0][0] >= HOUR_S * 1_000
         assert gateway.status()["clock"]["steps"] == 3
+        assert "level=warning event=clock.stepped by_ms=" in gateway.log()
         assert gateway.status()["defects"] == 0
+
+
+@pytest.mark.broker
+def test_a_restart_an_hour_earlier_is_logged_and_windows_go_on(broker: Mosquitto, tmp_path: Path) -> None:
+    with daemon(tmp_path, broker.url, {"counts.yaml": COUNTS}) as gateway, publisher(broker.port) as plant:
+        gateway.wait_ready()
+        sent = until_windows(gateway, plant, 1)
+        assert gateway.stop() == 0
+        gateway.environment.update(fake_clock(f"-{HOUR_S}"))
+        gateway.start()
+        gateway.wait_ready()
+        sent += until_windows(gateway, plant, 3)
+        wait_for(
+            lambda: sum(row["c"] for row in gateway.output("counts.jsonl")) >= sent, what="the last window"
+        )
+        assert gateway.status()["clock"]["steps"] == 1
+        stepped = re.search(r"level=warning event=clock.stepped by_ms=(-?\d+) note=", gateway.log())
+        assert stepped and -HOUR_S * 1_000 - 60_000 < int(stepped[1]) <= -HOUR_S * 1_000 + 60_000
+        assert sum(row["c"] for row in gateway.output("counts.jsonl")) == sent
+        assert gateway.stop() == 0
