@@ -78,16 +78,15 @@ def probes(plan: Plan) -> list[Probe]:
         trigger = plan.acts.trigger
         probe = None if trigger is None else _of_events(plan, 0, trigger)
         return [] if probe is None else [probe]
-    if isinstance(
-        plan.acts, ChoicePlan
-    ):  # WHERE selects rows of the relation: no part of it is about the event alone
-        probe = _of_events(plan, 0, plan.sources[0])
-        return [] if probe is None else [probe]
+    if isinstance(plan.acts, ChoicePlan):
+        # WHERE selects rows of the relation, so no part of it is about the event alone. Without a source
+        # the statement acts when a partition starts.
+        of_events = [_of_events(plan, 0, source) for source in plan.sources[:1]]
+        return [probe for probe in of_events if probe is not None]
     if plan.acts is not None or not plan.sources:
         return []
-    found = [
-        probe for at, source in enumerate(plan.sources) if (probe := _of_events(plan, at, source)) is not None
-    ]
+    of_sources = [_of_events(plan, at, source) for at, source in enumerate(plan.sources)]
+    found = [probe for probe in of_sources if probe is not None]
     if len(plan.sources) > 1 and plan.where is not None:
         found.append(_of_pairs(plan))
     if _has_samples(plan):
