@@ -97,37 +97,7 @@ def _ask_gateway(arguments: argparse.Namespace) -> int:
     session = GatewaySession(client.get, arguments.parameters, arguments.only)
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1
-    is_terminal = sys.stdin.isatty()
-    if is_terminal:
-        _complete(session.names())
-    return _converse(session, is_terminal)
-
-
-def _complete(names: Sequence[str]) -> None:
-    """Let the tab key complete words of the language and these names."""
-    import readline
-
-    words = sorted(
-        {
-            *names,
-            "select",
-            "from",
-            "where",
-            "group by",
-            "order by",
-            "limit",
-            "explain",
-            ".tables",
-            "describe table",
-        }
-    )
-
-    def complete(text: str, state: int) -> str | None:
-        return ([word for word in words if word.startswith(text)] + [""])[state] or None
-
-    readline.set_completer_delims(" ,()")
-    readline.set_completer(complete)
-    readline.parse_and_bind("tab: complete")
+    return _converse(session, sys.stdin.isatty())
 
 
 def _ask_data(arguments: argparse.Namespace) -> int:
@@ -170,8 +140,9 @@ def _parameters(text: str | None) -> Parameters:
 
 def _converse(session: Prompt, is_terminal: bool) -> int:
     if is_terminal:
-        import readline  # noqa: F401  # line editing and history for input()
+        from edge.commands.prompt import completion
 
+        completion.enable(session.names)
         print("penstock sql: statements end with a semicolon; help, quit")
     lines: list[str] = []
     well = True

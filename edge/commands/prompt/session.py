@@ -54,6 +54,11 @@ class Session:
     parameters: Parameters = ()
     """The values of `?` and `:name` in queries over the data."""
 
+    def names(self) -> list[str]:
+        """The names for completion: the streams, the tables and their columns."""
+        streams = self.catalog.streams
+        return [*streams, *(column for stream in streams.values() for column in stream.columns or ())]
+
     def run(self, text: str) -> Iterator[str]:
         """The lines that answer one statement. Raises `SqlError` and `Refused`."""
         text = text.strip().rstrip(";").strip()
@@ -150,6 +155,7 @@ class Session:
 class Prompt(Protocol):
     """A session that answers statements."""
 
+    def names(self) -> list[str]: ...
     def run(self, text: str) -> Iterator[str]: ...
 
 

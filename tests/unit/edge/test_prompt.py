@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +21,8 @@ from sql.syntax import CreateStream
 
 DDL = """CREATE STREAM m (dev STRING, v FLOAT DEFAULT 1.5, w STRUCT(a ARRAY(BIGINT), b BOOLEAN))
          WITH (DATASOURCE="m/+")"""
+ROOT = Path(__file__).parents[3]
+
 EVENTS = [
     (1000, "m", {"dev": "a", "v": 1}),
     (1500, "m", {"dev": "b", "v": 2}),
@@ -154,3 +159,44 @@ def test_over_a_gateway_commands_of_the_other_prompt_are_refused_with_those_ther
 
     with pytest.raises(Refused, match="DESCRIBE TABLE name, SELECT"):
         list(GatewaySession(never).run(text))
+
+
+def test_the_tab_key_completes_words_streams_and_columns(tmp_path: Path) -> None:
+    (tmp_path / "m.sql").write_text("CREATE STREAM machines (dev STRING, width FLOAT) WITH ()", "utf-8")
+    (tmp_path / "m.jsonl").write_text('{"at_ms": 1, "dev": "a", "width": 2.5}\n', "utf-8")
+    master, slave = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "edge.cli",
+        "sql",
+        "m.sql",
+        "--data",
+        "machines=m.jsonl",
+        "--time-column",
+    ]
+    environment = {**os.environ, "TERM": "dumb", "PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen(
+        [*command, "at_ms"], stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=tmp_path
+    )
+    os.close(slave)
+    try:
+        shown(master, b"penstock> ")
+        os.write(master, b"SEL\t m.wi\t * 2 AS twice FROM mach\t AS m;\n")
+        shown(master, b'"twice": 5.0')
+        os.write(master, b".ta\t\n")
+        shown(master, b"no tables are declared")
+        os.write(master, b"quit\n")
+        assert child.wait(5) == 0
+    finally:
+        child.kill()
+        child.wait()
+        os.close(master)
+
+
+def shown(terminal: int, text: bytes) -> None:
+    """Read until the terminal has shown the text."""
+    seen = b""
+    while text not in seen:
+        assert select.select([terminal], [], [], 20)[0], seen
+        seen += os.read(terminal, 65_536)
