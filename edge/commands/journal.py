@@ -59,7 +59,7 @@ def _verify(data: Path) -> int:
     for entry in read(data / "journal", listed[0].start if listed else 0, reading):
         records += 1
         messages += len(entry.messages)
-    bad = [str(damage) for damage in reading.damage]
+    bad = reading.problems()
     for path in _snapshots(data):
         try:
             pages.read(path)

@@ -59,11 +59,20 @@ class Damage:
 
 @dataclass(slots=True)
 class Reading:
-    """Findings of a pass over the journal: end of the intact part, damage, length of the torn tail."""
+    """Findings of a pass over the journal: end of the intact part, damage, length of the torn tail, and the
+    messages in intact records whose topic a damaged one named."""
 
     end: int = 0
     damage: list[Damage] = field(default_factory=list)
     torn_bytes: int = 0
+    without_topic: int = 0
+
+    def problems(self) -> list[str]:
+        """What is damaged, a sentence each."""
+        found = [str(damage) for damage in self.damage]
+        if self.without_topic:
+            found.append(f"{self.without_topic} messages are left out: a damaged part named their topics")
+        return found
 
 
 def segments(directory: Path) -> list[Segment]:
@@ -105,6 +114,8 @@ def _records(segment: Segment, following: Segment | None, start: int, reading: R
         for record in frame.records:
             messages = unpack(record, topics) if isinstance(record, Batch) else []
             if position >= start:
+                if isinstance(record, Batch):
+                    reading.without_topic += len(record.topics) - len(messages)
                 yield Entry(position, segment.start + offset, record, messages)
     reading.end = max(reading.end, segment.start + offset)
 

@@ -7,6 +7,7 @@ into the state that it had, because nothing else reaches it. Times are steady mi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -14,9 +15,8 @@ from edge.base.message import Message, message_id, qos_of
 
 
 class Batch(msgspec.Struct, array_like=True, tag="batch", frozen=True):
-    """Messages as the loop took them, in columns. Topics are numbers: those of a segment count from 0 in the
-    order of their first use, and `new_topics` names the ones that this batch uses first, from `first_new`
-    on."""
+    """Messages as the loop took them, in columns. Topics are numbers that count from 0 in each segment, and
+    `new_topics` names the ones that this batch uses first, from `first_new` on."""
 
     at_ms: int
     first_new: int
@@ -108,14 +108,31 @@ class Lot(msgspec.Struct, array_like=True, tag="lot", frozen=True):
     records: list[Record]
 
 
-def pack(at_ms: int, messages: Sequence[Message], topics: dict[str, int], connection: str = "") -> Batch:
+@dataclass(slots=True)
+class Topics:
+    """The numbers of a segment's topics. A number stands for one topic, of which there may be several."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    count: int = 0
+
+    def name_anew(self) -> None:
+        """Let the next messages name their topics, under new numbers."""
+        self.numbers.clear()
+
+    def learn(self, names: Sequence[str]) -> list[str]:
+        """Number the topics among these that have no number; returns them in the order of their numbers."""
+        new = [topic for topic in dict.fromkeys(names) if topic not in self.numbers]
+        self.numbers.update(zip(new, range(self.count, self.count + len(new)), strict=True))
+        self.count += len(new)
+        return new
+
+
+def pack(at_ms: int, messages: Sequence[Message], topics: Topics, connection: str = "") -> Batch:
     """Messages of one connection as a record. `topics` numbers those of the segment, and learns new ones."""
     names, payloads, _, flags = zip(*messages, strict=True)
-    new = [topic for topic in dict.fromkeys(names) if topic not in topics]
-    first_new = len(topics)
-    for topic in new:
-        topics[topic] = len(topics)
-    numbers = [*map(topics.__getitem__, names)]
+    first_new = topics.count
+    new = topics.learn(names)
+    numbers = [*map(topics.numbers.__getitem__, names)]
     ids = [*map(message_id, messages)] if any(flags) else [0] * len(messages)
     return Batch(at_ms, first_new, new, numbers, [*payloads], ids, bytes(flags), connection)
 

@@ -21,10 +21,14 @@ from edge.base.message import Message, payload_bytes
 from edge.journal.disk import Disk
 from edge.journal.frame import compressor, encode
 from edge.journal.reader import SEGMENT_HEADER_BYTES, SEGMENT_MAGIC, SUFFIX, segments
-from edge.journal.record import Record, pack
+from edge.journal.record import Record, Topics, pack
 
 FRAME_BYTES = 200_000
 """A frame ends when its messages take so much memory: it holds up the loop for a millisecond."""
+
+NAMED_BYTES = 50_000
+"""Topics are named anew after so many bytes: behind a damaged frame, messages whose topics it named cannot be
+read."""
 
 MESSAGE_BYTES = 100
 """The memory of a message beside its payload."""
@@ -43,6 +47,7 @@ class _Open:
     """The segment that is written: its durable part, the part being written, and the part that waits.
 
     `end` and `waiting` change when records are appended, `durable` and `writing` when they are written.
+    The topics of frames from `named_from` on are named there.
     """
 
     start: int
@@ -50,7 +55,8 @@ class _Open:
     end: int
     writing: bytes = b""
     waiting: bytearray = field(default_factory=bytearray)
-    topics: dict[str, int] = field(default_factory=dict)
+    topics: Topics = field(default_factory=Topics)
+    named_from: int = 0
 
 
 class Journal:
@@ -110,6 +116,9 @@ class Journal:
         """Make a frame of what has gathered; the end of it, behind all records until now."""
         if self._gathered:
             segment = self._roomy_segment()
+            if segment.end - segment.named_from >= NAMED_BYTES:
+                segment.topics.name_anew()
+                segment.named_from = segment.end
             records = [
                 pack(item.at_ms, item.messages, segment.topics, item.connection)
                 if isinstance(item, _Arrived)

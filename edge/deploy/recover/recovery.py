@@ -35,6 +35,9 @@ log = logging.getLogger("penstock.journal")
 
 VERSION = 1
 
+PROBLEMS_SHOWN = 5
+"""The problems of a journal that one line of the log quotes."""
+
 DAMAGE_REMEDY = "what it held is lost; see penstock journal verify, and check the disk"
 
 
@@ -199,8 +202,8 @@ class Recovery:
             len(reading.damage),
             sum(damage.bytes for damage in reading.damage),
         )
-        for damage in reading.damage:
-            log.error("journal.damaged", extra={"error": str(damage), "note": DAMAGE_REMEDY})
+        if problems := reading.problems():
+            log.error("journal.damaged", extra={"error": _some(problems), "note": DAMAGE_REMEDY})
         if reading.torn_bytes:
             log.warning("journal.torn", extra={"bytes": reading.torn_bytes, "note": TORN_NOTE})
         if found.records or reading.torn_bytes:
@@ -214,6 +217,11 @@ class Recovery:
                     "ms": elapsed_ms,
                 },
             )
+
+
+def _some(problems: list[str]) -> str:
+    more = len(problems) - PROBLEMS_SHOWN
+    return "; ".join(problems[:PROBLEMS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def open_journal(

@@ -10,7 +10,7 @@ from edge.base.message import Message
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read, segments
 from edge.journal.record import Batch, Record, Tick
-from edge.journal.writer import FRAME_BYTES, Journal
+from edge.journal.writer import FRAME_BYTES, NAMED_BYTES, Journal
 
 
 def journal_in(folder: Path, end: int = 0, disk: Disk | None = None, compression: str = "none") -> Journal:
@@ -146,8 +146,26 @@ def test_messages_whose_topic_was_damaged_are_left_out_and_no_other_gets_a_wrong
     data = bytearray(segment.path.read_bytes())
     data[list(read(tmp_path, 0, Reading()))[1].position + 20] ^= 0x10
     segment.path.write_bytes(data)
-    records, _ = found(tmp_path)
+    records, reading = found(tmp_path)
     assert records == [[message(1, "a")], [message(3, "c")], [], [message(5, "a")]]
+    assert reading.without_topic == 1
+
+
+def test_topics_are_named_anew_so_that_damage_leaves_out_few_messages_behind_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 0, segment_bytes=10 * NAMED_BYTES, compression="none")
+    large = bytes(NAMED_BYTES // 4)
+    for number in range(1, 21):
+        journal.append_batch(number, [("plant/x", large, number, 0x02)])
+        journal.sync()
+    (segment,) = segments(tmp_path)
+    data = bytearray(segment.path.read_bytes())
+    data[100] ^= 0x10
+    segment.path.write_bytes(data)
+    records, reading = found(tmp_path)
+    read_again = [record[0][2] for record in records if isinstance(record, list) and record]
+    assert read_again == [*range(5, 21)]
+    assert reading.without_topic == 3
+    assert "3 messages are left out" in reading.problems()[-1]
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
