@@ -55,9 +55,9 @@ class Relations:
         from sql.engine.relations import demand  # noqa: F401
 
         engine, values, selector = self._daemon.engine, _values(parameters), _selector(only)
-        command, _, rest = sql.strip().partition(" ")
-        if command.lower() == "explain":
-            rows = self._explained(rest.strip(), values)
+        words = sql.split(None, 1)
+        if len(words) == 2 and words[0].lower() == "explain":
+            rows = self._explained(words[1].strip(), values)
         else:
             rows = self._daemon.intake.call(
                 lambda: engine.query(sql, parameters=values, read_only=True, selector=selector).rows,

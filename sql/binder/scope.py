@@ -309,6 +309,7 @@ class Scope:
             self._unknown_tag(name, span)
             return
         among = self.sources[: self.own] if source is None else [self.sources[source]]
+        among = [item for item in among if not item.stream.startswith("$")]  # private ones, of no text
         known = [column for item in among for column in (item.columns or {}) if column != META]
         where = " and ".join(f"stream '{item.stream}'" if item.stream else "the pattern" for item in among)
         where = where or "a statement without FROM"

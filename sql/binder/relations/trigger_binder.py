@@ -324,7 +324,7 @@ def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, te
     sources = [select.source, *(join.source for join in select.joins)]
     for source in sources:
         known = catalog.streams.get(source.name) if source is not None else None
-        if source is not None and known is not None and not known.is_relation:
+        if source is not None and known is not None and not known.is_relation and known.kind != "asked":
             problems.error(
                 "B557",
                 f"'{source.name}' is a stream: it keeps no rows to ask for",

@@ -137,7 +137,7 @@ def test_the_command_line_lists_shows_and_exports(
         assert capsys.readouterr().out.splitlines() == ["latest", "open_alarms", "totals", '{"n": 2}']
         assert main([*sql, "delete from totals"]) == 1
         assert "nothing is changed" in capsys.readouterr().out
-        assert main([*sql, "explain select heat from totals where machine = 'a'; EXPLAIN RULE clear"]) == 0
+        assert main([*sql, "explain select heat from totals where machine = 'a'; EXPLAIN\nRULE clear"]) == 0
         plans = capsys.readouterr().out
         assert "└─ table totals      · found by hash(machine)" in plans
         assert (

@@ -58,3 +58,19 @@ def test_changes_take_parameters(engine: Engine) -> None:
 def test_values_that_do_not_fit_are_refused(engine: Engine, text: str, parameters: Any, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         engine.query(text, 2, parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("question", "problem"),
+    [
+        (
+            "delete from Limits where q = ?",
+            "1:26: B201 unknown column 'q' in stream 'Limits'; it has dev, low, note",
+        ),
+        ("insert into Limits select q as dev", "1:27: B201 unknown column 'q' in a statement without FROM"),
+    ],
+)
+def test_a_problem_names_what_the_question_names(engine: Engine, question: str, problem: str) -> None:
+    with pytest.raises(SqlError) as raised:
+        engine.query(question, 2, parameters=["a"] * question.count("?"))
+    assert problem in str(raised.value)
