@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from os.path import realpath
 from pathlib import Path as FilePath
 from typing import TypeVar
 
@@ -107,13 +108,22 @@ def load_file(
     not read.
     """
     shown = name or str(path)
-    if below is not None and not path.resolve().is_relative_to(below.resolve()):
-        problem = FileProblem(
-            shown, 0, 0, "R002", "is a link that leads out of the rule directory", "put the file itself there"
-        )
+    if below is not None and (reason := _refused_in(below, path)):
+        problem = FileProblem(shown, 0, 0, "R002", reason, "put the file itself there")
         return LoadedFile(shown, problems=[problem])
     document, problems = read_file(path, shown, limits or Limits())
     return _loaded(shown, document, problems, secrets)
+
+
+def _refused_in(directory: FilePath, path: FilePath) -> str | None:
+    """Why a path is no rule file of this directory; None if it is one. Opening a pipe would wait for ever."""
+    if path.is_symlink() and not path.exists():
+        return "is a link to a file that is not there"
+    if not path.resolve().is_relative_to(directory.resolve()):
+        return "is a link that leads out of the rule directory"
+    if path.exists() and not path.is_file():
+        return "is no regular file"
+    return None
 
 
 def load_text(
@@ -136,15 +146,19 @@ def load_directory(
 def load_paths(paths: Iterable[FilePath], *, secrets: Secrets | None = None) -> Loaded:
     """Load files and directories as one set. The neighbours of a single file are its context."""
     asked: dict[FilePath, FilePath | None] = {}
-    near: dict[FilePath, None] = {}
+    near: dict[FilePath, FilePath] = {}
     for path in paths:
         if path.is_dir():
             asked.update(dict.fromkeys(rule_files(path), path))
         else:
             asked[path] = None
-            near.update(dict.fromkeys(rule_files(path.parent)) if path.parent.is_dir() else {})
-    known = {path.resolve() for path in asked}
-    context = [load_file(path, secrets=secrets) for path in near if path.resolve() not in known]
+            near.update(dict.fromkeys(rule_files(path.parent), path.parent))
+    known = {realpath(path) for path in asked}
+    context = [
+        load_file(path, secrets=secrets, below=below)
+        for path, below in near.items()
+        if realpath(path) not in known
+    ]
     loaded = unite(load_file(path, secrets=secrets, below=below) for path, below in asked.items())
     names = {stream.name for file in loaded.files for stream in file.streams}
     for file in context:

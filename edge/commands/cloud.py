@@ -250,7 +250,7 @@ def _sources(path: Path) -> list[tuple[str, str]]:
     from rules.source.directory import rule_files
 
     files = rule_files(path if path.is_dir() else path.parent)
-    return [(file.read_text("utf-8"), str(file)) for file in files]
+    return [(file.read_text("utf-8"), str(file)) for file in files if file.is_file()]
 
 
 def report(arguments: argparse.Namespace) -> int:

@@ -40,8 +40,9 @@ Stamp = tuple[int, int, int]
 
 
 def stamp(path: Path) -> Stamp:
-    """Modification time, size and inode: different when the file was written or replaced. Raises OSError."""
-    stat = path.stat()
+    """Modification time, size and inode: different when the file was written or replaced; of a link that
+    leads nowhere, its own. Raises OSError."""
+    stat = path.stat() if path.exists() else path.lstat()
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 

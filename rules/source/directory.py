@@ -13,8 +13,8 @@ SUFFIXES = (".yaml", ".yml", ".json", ".sql")
 
 
 def rule_files(directory: Path) -> list[Path]:
-    """The rule files of a directory, by name, and those in its folder `managed`; none
-    if it cannot be read."""
+    """The rule files of a directory, by name, and those in its folder `managed`; none if it cannot be read.
+    Also what has such a name and is no regular file: it is refused when it is loaded."""
     found: list[Path] = []
     for folder in (directory, directory / MANAGED):
         with suppress(OSError):
@@ -22,7 +22,7 @@ def rule_files(directory: Path) -> list[Path]:
     return [
         path
         for path in found
-        if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"
+        if path.suffix.lower() in SUFFIXES and not path.is_dir() and path.name[0] not in "._"
     ]
 
 

@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not path.exists():
             raise UsageError(f"'{path}' does not exist")
         for file in rule_files(path) if path.is_dir() else [path]:
-            if file.suffix not in YAML:
+            if file.suffix not in YAML or not file.is_file():
                 continue
             before = file.read_text("utf-8")
             after = formatted(before, str(file))

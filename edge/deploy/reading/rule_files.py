@@ -159,7 +159,7 @@ class RuleFiles:
 
     def load(self, path: Path) -> LoadedFile:
         """A file as it stands; may be called from any thread."""
-        return load_file(path, secrets=self._secrets)
+        return load_file(path, secrets=self._secrets, below=self.directory)
 
     def load_text(self, path: Path, text: str) -> LoadedFile:
         """A text as if it were this file; may be called from any thread."""

@@ -12,6 +12,7 @@ from edge import config
 from edge.deploy.outgoing import is_allowed
 from edge.deploy.reading.rule_files import RuleFiles
 from edge.plugins.sink_kinds import register_sinks
+from rules.loader import load_paths
 from rules.secrets import Secrets
 
 STREAM = 'streams:\n  - "CREATE STREAM m () WITH (DATASOURCE=\\"plant/#\\")"\n'
@@ -188,6 +189,17 @@ def test_links_within_the_directory_are_files_as_others(tmp_path: Path) -> None:
     assert list(wanted.rules) == ["a"] and wanted.problems == []
 
 
-def test_a_pipe_is_no_rule_file(tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_refused_and_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.yaml")
-    assert RuleFiles(tmp_path, "UTC", Secrets()).read().files == ()
+    (tmp_path / "b.yaml").symlink_to("nowhere.yaml")
+    (tmp_path / "c.yaml").symlink_to("c.yaml")
+    (tmp_path / "d.yaml").mkdir()
+    (tmp_path / "e.yaml").write_text(RULE.replace("{action}", "nop: {}"))
+    wanted = RuleFiles(tmp_path, "UTC", Secrets()).read()
+    not_there = "R002 is a link to a file that is not there"
+    expected = {"a": "R002 is no regular file", "b": not_there, "c": not_there}
+    told = {name: f"{tmp_path}/{name}.yaml: {reason}" for name, reason in expected.items()}
+    assert [problem.render().splitlines()[0] for problem in wanted.problems] == [*told.values()]
+    assert list(wanted.rules) == ["a"]
+    checked = load_paths([tmp_path]), load_paths([tmp_path / "e.yaml"])
+    assert [len(loaded.problems) for loaded in checked] == [3, 0]
