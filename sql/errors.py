@@ -184,3 +184,8 @@ def positioned(error: BaseException, span: Span, text: str = "") -> DataError:
 
 Json = Any
 """A decoded JSON value: None, bool, int, float, str, list of Json, dict of str to Json."""
+
+
+def over_max_groups(limit: int) -> DataError:
+    """The reason why an event of one more group is refused."""
+    return DataError(f"more than {limit} groups; raise maxGroups (maxKeys of the stream) or group coarser")

@@ -42,6 +42,11 @@ from sql.record import replace
 
 log = logging.getLogger("penstock.rules")
 
+BEHIND = (
+    "the spool has rows whose inputs the journal does not have: its end, or all of it, was damaged or "
+    "removed. The state is older than those rows, and new ones are numbered behind them; check the disk"
+)
+
 
 class Manager:
     """Applies the contents of the rule directory to the gateway. Used by the gateway loop only."""
@@ -93,6 +98,9 @@ class Manager:
             for rule_id, rule in wanted.rules.items()
             if (last := self._builder.last_number(rule)) > self._gateway.outbox.numbers.get(rule_id, 0)
         }
+        for rule_id, last in numbers.items():
+            rows = last - self._gateway.outbox.numbers.get(rule_id, 0)
+            log.error("journal.behind", extra={"rule": rule_id, "rows": rows, "note": BEHIND})
         shifts = asleep(wanted.rules, now_ms).keys() != self.asleep.keys()
         changed = wanted.texts != self.texts or wanted.kept != self.kept or numbers or shifts
         if self._gateway.commits is not None and changed:

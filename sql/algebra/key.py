@@ -171,7 +171,9 @@ class Key(Operator):
 
 def too_many_keys(keys_max: int) -> DataError:
     """The reason why an event with one more key is refused."""
-    return DataError(f"more than {keys_max} keys of groupwin; raise maxGroups or reclaim idle ones")
+    return DataError(
+        f"more than {keys_max} keys of groupwin; raise maxGroups (maxKeys of the stream) or reclaim idle ones"
+    )
 
 
 class Reclaim:

@@ -18,14 +18,14 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.compiler.deferral import deferral
 from sql.compiler.kept import Kept, inline_form
-from sql.errors import DataError
+from sql.errors import over_max_groups
 from sql.plan.bound import Apply, Bound, Slot, TableRead
 from sql.plan.logical import Plan, SourcePlan
 
 
 def too_many_groups(limit: int) -> None:
     """Refuse the event of a further group."""
-    raise DataError(f"more than {limit} groups; raise maxGroups or group coarser")
+    raise over_max_groups(limit)
 
 
 class Membership(NamedTuple):

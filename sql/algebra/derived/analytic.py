@@ -240,7 +240,8 @@ class Partitions(dict[Hashable, AnalyticState]):
 
     def __setitem__(self, key: Hashable, state: AnalyticState) -> None:
         if len(self) >= self.keys_max and key not in self:
-            raise DataError(f"more than {self.keys_max} partitions; raise maxGroups or partition coarser")
+            remedy = "raise maxGroups (maxKeys of the stream) or partition coarser"
+            raise DataError(f"more than {self.keys_max} partitions; {remedy}")
         super().__setitem__(key, state)
 
 

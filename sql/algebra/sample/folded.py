@@ -25,7 +25,7 @@ from sql.algebra.sample.folding_text import FoldingText
 from sql.algebra.sample.group_fold import Group, GroupFold
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
-from sql.errors import DataError
+from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall, Bound
 from sql.types import Saved
 
@@ -106,7 +106,7 @@ class Folded(Content):
     def make_room(self, p: Instance, key: Hashable) -> None:
         """Raise DataError where there may be no further group."""
         if len(p.groups) >= self.max_groups:
-            raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
+            raise over_max_groups(self.max_groups)
 
     def make(self, p: Instance, key: Hashable, entry: Entry) -> Group:
         """A group with accumulators that begins with this entry."""

@@ -20,7 +20,7 @@ from sql.algebra.sample.group_fold import Group
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.totals import Total, queue_of
-from sql.errors import DataError
+from sql.errors import over_max_groups
 from sql.types import Saved
 
 
@@ -61,7 +61,7 @@ class Panes(Folded):
 
     def make_room(self, p: Instance, key: Hashable) -> None:
         if key not in p.totals and len(p.groups.keys() | p.totals.keys()) >= self.max_groups:
-            raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
+            raise over_max_groups(self.max_groups)
 
     def make(self, p: Instance, key: Hashable, entry: Entry) -> Group:
         group = super().make(p, key, entry)

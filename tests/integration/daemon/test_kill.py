@@ -166,3 +166,34 @@ def test_results_of_messages_that_no_commit_held(
 def received(folder: Path, text: str) -> int:
     rows = bucket_rows(folder / "bucket")
     return len(rows) * (1 if text is EACH else 10)
+
+
+def test_a_journal_whose_end_was_removed_is_told_and_new_rows_are_not_taken_for_old_ones(
+    broker: Mosquitto, tmp_path: Path
+) -> None:
+    gateway = gateway_for(tmp_path, broker, EACH)
+    try:
+        with publisher(broker.port) as plant:
+            gateway.start()
+            gateway.wait_ready()
+            assert "event=journal.behind" not in gateway.log()
+            for number in range(10):
+                plant.send("plant/x", {"n": number})
+            wait_for(lambda: len(bucket_rows(tmp_path / "bucket")) == 10, what="the first rows")
+            gateway.kill()
+            gateway.start()
+            gateway.wait_ready()
+            assert "event=journal.behind" not in gateway.log()
+            gateway.kill()
+            for path in (gateway.data / "journal").glob("*.journal"):
+                path.unlink()
+            gateway.start()
+            gateway.wait_ready()
+            assert "level=error event=journal.behind rule=each rows=10 note=" in gateway.log()
+            plant.send("plant/x", {"n": 10})
+            wait_for(lambda: len(bucket_rows(tmp_path / "bucket")) == 11, what="the new row")
+            assert gateway.stop() == 0
+            gateway.start()
+            assert "event=journal.behind" not in gateway.log()
+    finally:
+        gateway.kill()

@@ -211,5 +211,5 @@ def test_the_bounds_are_those_of_the_operators() -> None:
     assert found == [
         (0, [["a", 1], ["b", 2]]),
         (1, [["c", 3], ["a", None], ["b", None]]),
-        (1, ["more than 3 groups; raise maxGroups or group coarser"]),
+        (1, ["more than 3 groups; raise maxGroups (maxKeys of the stream) or group coarser"]),
     ]

@@ -10,7 +10,7 @@ from sql.algebra.sample.aggregate_calls import unless_skipped, write_fed
 from sql.algebra.sample.running.fallback import Fallback
 from sql.algebra.sample.running.group_layout import GroupLayout
 from sql.algebra.sample.text import Loop
-from sql.errors import DataError
+from sql.errors import over_max_groups
 
 
 class GroupText:
@@ -189,4 +189,4 @@ class GroupText:
 
     def refuse_group(self) -> None:
         """There may be no further group."""
-        raise DataError(f"more than {self.max_groups} groups; raise maxGroups or group coarser")
+        raise over_max_groups(self.max_groups)
