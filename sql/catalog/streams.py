@@ -178,11 +178,12 @@ class Catalog:
         return stream
 
     def derive(self, name: str, columns: dict[str, Type] | None) -> None:
-        """Declare the stream of `insert into name`; if it is known already, unite the columns."""
+        """Declare the stream of `insert into name`; if other statements did, unite the columns.
+        A stream with a declaration of its own keeps that."""
         known = self.streams.get(name)
         if known is None:
             self.add(Stream(name, columns, derived=True))
-        elif known.columns is not None and columns is not None and not known.options:
+        elif known.derived and known.columns is not None and columns is not None:
             self.add(replace(known, columns={**columns, **known.columns}))
 
     def copied(self) -> Catalog:
