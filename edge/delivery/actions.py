@@ -32,7 +32,7 @@ class Builder(Protocol):
     """The maker of actions, as the manager of rules needs it."""
 
     def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]: ...
-    def last_number(self, rule: CompiledRule) -> int: ...
+    def last_number(self, rule: CompiledRule, *, cached: bool = True) -> int: ...
 
 
 class ActionBuilder:
@@ -83,13 +83,17 @@ class ActionBuilder:
             return settings.model_copy(update={"send_nil_field": True})
         return settings
 
-    def last_number(self, rule: CompiledRule) -> int:
-        """The number of the last row that the spool or a cached action has of a rule."""
+    def last_number(self, rule: CompiledRule, *, cached: bool = True) -> int:
+        """The number of the last row that the spool, or a cached action, has of a rule.
+
+        `cached` false: only what enters when its input is durable; a cache takes results before.
+        """
         roles = {"actions": rule.rule.actions, "late": rule.rule.late, "error": rule.rule.error}
         places = [
             (f"{rule.id}/{role}/{at}", action)
             for role, listed in roles.items()
             for at, action in enumerate(listed)
+            if cached or not (isinstance(action.settings, SinkSettings) and action.settings.enable_cache)
         ]
         return max((self._mark(key, action) for key, action in places), default=0)
 

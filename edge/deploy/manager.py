@@ -98,9 +98,10 @@ class Manager:
             for rule_id, rule in wanted.rules.items()
             if (last := self._builder.last_number(rule)) > self._gateway.outbox.numbers.get(rule_id, 0)
         }
-        for rule_id, last in numbers.items():
-            rows = last - self._gateway.outbox.numbers.get(rule_id, 0)
-            log.error("journal.behind", extra={"rule": rule_id, "rows": rows, "note": BEHIND})
+        for rule_id in numbers:
+            spooled = self._builder.last_number(wanted.rules[rule_id], cached=False)
+            if (rows := spooled - self._gateway.outbox.numbers.get(rule_id, 0)) > 0:
+                log.error("journal.behind", extra={"rule": rule_id, "rows": rows, "note": BEHIND})
         shifts = asleep(wanted.rules, now_ms).keys() != self.asleep.keys()
         changed = wanted.texts != self.texts or wanted.kept != self.kept or numbers or shifts
         if self._gateway.commits is not None and changed:
