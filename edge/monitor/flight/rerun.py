@@ -76,7 +76,7 @@ class _MemoryOnly:
         delivery = memory_action(settings, rule_id, self._environment, self._dead_letters, on_done)
         return Action(role, position, settings, delivery, is_replayed=True)
 
-    def last_number(self, rule: CompiledRule) -> int:
+    def last_number(self, rule: CompiledRule, *, cached: bool = True) -> int:
         """0: rows are numbered from the journal."""
         return 0
 
