@@ -34,13 +34,15 @@ def be_frugal() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
-def release_startup() -> None:
-    """After the deployment of rules: collect, exempt the rest from later collections, return free pages.
-
-    Parsing and planning leave some megabytes of free heap behind, which glibc keeps without this call.
-    """
+def settle() -> None:
+    """Collect what nothing uses any more, and exempt the rest from later collections."""
     gc.collect()
     gc.freeze()
+
+
+def release_startup() -> None:
+    """After the deployment of rules: `settle`, and return free pages, which glibc keeps without this call."""
+    settle()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
