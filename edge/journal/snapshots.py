@@ -17,11 +17,11 @@ import os
 import secrets
 import signal
 import threading
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edge.base.forked import fork
 from edge.clock import Clock
 from edge.journal import pages
 from edge.journal.disk import Disk
@@ -146,12 +146,8 @@ class Snapshots:
         The child gives way to the rules, unless `in_haste`.
         """
         draft = self._draft(position)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # threads: the child uses none of their locks
-            pid = os.fork()
-        if pid == 0:
-            _write_and_exit(draft, collect, 0 if in_haste else GIVE_WAY)
-        self._child = _Child(pid, draft)
+        nice = 0 if in_haste else GIVE_WAY
+        self._child = _Child(fork(lambda: _write(draft, collect, nice)), draft)
 
     def poll(self) -> bool:
         """Finish the child's snapshot if it is done; whether there is a new one."""
@@ -252,15 +248,8 @@ def _stored_bytes(path: Path) -> int:
         return path.stat().st_size
 
 
-def _write_and_exit(draft: _Draft, collect: Collect, nice: int) -> None:
-    """The child: no lock, thread or descriptor of the parent is used; the descriptors are closed first, for
-    one of them holds the lock of the spool."""
-    code = 1
-    try:
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-        gc.disable()
-        os.nice(nice)
-        draft.write(Disk(), collect())
-        code = 0
-    finally:
-        os._exit(code)
+def _write(draft: _Draft, collect: Collect, nice: int) -> None:
+    """The work of the child."""
+    gc.disable()
+    os.nice(nice)
+    draft.write(Disk(), collect())

@@ -17,13 +17,13 @@ import pickle
 import signal
 import socket
 import traceback
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from io import BufferedRWPair
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edge.base.forked import fork
 from edge.config import Config
 from edge.deploy.reading.beside import load_beside
 from edge.intake.sources.registry import configured_of
@@ -127,11 +127,7 @@ class _Child:
 
     def __init__(self, reader: RuleReader) -> None:
         self._socket, theirs = socket.socketpair()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # threads: the child uses none of their locks
-            self._pid = os.fork()
-        if self._pid == 0:
-            _serve_and_exit(reader, theirs)
+        self._pid = fork(lambda: _serve(reader, theirs), [theirs.fileno()])
         theirs.close()
         self._socket.settimeout(ANSWER_S_MAX)
         self._channel = self._socket.makefile("rwb")
@@ -159,26 +155,21 @@ class _Child:
         self._socket.close()
 
 
-def _serve_and_exit(reader: RuleReader, channel: socket.socket) -> None:
-    """The child: no lock, thread or descriptor of the parent is used; the descriptors are closed first, for
-    one of them holds the lock of the spool."""
+def _serve(reader: RuleReader, channel: socket.socket) -> None:
+    """The work of the child."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    logging.disable(logging.CRITICAL)
     try:
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        own = socket.socket(fileno=os.dup2(channel.fileno(), 3))
-        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-        logging.disable(logging.CRITICAL)
-        _serve(reader, own.makefile("rwb"))
+        _answer(reader, channel.makefile("rwb"))
     except OSError:
         pass  # the gateway has gone
     except Exception:  # noqa: BLE001  # a defect: the gateway says that there was no answer
         traceback.print_exc()
-    finally:
-        os._exit(0)
 
 
-def _serve(reader: RuleReader, file: BufferedRWPair) -> None:
+def _answer(reader: RuleReader, file: BufferedRWPair) -> None:
     """Answer questions until the gateway closes the connection."""
     from edge.deploy.reading.wire import dumped
 
