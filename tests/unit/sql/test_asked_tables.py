@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Emission, Engine
+from sql import Emission
 from sql.binder.rule import plan_lookup, plan_rule
 from sql.engine.asking.answers import answer
 from sql.errors import SqlError
 from sql.language import parse
 from sql.plan.asks import AnswerPolicy, Request
 from sql.plan.options import RuleOptions
+from tests.unit.sql.asking import Asking
 
 DEVICE = 'CREATE TABLE device (id STRING, site STRING) WITH (DATASOURCE="device", TYPE="sql", KIND="lookup")'
 SITE = 'CREATE TABLE site () WITH (DATASOURCE="s", TYPE="http", KIND="lookup")'
@@ -23,13 +24,13 @@ LEFT = "SELECT dev, device.site AS site, temp FROM reading LEFT JOIN device ON r
 INNER = LEFT.replace("LEFT", "INNER")
 
 
-class World:
+class World(Asking):
     """An engine with the two tables and one rule. `is_asked` False: the tables hold what they are given."""
 
     def __init__(self, rule: str, *, is_asked: bool = True, policy: AnswerPolicy | None = None) -> None:
-        self.catalog = Catalog()
-        self.catalog.requests = [] if is_asked else None
-        self.engine = Engine(self.catalog)
+        super().__init__(shown)
+        if not is_asked:
+            self.catalog.requests = None
         (stream,) = parse(READING)
         self.catalog.define(stream)  # type: ignore[arg-type]
         for text in (DEVICE, SITE):
@@ -41,21 +42,6 @@ class World:
                 self.catalog.asked[planned.declaration.name].change(policy)
         self.plan = plan_rule(rule, self.catalog)
         self.engine.deploy("r", self.plan, 0)
-
-    def push(self, now_ms: int, *devices: str | None, temp: float = 1.0) -> list[Any]:
-        rows = [{"dev": device, "temp": temp} for device in devices]
-        return shown(self.engine.push("reading", rows, now_ms))
-
-    def say(self, now_ms: int, device: str, *sites: str) -> list[Any]:
-        rows = [{"id": device, "site": site} for site in sites]
-        return shown(answer(self.engine, Request("device", ("id",), (device,)), rows, now_ms))
-
-    def asked(self) -> list[Any]:
-        """The keys that were asked for since this was called last."""
-        assert self.catalog.requests is not None
-        found = [request.key[0] for request in self.catalog.requests]
-        self.catalog.requests.clear()
-        return found
 
 
 def shown(emissions: Sequence[Emission]) -> list[Any]:

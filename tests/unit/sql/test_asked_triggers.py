@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine
 from sql.binder.rule import plan_lookup
 from sql.emission import apart
-from sql.engine.asking.answers import answer
 from sql.engine.script import run_script
 from sql.errors import SqlError
 from sql.language import parse
 from sql.plan.asks import AnswerPolicy, Request
 from sql.plan.options import RuleOptions
+from tests.unit.sql.asking import Asking
 
 TABLE = 'CREATE TABLE device (id STRING, site STRING) WITH (DATASOURCE="device", TYPE="sql", KIND="lookup")'
 SCRIPT = """
@@ -34,35 +33,18 @@ when matched and {SITE} = 'N' then update set site = 'again'
 when matched then delete"""
 
 
-class World:
+class World(Asking):
     """An engine with a table of a store and these statements. The store is the test,
     which answers when it likes."""
 
     def __init__(self, statements: str, policy: AnswerPolicy | None = None) -> None:
-        self.catalog = Catalog()
-        self.catalog.requests = []
-        self.engine = Engine(self.catalog)
+        super().__init__(shown)
         (statement,) = parse(TABLE)
         self.catalog.define(statement)  # type: ignore[arg-type]
         planned = plan_lookup(statement, TABLE, self.catalog, RuleOptions())  # type: ignore[arg-type]
         self.engine.deploy("table device", planned.plan, 0)
         self.catalog.asked["device"].change(policy or AnswerPolicy())
         run_script(self.engine, SCRIPT + statements, 0)
-
-    def push(self, now_ms: int, *devices: str, temp: float = 1.0) -> list[Any]:
-        return shown(
-            self.engine.push("reading", [{"dev": device, "temp": temp} for device in devices], now_ms)
-        )
-
-    def say(self, now_ms: int, device: str, *sites: str) -> list[Any]:
-        rows = [{"id": device, "site": site} for site in sites]
-        return shown(answer(self.engine, Request("device", ("id",), (device,)), rows, now_ms))
-
-    def asked(self) -> list[Any]:
-        assert self.catalog.requests is not None
-        found = [request.key[0] for request in self.catalog.requests]
-        self.catalog.requests.clear()
-        return found
 
     def rows(self, relation: str) -> list[Any]:
         return [tuple(row.values()) for row in self.engine.relation(relation).rows()]
