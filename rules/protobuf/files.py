@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rules.problems import FileProblem, in_order
+from rules.source.directory import entries
 from sql.errors import did_you_mean
 
 _files: dict[str, dict[str, Any]] = {}
@@ -21,13 +22,9 @@ _files: dict[str, dict[str, Any]] = {}
 
 def schema_files(directory: Path) -> list[Path]:
     """The schema files of a directory, by name; none if it cannot be read."""
-    try:
-        entries = sorted(directory.iterdir())
-    except OSError:
-        return []
     return [
         path
-        for path in entries
+        for path in entries(directory)
         if path.suffix in (".proto", ".desc") and path.is_file() and path.name[0] != "."
     ]
 
@@ -38,7 +35,7 @@ def load_schemas(directories: Iterable[Path]) -> list[FileProblem]:
     files = dict.fromkeys(path for directory in directories for path in schema_files(directory))
     if not files:
         return []  # most gateways have none, and need no compiler
-    from rules.protobuf.compiled import NotCompiled, messages_of
+    from rules.protobuf.descriptors import NotCompiled, messages_of
 
     problems: list[FileProblem] = []
     for path in files:

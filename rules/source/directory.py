@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 MANAGED = "managed"
@@ -12,16 +11,20 @@ SUFFIXES = (".yaml", ".yml", ".json", ".sql")
 """Files of a directory that are rule files."""
 
 
+def entries(directory: Path) -> list[Path]:
+    """What is in a directory, by name; nothing if it cannot be read."""
+    try:
+        return sorted(directory.iterdir())
+    except OSError:
+        return []
+
+
 def rule_files(directory: Path) -> list[Path]:
     """The rule files of a directory, by name, and those in its folder `managed`; none if it cannot be read.
     Also what has such a name and is no regular file: it is refused when it is loaded."""
-    found: list[Path] = []
-    for folder in (directory, directory / MANAGED):
-        with suppress(OSError):
-            found += sorted(folder.iterdir())
     return [
         path
-        for path in found
+        for path in (*entries(directory), *entries(directory / MANAGED))
         if path.suffix.lower() in SUFFIXES and not path.is_dir() and path.name[0] not in "._"
     ]
 
@@ -34,8 +37,8 @@ def file_name(path: str | Path) -> str:
 
 def function_files(directory: Path) -> list[Path]:
     """The function files of a directory, by name; none if it cannot be read."""
-    try:
-        entries = sorted(directory.iterdir())
-    except OSError:
-        return []
-    return [path for path in entries if path.suffix == ".py" and path.is_file() and path.name[0] not in "._"]
+    return [
+        path
+        for path in entries(directory)
+        if path.suffix == ".py" and path.is_file() and path.name[0] not in "._"
+    ]
