@@ -118,7 +118,7 @@ class Recovery:
 
     def old_snapshot(self, spool: Spool, data: Path) -> Snapshot | None:
         """The state of a version of penstock without a journal; None if there is none."""
-        return old_snapshot(spool, data, self._files.read().texts, self._gateway.clock.now_ms())
+        return old_snapshot(spool, data, lambda: self._files.read().texts, self._gateway.clock.now_ms())
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the state of a snapshot."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,12 @@ OLD_KEYS = ("version", "outbox", "redelivery")
 COPIES = "rules-last-good.json"
 
 
-def old_snapshot(spool: Spool, data: Path, texts: Mapping[str, str], now_ms: int) -> Snapshot | None:
+def old_snapshot(
+    spool: Spool, data: Path, texts: Callable[[], Mapping[str, str]], now_ms: int
+) -> Snapshot | None:
     """The state that an earlier version left, as a snapshot; None where there is none.
 
-    `texts`: the rule files as they are now, for those of which no copy was kept.
+    `texts` reads the rule files as they are now, for those of which no copy was kept.
     """
     stored = {key: lossless_json.decode(body) for key, body in spool.state().items() if _is_old(key)}
     if "version" not in stored:
@@ -48,7 +50,7 @@ def old_snapshot(spool: Spool, data: Path, texts: Mapping[str, str], now_ms: int
         0,
         {
             "at_ms": now_ms,
-            "texts": dict(texts) | _copies(data),
+            "texts": dict(texts()) | _copies(data),
             "kept": [],
             "rules": {
                 key.removeprefix(RULE_PREFIX): state
