@@ -71,7 +71,7 @@ class SteadyTime:
     """
 
     def __init__(self, on_step: Callable[[int], None] | None = None) -> None:
-        """`on_step` is told by how many milliseconds the wall clock has jumped; negative: back."""
+        """`on_step` gets the milliseconds by which the wall clock has jumped; negative: back."""
         self.steps = 0
         self._on_step = on_step
         self._now: float | None = None

@@ -34,15 +34,15 @@ def be_frugal() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
-def settle() -> None:
+def collect_and_freeze() -> None:
     """Collect what nothing uses any more, and exempt the rest from later collections."""
     gc.collect()
     gc.freeze()
 
 
 def release_startup() -> None:
-    """After the deployment of rules: `settle`, and return free pages, which glibc keeps without this call."""
-    settle()
+    """After the deployment of rules: collect, freeze, and return the free pages that glibc would keep."""
+    collect_and_freeze()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         rules.start()
         from edge.daemon import Daemon
 
-        memory.settle()  # the imports, while the child reads the rules: the gateway would wait for it
+        memory.collect_and_freeze()  # the imports, while the child reads the rules
         daemon = Daemon(settings, rules)
         daemon.start()
     except (SpoolError, BadTarget, BadOptions, NotRead) as error:

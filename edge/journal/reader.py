@@ -68,7 +68,7 @@ class Reading:
     without_topic: int = 0
 
     def problems(self) -> list[str]:
-        """What is damaged, a sentence each."""
+        """A sentence for each damage."""
         found = [str(damage) for damage in self.damage]
         if self.without_topic:
             found.append(f"{self.without_topic} messages are left out: a damaged part named their topics")

@@ -42,7 +42,7 @@ def enable(names: Callable[[], Iterable[str]]) -> None:
 
 
 def candidates(text: str, names: Iterable[str]) -> list[str]:
-    """What a text may become; words of the language in its case.
+    """The words and names that begin with a text; words of the language in its case.
 
     >>> candidates("SEL", ["selected"]), candidates("sel", ["selected"]), candidates("r.te", ["temp"])
     (['SELECT'], ['select', 'selected'], ['r.temp'])

@@ -156,7 +156,7 @@ class FileSource(WorkerSource):
                 self._begin_again()
 
     def _has_read(self) -> None:
-        """Of a table: the first reading is over, so streams of files may begin."""
+        """Note that the first reading of a table is over, so that streams of files may begin."""
         if self.name in self._unread:
             self._unread.discard(self.name)
             assert self._on_batch is not None
