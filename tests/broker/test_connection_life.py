@@ -14,15 +14,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from edge.base.message import Message
 from rules.secrets import Secret
 from tests.broker.conftest import Consumer, Publisher, StartSource
-from tests.support.brokers import (
-    Mosquitto,
-    amqtt,
-    free_port,
-    make_certificates,
-    mosquitto,
-    password_lines,
-    wait_for,
-)
+from tests.support.brokers import Mosquitto, amqtt, make_certificates, mosquitto, password_lines, wait_for
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.broker
 

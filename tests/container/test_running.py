@@ -15,7 +15,8 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from tests.container.engine import Container, Engine
-from tests.support.brokers import Mosquitto, free_port, wait_for
+from tests.support.brokers import Mosquitto, wait_for
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.container
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,8 @@ from cloud_sync.spark.storage import open_storage
 from tests.spark.conftest import SMALL
 from tests.spark.crash import SUBMIT, line, newest
 from tests.spark.support import DAY_MS, Row, brute_force, fleet_table, rows, upload
+from tests.support.brokers import wait_for
+from tests.support.ports import free_port, listens
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -89,22 +89,6 @@ def test_a_cluster_of_two_workers_makes_the_same_tables(bucket: Path, tmp_path: 
     check_tables(bucket, tmp_path / "out", "local-cluster[2,1,1024]")
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def wait_for(port: int, seconds: float) -> None:
-    """Return when a server listens."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-
-
 @pytest.fixture
 def connect_server() -> Iterator[str]:
     """A Spark Connect server, whose workers do not find this package by themselves; its URL."""
@@ -121,7 +105,7 @@ def connect_server() -> Iterator[str]:
         [*command, *pairs], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_for(port, 120)
+        wait_for(lambda: listens(port), 120, "start of Spark Connect")
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.kill()
@@ -142,7 +126,7 @@ def server() -> Iterator[str]:
         [program, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_for(port, 30)
+        wait_for(lambda: listens(port), 120, "start of the S3 server")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.kill()

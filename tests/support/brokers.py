@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -22,15 +21,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.ports import free_port, listens
+
 STOP_S = 60
 START_S = 30.0
-
-
-def free_port() -> int:
-    """A TCP port of the loopback interface that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(condition: Callable[[], object], timeout_s: float = 10.0, what: str = "condition") -> None:
@@ -40,13 +34,6 @@ def wait_for(condition: Callable[[], object], timeout_s: float = 10.0, what: str
         if time.monotonic() > deadline:
             pytest.fail(f"{what} did not come true within {timeout_s} s")
         time.sleep(0.005)
-
-
-def listens(port: int) -> bool:
-    """Whether somebody accepts connections on the port."""
-    with socket.socket() as probe:
-        probe.settimeout(0.5)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def mosquitto_path() -> str | None:

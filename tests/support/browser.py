@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.brokers import free_port, listens, wait_for
+from tests.support.brokers import wait_for
+from tests.support.ports import free_port, listens
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """How WebDriver names a reference to an element."""

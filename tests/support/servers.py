@@ -14,7 +14,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.support.brokers import free_port, listens, wait_for
+from tests.support.brokers import wait_for
+from tests.support.ports import free_port, listens
 
 START_S = 20.0
 

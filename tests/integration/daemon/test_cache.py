@@ -13,7 +13,8 @@ from threading import Thread
 import pytest
 
 from tests.integration.daemon.support import STREAM, daemon, publisher
-from tests.support.brokers import Mosquitto, free_port, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.broker
 

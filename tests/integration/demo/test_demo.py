@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.support.nursery import forked
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 EXTRA = '{"data": [{"n": 7}], "interval": 20}'
@@ -61,9 +61,7 @@ class Gateway:
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     rules = tmp_path / "rules"
     rules.mkdir()
     (rules / "hand.yaml").write_text(

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from sinks import sink_kind
 from tests.integration.sinks.support import Gateway
-from tests.support.brokers import free_port
 from tests.support.kafka import Kafka
+from tests.support.ports import free_port
 from tests.unit.sinks.support import poll, rows
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.integration.sinks.support import Gateway, HttpPeer
-from tests.support.brokers import free_port, make_certificates
+from tests.support.brokers import make_certificates
+from tests.support.ports import free_port
 from tests.unit.sinks.support import poll, rows
 
 
