@@ -108,8 +108,8 @@ def _open(gateway: Gateway, name: str, source: MqttSource) -> None:
     """Connect, and go on with the session that the broker keeps."""
     added, session = gateway.brokers.add(name), gateway.brokers[name].session
     if session is not None:
-        source.go_on(session)
-    source.on_session = lambda session: gateway.intake.put(
+        source.attempts.go_on(session)
+    source.attempts.on_session = lambda session: gateway.intake.put(
         Arrival(added, [], [], replace(session, connection=name)), 0
     )
     gateway.backlog.sheds.add(added)

@@ -138,7 +138,7 @@ def test_birth_death_and_last_will(broker: Mosquitto, start_source: StartSource)
     seen.wait(2)
     source, _ = start_source(broker.url, {"t": 1})
     seen.wait(3)
-    connection: Any = source._connection
+    connection: Any = source.attempts.connection
     connection._client.socket().close()  # as a crash would
     seen.wait(5)
     here, gone = b'{"state":"online"}', b'{"state":"offline"}'

@@ -224,5 +224,5 @@ def cut_connection(source: object) -> None:
     """End the TCP connection without a word, as a killed process does."""
     import socket
 
-    connection = source._connection  # type: ignore[attr-defined]
+    connection = source.attempts.connection  # type: ignore[attr-defined]
     connection._socket.shutdown(socket.SHUT_RDWR)

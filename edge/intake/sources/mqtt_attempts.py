@@ -3,12 +3,21 @@ attempts."""
 
 from __future__ import annotations
 
+import logging
+import random
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
+from edge.clock import Clock
 from edge.config.mqtt_options import MqttOptions, Version
-from edge.intake.sources.mqtt_connection import Connection
+from edge.intake.sources.base import ConnectionLost
+from edge.intake.sources.mqtt_connection import Connection, VersionRefused, with_advice
+from edge.journal.record import Session
+
+log = logging.getLogger("penstock.mqtt")
 
 VERSION_ANSWER_MS = 3_000
 """The time limit for the answer to CONNECT while the broker's version of MQTT is not known."""
@@ -98,3 +107,119 @@ class Pause:
         delay_ms = backoff_ms(self.failures, self.low_ms, self.high_ms, jitter)
         self.until_ms = now_ms + delay_ms
         return delay_ms
+
+
+class Attempts:
+    """Makes one connection after the other. For the loop's thread only.
+
+    connection   the one there is, accepted by the broker or not yet; None between two
+    problem      why there is none
+    epoch        the number of the last one
+    versions     the version of MQTT to offer
+    """
+
+    def __init__(
+        self,
+        options: MqttOptions,
+        clock: Clock,
+        rng: random.Random,
+        made: Callable[[Version, int], Connection],
+        on_end: Callable[[], None],
+    ) -> None:
+        """`made` makes a connection of a version, with its number, to be opened. `on_end` is called on the
+        thread that opens a connection, when it has ended."""
+        self.on_session: Callable[[Session], None] = lambda session: None
+        """Called with the broker's session; in order with the batches."""
+        self.connection: Connection | None = None
+        self.problem = "not connected yet"
+        self.epoch = 0
+        self.versions = VersionChoice(options)
+        self._options, self._clock, self._rng = options, clock, rng
+        self._made, self._on_end = made, on_end
+        self._session_name = f"{options.server} {options.client_id}"
+        self._pause = Pause(options.reconnect_ms_min, options.reconnect_ms_max)
+        self._opening: Opening | None = None
+        self._granted: dict[str, int] = {}
+        self._cut_off: list[int] = []
+        self.failures = 0
+        """Connections that did not come to be."""
+
+    def go_on(self, session: Session) -> None:
+        """An earlier run left this session with the broker: subscribe only to what is missing. Before the
+        first turn."""
+        if session.name == self._session_name:
+            self._granted = dict(session.granted)
+
+    def due_in_ms(self) -> int | None:
+        """The time until `turn` should be called where there is no connection."""
+        if self._opening is not None:
+            return 0 if self._opening.is_over else None  # its thread wakes the loop
+        return max(0, self._pause.until_ms - self._clock.monotonic_ms())
+
+    def turn(self) -> None:
+        """Go on with making a connection."""
+        opening = self._opening
+        if opening is None:
+            if self._clock.monotonic_ms() >= self._pause.until_ms:
+                self._open()
+        elif opening.is_over:
+            self._opening = None
+            if opening.failure is None:
+                self.connection = opening.connection
+            else:
+                self.failures += 1
+                self._note(opening.failure)
+
+    def _open(self) -> None:
+        """Begin a connection."""
+        self.epoch += 1
+        self._pause.began_ms = self._clock.monotonic_ms()
+        connection = self._made(self.versions.version, self.epoch)
+        connection.on_session = self._tell
+        open_it = partial(connection.open, self._granted, self.versions.answer_ms)
+        self._opening = Opening(connection, open_it, self._on_end)
+
+    def _tell(self, granted: dict[str, int], is_new: bool) -> None:
+        cut_off, self._cut_off = self._cut_off, []
+        self.on_session(Session(self._session_name, granted, is_new, cut_off))
+
+    def lost(self, error: Exception) -> None:
+        """Give up the connection, which failed in its turn."""
+        connection, self.connection = self.connection, None
+        assert connection is not None, "only a connection has turns"
+        cut_off = connection.cut_off_id()
+        self._cut_off = [] if cut_off is None else [cut_off]
+        connection.abandon()
+        if connection.accepted:
+            error = with_advice(error, connection, self._pause.failures)
+            self.versions.is_sure = True
+            self._granted = connection.subscriptions.granted
+        else:
+            self.failures += 1
+        self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        """Note why there is no connection, and when to try again."""
+        if isinstance(error, VersionRefused):
+            self.versions.refused(error.said_so)
+        if isinstance(error, (ConnectionLost, OSError, ValueError)):
+            self.problem = str(error) or type(error).__name__
+        else:
+            log.error("mqtt.consumer_failed", exc_info=error)
+            self.problem = f"the batch could not be taken: {error!r}"
+        delay_ms = self._pause.after_loss(self._clock.monotonic_ms(), self._rng.random())
+        server = self._options.server
+        log.warning(
+            "mqtt.disconnected", extra={"server": server, "reason": self.problem, "retry_ms": delay_ms}
+        )
+
+    def end(self, timeout_ms: int) -> None:
+        """Say goodbye on the connection there is, and make no other."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            with suppress(OSError, ValueError, ConnectionLost):
+                connection.farewell(timeout_ms)
+            connection.abandon()
+        if self._opening is not None:
+            self._opening.abandon()
+        self.problem = "stopped"

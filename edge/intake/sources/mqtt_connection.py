@@ -74,7 +74,6 @@ class Counters:
     acknowledged: int = 0
     stale_acknowledgements: int = 0
     connects: int = 0
-    connect_failures: int = 0
 
 
 class Connection:
@@ -94,6 +93,7 @@ class Connection:
         self.subscriptions = Subscriptions({}, version, self._tell_session)
         self.session_present = False
         self.accepted = False
+        self.wanted_intake = "auto"
         self.intake = ""
         self._orders, self._counters, self._clock = orders, counters, clock
         self._refusal = ""
@@ -115,7 +115,7 @@ class Connection:
         """Called with the subscriptions that the broker keeps, and True if its session is new, before
         any message of it."""
 
-    def open(self, intake: str, granted: dict[str, int], answer_ms: int) -> None:
+    def open(self, granted: dict[str, int], answer_ms: int) -> None:
         """Connect the socket and send CONNECT; blocks, on any thread. Raises `OSError`.
 
         granted     subscriptions that an earlier connection of the session left
@@ -130,7 +130,8 @@ class Connection:
         self._client.on_subscribe = lambda _, __, mid, reasons, ___: self.subscriptions.answered(mid, reasons)
         size = self.options.packet_bytes_max
         confirmed = never if self.publishing is None else self.publishing.confirmed
-        buffered = intake == "buffered" or (intake == "auto" and fits(self._client))
+        wanted = self.wanted_intake
+        buffered = wanted == "buffered" or (wanted == "auto" and fits(self._client))
         self.intake = "buffered" if buffered else "stock"
         self._reader = (
             BufferedReader(self._client, self.epoch, size, self.version == "5", confirmed)

@@ -71,14 +71,9 @@ class PublishParser:
 
     # One loop without calls, because it runs for every message.
     def _parse(self, data: bytes, batch: list[Message], bad: list[BadMessage]) -> int:  # noqa: PLR0912
-        """Parse whole packets; returns where the first incomplete one begins and sets
-        how many bytes it needs."""
-        append, topics, has_properties, epoch_bits = (
-            batch.append,
-            self._topics,
-            self._has_properties,
-            self._epoch_bits,
-        )
+        """Parse whole packets; where the first incomplete one begins. Sets how many bytes that one needs."""
+        append, topics = batch.append, self._topics
+        has_properties, epoch_bits = self._has_properties, self._epoch_bits
         position, end = 0, len(data)
         while end - position >= 2:
             command, length, start = data[position], data[position + 1], position + 2
