@@ -14,7 +14,7 @@ from edge.intake.lessons import Lessons
 from edge.intake.lookups.kinds import kinds
 from edge.intake.router import BadTopicFilter, check_filter
 from edge.intake.sources.known import source_kind, source_kinds
-from edge.intake.sources.registry import BadSource, settings_of
+from edge.intake.sources.registry import BadSource, SourceKind, settings_of
 from rules.compiled import Compiled
 from rules.problems import FileProblem
 from sql.catalog.stores import STORES
@@ -68,11 +68,12 @@ def _all_complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
 
 def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
     kind = stream_type(stream)
-    if kind and kind not in (types := stream_types()):
-        known = did_you_mean(kind, types) or f"this gateway has {', '.join(types)}"
-        yield f"TYPE '{kind}' of stream '{stream.name}' is no source of this gateway", known
-        return
     if not kind:
+        return
+    found = source_kind(kind)
+    if found is None and kind not in (MQTT, MEMORY):
+        known = did_you_mean(kind, stream_types()) or f"this gateway has {', '.join(stream_types())}"
+        yield f"TYPE '{kind}' of stream '{stream.name}' is no source of this gateway", known
         return
     try:
         parts = topic_parts(stream)
@@ -85,9 +86,8 @@ def _complaints(stream: Stream) -> Iterable[tuple[str, str | None]]:
             "write topic(n) for mqtt only",
         )
         return
-    found = source_kind(kind)
     if found is not None:
-        yield from _source_complaints(stream, kind)
+        yield from _source_complaints(stream, found)
         return
     datasource = stream.options.get("DATASOURCE")
     if not datasource:
@@ -114,22 +114,20 @@ def _store_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | No
         yield f"{error.option} of table '{stream.name}' {error}", None
 
 
-def _source_complaints(stream: Stream, kind: str) -> Iterable[tuple[str, str | None]]:
+def _source_complaints(stream: Stream, kind: SourceKind) -> Iterable[tuple[str, str | None]]:
     """The complaints about a source that need no configuration of the gateway."""
-    found = source_kind(kind)
-    assert found is not None
-    if kind != "simulator" and not stream.options.get("DATASOURCE"):
+    if kind.name != "simulator" and not stream.options.get("DATASOURCE"):
         yield (
             f"{_word(stream)} '{stream.name}' has no DATASOURCE",
             "write the file's name, or the path of the address",
         )
     try:
-        settings = settings_of(found, stream)
-        if stream.kind == "scan" and kind == FILE:
+        settings = settings_of(kind, stream)
+        if stream.kind == "scan" and kind.name == FILE:
             from edge.intake.sources.file import check_table
 
             check_table(settings)
-        text_format = found.row_format(settings) or str(stream.options.get("FORMAT", "json"))
+        text_format = kind.row_format(settings) or str(stream.options.get("FORMAT", "json"))
         decoder_for(text_format, None, codec_options(stream, 1_000_000))
     except BadSource as error:
         yield f"{error.option} of {_word(stream)} '{stream.name}' {error}", None

@@ -26,14 +26,16 @@ from typing import TYPE_CHECKING
 from edge.base.forked import fork
 from edge.config import Config
 from edge.deploy.reading.beside import load_beside
+from edge.deploy.reading.wanted import Wanted
+from edge.deploy.reading.wire import dumped
 from edge.intake.sources.registry import configured_of
 from edge.plugins.entry_points import load_plugins
+from edge.plugins.sink_kinds import register_sinks
 from rules.functions.guard import WATCH
 from rules.secrets import Secrets
 
 if TYPE_CHECKING:
     from edge.deploy.reading.rule_files import RuleFiles
-    from edge.deploy.reading.wanted import Wanted
 
 ANSWER_S_MAX = 300
 """A child that takes longer for an answer is killed."""
@@ -62,7 +64,6 @@ class RuleReader:
     def in_this_process(self) -> RuleFiles:
         """The same without a child."""
         from edge.deploy.reading.rule_files import RuleFiles
-        from edge.plugins.sink_kinds import register_sinks
 
         register_sinks()
         zone, allow = self.config.gateway.zone, self.config.outgoing.allow
@@ -171,8 +172,6 @@ def _serve(reader: RuleReader, channel: socket.socket) -> None:
 
 def _answer(reader: RuleReader, file: BufferedRWPair) -> None:
     """Answer questions until the gateway closes the connection."""
-    from edge.deploy.reading.wire import dumped
-
     files = reader.in_this_process()
     with suppress(Exception):  # a defect: the question meets it too
         files.read()  # while the gateway imports the rest; what has not changed is not read again
