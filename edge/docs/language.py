@@ -10,7 +10,7 @@ from sql.algebra.derived.analytic_catalog import Analytic
 
 if TYPE_CHECKING:
     from sql.aggregates.base import Aggregate
-    from sql.functions.registry import Function
+    from sql.functions.definition import Function
 
 
 def windows() -> str:

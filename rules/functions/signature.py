@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from rules.functions.guard import Guarded
-from sql.functions.registry import Function, Parameter
+from sql.functions.definition import Function, Parameter
 from sql.types import Type
 
 TYPES: dict[Any, Type] = {

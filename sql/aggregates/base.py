@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from sql.aggregates.inline import Inline
 from sql.costs import CONSTANT, Cost
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.record import Record
 from sql.types import Saved, Type
 

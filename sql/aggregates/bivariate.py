@@ -15,7 +15,7 @@ from sql.aggregates.exact import NAN, Power, binary, check_number, number, root,
 from sql.aggregates.moments import Moments
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Remaining
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type, Value
 
 _NOWHERE = Remaining(0, 0)

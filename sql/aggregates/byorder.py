@@ -16,7 +16,7 @@ from sql.aggregates.ordered_multiset import OrderedMultiset
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.sequences import arrivals
 from sql.costs import Cost, Growth
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Descending, Saved, Type, key_of, order_key
 
 Criteria = tuple[Any, ...]

@@ -11,7 +11,7 @@ from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, regi
 from sql.aggregates.order import make_first, make_last
 from sql.aggregates.sums import Count
 from sql.aggregates.wrap import NotNull
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type
 
 

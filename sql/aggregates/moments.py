@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, check_number, number, root, to_float
 from sql.aggregates.plain_values import decode, encode
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type, Value
 
 

@@ -15,7 +15,7 @@ from sql.aggregates.sequences import arrivals
 from sql.aggregates.wrap import NotNull
 from sql.costs import Cost, Growth
 from sql.errors import DataError
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.rows import as_dict
 from sql.types import Saved, Type, describe
 

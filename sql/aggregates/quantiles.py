@@ -14,7 +14,7 @@ from sql.aggregates.ordered_multiset import OrderedMultiset
 from sql.aggregates.plain_values import decode, encode
 from sql.costs import Cost, Growth
 from sql.errors import DataError
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type, Value
 
 

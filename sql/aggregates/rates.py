@@ -12,7 +12,7 @@ from sql.aggregates.exact import number
 from sql.aggregates.sums import Sum
 from sql.costs import Cost, Growth
 from sql.errors import DataError
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type, describe
 
 

@@ -18,7 +18,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.quantiles import Ordered
 from sql.costs import Cost, Growth
 from sql.errors import DataError
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type, Value, describe
 
 INT64 = range(-(2**63), 2**63)

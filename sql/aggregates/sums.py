@@ -10,7 +10,7 @@ from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Rem
 from sql.aggregates.exact import NAN, Nonfinite, check_number, to_float
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Distinct
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type, Value
 
 

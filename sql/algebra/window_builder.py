@@ -33,7 +33,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.errors import DataError
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.logical import (
     LotPlan,

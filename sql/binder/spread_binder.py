@@ -12,7 +12,7 @@ from sql import syntax as ast
 from sql.binder.calls.call_binder import SPREADS
 from sql.binder.expression_binder import Place
 from sql.errors import DataError
-from sql.functions.registry import Function, Parameter
+from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const
 from sql.plan.logical import ItemPlan, SpreadPlan
 from sql.rows import as_dict

@@ -24,7 +24,7 @@ from sql.codegen.own_reads import relation_text, variable_text
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.logical import Criterion, ItemPlan
 from sql.plan.pattern_plan import OWN

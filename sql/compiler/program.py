@@ -24,7 +24,7 @@ from sql.compiler.patterns.recognize_text import RecognizeCode
 from sql.compiler.shared_code import SharedCode
 from sql.compiler.statement_text import StatementText, drives
 from sql.compiler.subquery_code import SubqueryCode, codes_of
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
 from sql.rows import Shape

@@ -8,7 +8,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.support import Warnings
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.options import RuleOptions
 
 Answer = Callable[[Event], Any]

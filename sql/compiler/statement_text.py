@@ -49,7 +49,7 @@ from sql.compiler.push import PushText
 from sql.compiler.shared_code import Answer
 from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.bound import Slot, TableRead
 from sql.plan.logical import Plan, SourcePlan
 from sql.rows import Shape

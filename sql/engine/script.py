@@ -18,7 +18,7 @@ from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.engine.engine import Engine
 from sql.errors import DataError, Problem, Problems, Span, SqlError, did_you_mean
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.language import parse
 from sql.plan.bound import Bound, Const
 from sql.plan.context_plan import ContextPlan

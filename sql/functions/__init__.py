@@ -7,8 +7,9 @@ Heavy libraries load at their first use.
 import importlib
 import pkgutil
 
+from sql.functions.definition import Context, Function
 from sql.functions.refused import REFUSED
-from sql.functions.registry import Context, Function, Parameter, all_functions, function, lookup, names
+from sql.functions.registry import Parameter, all_functions, function, lookup, names
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

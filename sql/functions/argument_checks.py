@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.errors import DataError
+from sql.functions.definition import Function
 from sql.types import Type, as_text, describe
-
-if TYPE_CHECKING:
-    from sql.functions.registry import Function
 
 Classes = frozenset[type] | None
 """The Python classes a parameter takes; None for any."""

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.errors import DataError
+from sql.functions.definition import Context, Function
 from sql.functions.limits import ELEMENTS_MAX, within
-from sql.functions.registry import Context, Function, Parameter, function, lookup
+from sql.functions.registry import Parameter, function, lookup
 from sql.types import Type, as_text, describe, key_of, less, order_key, ordered
 
 Array = Sequence[Any]

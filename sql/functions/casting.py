@@ -9,8 +9,9 @@ from datetime import tzinfo
 from typing import Any
 
 from sql.errors import DataError, did_you_mean
+from sql.functions.definition import Context
 from sql.functions.instants import instant_ms
-from sql.functions.registry import Context, Parameter, function
+from sql.functions.registry import Parameter, function
 from sql.types import Type, Value, as_text, describe, type_named, type_names, type_of
 
 

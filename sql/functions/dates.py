@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from sql.errors import DataError
+from sql.functions.definition import Context
 from sql.functions.instants import (
     DAYS,
     EPOCH,
@@ -22,7 +23,7 @@ from sql.functions.instants import (
     zone_named,
 )
 from sql.functions.notations.time_pattern import fields_of, format_moment
-from sql.functions.registry import Context, Parameter, function
+from sql.functions.registry import Parameter, function
 from sql.types import Type
 
 TIME = Parameter("time", Type.DATETIME)

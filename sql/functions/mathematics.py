@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from sql.errors import DataError
 from sql.functions.argument_checks import number_like_first, number_of_all
+from sql.functions.definition import Context
 from sql.functions.limits import DECIMALS_MAX, INTEGER_BITS_MAX, within
-from sql.functions.registry import Context, Parameter, function
+from sql.functions.registry import Parameter, function
 from sql.types import Type, describe
 
 X = Parameter("x", Type.NUMBER)

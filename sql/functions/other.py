@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sql.functions.argument_checks import unified
-from sql.functions.registry import Context, Parameter, function
+from sql.functions.definition import Context
+from sql.functions.registry import Parameter, function
 from sql.types import Type, equal, less, type_of
 
 X = Parameter("x")

@@ -16,112 +16,14 @@ TypeError, ValueError, OverflowError, ZeroDivisionError count as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 from sql.functions.argument_checks import checked
-from sql.record import Record, replace
-from sql.types import Type
+from sql.functions.definition import Function, Implementation, Parameter
+from sql.record import replace
 
-if TYPE_CHECKING:
-    from random import Random
-    from zoneinfo import ZoneInfo
-
-Implementation = Callable[..., Any]
-
-
-class Parameter(Record):
-    """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
-
-    as_text     takes a number or a boolean of the data by its text, as eKuiper does; a literal is refused
-    constant    requires a literal, so that it can be checked before the rule runs
-    check       raises `DataError` for an invalid value; before the rule runs, if the argument is a literal
-    """
-
-    name: str
-    type: Type = Type.ANY
-    optional: bool = False
-    variadic: bool = False
-    as_text: bool = False
-    constant: bool = False
-    check: Callable[[Any], object] | None = None
-
-
-class Function(Record):
-    """A scalar function.
-
-    nulls      'propagate': a NULL argument gives NULL and the implementation is not called;
-               'pass': it sees None.
-    context    the implementation takes a `Context` as first argument (clock, random numbers, time zone):
-               such functions repeat in tests and replays because the runtime gives them time and seed.
-    in_pairs   the parameters take turns, a pair after another; an odd number of arguments is refused
-    returns    the result type, or a function of the argument types.
-    origin     the file or plug-in that it comes from; empty for those of the engine.
-    inline     a Python expression with {0}, {1} … for the arguments (each used once,
-               known not NULL) that stands in for the call in generated code where all arguments are known
-               to be text; it equals the implementation there.
-    """
-
-    name: str
-    implementation: Implementation
-    category: str
-    doc: str
-    parameters: tuple[Parameter, ...] = ()
-    returns: Type | Callable[[Sequence[Type]], Type] = Type.ANY
-    nulls: Literal["propagate", "pass"] = "propagate"
-    context: bool = False
-    in_pairs: bool = False
-    aliases: tuple[str, ...] = ()
-    examples: tuple[tuple[str, Any], ...] = ()
-    inline: str | None = None
-    origin: str = ""
-
-    @property
-    def arity(self) -> tuple[int, int | None]:
-        """Fewest and most arguments; None for no upper bound."""
-        least = sum(not parameter.optional and not parameter.variadic for parameter in self.parameters)
-        most = None if any(parameter.variadic for parameter in self.parameters) else len(self.parameters)
-        return least, most
-
-    def parameter(self, index: int) -> Parameter:
-        """The parameter that takes the argument at `index`; the last one if it is variadic."""
-        if self.in_pairs:
-            return self.parameters[index % 2]
-        return self.parameters[min(index, len(self.parameters) - 1)]
-
-    def result_type(self, arguments: Sequence[Type]) -> Type:
-        """The type of a call with these argument types."""
-        return self.returns(arguments) if callable(self.returns) else self.returns
-
-
-class Context:
-    """The inputs of a function beside its arguments. The runtime owns it; time is the query's, not the
-    system's."""
-
-    __slots__ = ("now_ms", "partition", "properties", "random", "rule_id", "start_ms", "zone")
-
-    def __init__(
-        self,
-        *,
-        now_ms: int = 0,
-        zone: ZoneInfo | None = None,
-        random: Random | None = None,
-        rule_id: str = "",
-        start_ms: int = 0,
-        properties: dict[str, Any] | None = None,
-        partition: Sequence[Any] | None = None,
-    ) -> None:
-        from random import Random
-        from zoneinfo import ZoneInfo
-
-        self.now_ms = now_ms
-        self.zone = zone or ZoneInfo("UTC")
-        self.random = random or Random(0)
-        self.rule_id = rule_id
-        self.start_ms = start_ms
-        self.properties = properties or {}
-        self.partition = partition
-
+__all__ = ["Parameter", "all_functions", "define", "forget", "function", "lookup", "names"]
 
 _functions: dict[str, Function] = {}
 

@@ -13,7 +13,7 @@ from typing import Any
 from sql.aggregates.base import Aggregate
 from sql.aggregates.inline import Inline
 from sql.errors import NOWHERE, Span
-from sql.functions.registry import Function
+from sql.functions.definition import Function
 from sql.record import Record
 from sql.types import Type
 

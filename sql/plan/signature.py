@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from sql.aggregates.base import Aggregate
-from sql.functions.registry import Function
+from sql.functions.definition import Function
 from sql.record import Record, changed_fields
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sql.algebra.pattern import PartialBounds, Pattern, PatternBuilder
 from sql.algebra.pattern.pairs import Pairs
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.support import Warnings
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from tests.property.patterns import STREAMS, arrivals
 
 FIRST = ("a=E", "a=E(n = 1)", "a=E(n > 1)")

@@ -12,9 +12,10 @@ from rules.secrets import Secret
 from sql.aggregates import base as aggregates
 from sql.algebra.derived.univariate import PREFIX, UNIVARIATE
 from sql.functions import registry
+from sql.functions.definition import Function
 from sql.record import replace
 
-Named = registry.Function | aggregates.Aggregate
+Named = Function | aggregates.Aggregate
 """Entries of registries. Their code cannot be pickled, and both processes have it."""
 
 
@@ -22,7 +23,7 @@ def dumped(value: object) -> bytes:
     """A value for `pickle.load` of the other process."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = {registry.Function: _reduced, aggregates.Aggregate: _reduced, Secret: _revealed}
+    pickler.dispatch_table = {Function: _reduced, aggregates.Aggregate: _reduced, Secret: _revealed}
     pickler.dump(value)
     return buffer.getvalue()
 
@@ -45,7 +46,7 @@ def _varied(kind: type[Named], name: str, changed: dict[str, Any]) -> Named:
 
 def _entry(kind: type[Named], name: str) -> Named | None:
     """The entry of that name in this process."""
-    if kind is registry.Function:
+    if kind is Function:
         return registry.lookup(name)
     return aggregates.lookup(name) or UNIVARIATE.get(name.removeprefix(PREFIX))
 

@@ -29,7 +29,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, PatternReader, constant_value
 from sql.codegen.support import Warnings
 from sql.errors import DataError
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.context_plan import (
     CategoriesPlan,

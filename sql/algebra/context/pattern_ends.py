@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.context.end_atoms import Atom, AtomIndex
 from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.rows import as_dict, as_dicts
 from sql.types import Saved
 

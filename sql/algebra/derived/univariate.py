@@ -16,7 +16,7 @@ from sql.aggregates.inline import AVG, COUNT, UNIT_SHIFT, Inline
 from sql.aggregates.moments import Moments, OfMoments
 from sql.aggregates.rare import RareMoments
 from sql.aggregates.sums import Sum, count_with, together
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.types import Saved, Type, Value
 
 PREFIX = "uni."

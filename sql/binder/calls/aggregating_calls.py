@@ -10,7 +10,7 @@ from sql.binder import stars
 from sql.binder.calls.call_arguments import argument_place, check_arity, check_literal, remember
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.plan.bound import AggregateCall, Bound, Const, Op, Slot
 from sql.record import replace
 

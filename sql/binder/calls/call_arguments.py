@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sql import syntax as ast
 from sql.errors import DataError, Span
-from sql.functions.registry import Parameter
+from sql.functions.definition import Parameter
 from sql.plan.bound import Bound, Const
 from sql.record import replace
 from sql.types import type_of

@@ -9,6 +9,7 @@ from sql.binder.calls.call_arguments import check_arity, check_literal
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions import registry as functions
+from sql.functions.definition import Function
 from sql.plan.bound import Apply, Bound, Const
 from sql.record import replace
 from sql.types import Type, type_named
@@ -20,9 +21,7 @@ SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
 """Types whose values a function of text takes by their text."""
 
 
-def bind_scalar(
-    binder: ExpressionBinder, node: ast.Call, function: functions.Function, place: Place
-) -> Bound:
+def bind_scalar(binder: ExpressionBinder, node: ast.Call, function: Function, place: Place) -> Bound:
     """The bound form of a call of a scalar function."""
     if node.name == "cast" and len(node.args) == 2 and isinstance(node.args[1], ast.Column):
         node = replace(node, args=(node.args[0], ast.Constant(node.args[1].name, span=node.args[1].span)))

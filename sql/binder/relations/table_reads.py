@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql import syntax as ast
 from sql.errors import Span, did_you_mean
-from sql.functions.registry import Function, Parameter
+from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const, TableRead
 from sql.types import Type
 

@@ -19,7 +19,7 @@ from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.compiler.locals import LOCALS
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.context_plan import (
     ContextPlan,

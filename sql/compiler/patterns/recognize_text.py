@@ -32,7 +32,7 @@ from sql.codegen.source import Generated, SourceWriter, identifier
 from sql.codegen.support import Warnings
 from sql.compiler.kept import Accumulated
 from sql.compiler.shared_code import SharedCode
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.bound import Bound, Read
 from sql.plan.logical import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.options import RuleOptions

@@ -23,7 +23,7 @@ from sql.engine.asking.ask import Ask
 from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.room import Room
 from sql.engine.query import QueryDecorator, Running
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.asks import MARK, Request
 from sql.plan.bound import Bound, Read, Slot, conjuncts
 from sql.plan.logical import Plan, SourcePlan

@@ -19,7 +19,7 @@ from sql.engine.context.context_member import ContextMember
 from sql.engine.context.context_statements import Statements
 from sql.engine.relations.hosted import Hosted
 from sql.errors import CorruptState
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.context_plan import ContextPlan, OverlappingPlan
 from sql.plan.logical import Plan
 from sql.rows import as_dict

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell
 from sql.engine.steps import moved
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 
 if TYPE_CHECKING:
     from sql.engine.context.context_member import ContextMember

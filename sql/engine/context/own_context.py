@@ -12,7 +12,7 @@ from sql.engine.context.context_member import ContextMember
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
 from sql.engine.relations.hosted import Hosted
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.logical import Plan
 
 

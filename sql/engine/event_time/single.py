@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from sql.emission import Emission
 from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.query import Query
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.traces import is_stateless
 from sql.rows import as_dict
 

@@ -15,7 +15,7 @@ from sql.emission import Emission, Row, singles
 from sql.engine.event_time.stage import time_stamp
 from sql.engine.families import Kin, RowFamily
 from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
-from sql.functions.registry import Context
+from sql.functions.definition import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
