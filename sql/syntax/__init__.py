@@ -28,6 +28,7 @@ from sql.syntax.contexts import (
     PeriodPoint,
     Point,
 )
+from sql.syntax.crontab import CronField
 from sql.syntax.expressions import (
     ArrayLiteral,
     Between,
@@ -49,10 +50,9 @@ from sql.syntax.expressions import (
     Over,
     PeriodLiteral,
     PeriodPart,
-    Quantified,
+    SelectItem,
     Slice,
     Star,
-    Subquery,
     Unary,
     When,
 )
@@ -103,13 +103,13 @@ from sql.syntax.relations import (
 from sql.syntax.select import (
     Annotation,
     Assignment,
-    CronField,
     GroupWindow,
     InsertInto,
     OutputLimit,
+    Quantified,
     Select,
-    SelectItem,
     Statement,
+    Subquery,
     Terminated,
 )
 from sql.syntax.sources import Join, LotSource, Source, StreamSource, WindowCall

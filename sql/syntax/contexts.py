@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from sql.syntax.crontab import CronField
 from sql.syntax.expressions import Call, Expr
 from sql.syntax.node import Node
 from sql.syntax.patterns import PatternClause
-from sql.syntax.select import CronField, Statement
+from sql.syntax.select import Statement
 
 
 class Point(Node):

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-
 from sql.errors import NOWHERE, Span
 from sql.syntax.node import Node
-
-if TYPE_CHECKING:
-    from sql.syntax.select import Select, SelectItem
 
 
 class Expr(Node):
@@ -27,6 +22,15 @@ class Column(Expr):
 
     name: str
     table: str | None = None
+
+
+class SelectItem(Node):
+    """One item of SELECT. `text` is the item's source text, the column name of an unnamed expression."""
+
+    expr: Expr
+    alias: str | None = None
+    invisible: bool = False
+    text: str = ""
 
 
 class Star(Expr):
@@ -207,20 +211,3 @@ class PeriodLiteral(Expr):
     """A time period in words: `2 minutes 5 seconds`, `1 month`."""
 
     parts: tuple[PeriodPart, ...]
-
-
-class Subquery(Expr):
-    """`(select …)`; `exists` for `exists (select …)`."""
-
-    select: Select
-    exists: bool = False
-
-
-class Quantified(Expr):
-    """`x op any|all (select …)`; `x in (select …)` is `x = any`, `x not in` is `x !=
-    all`; `some` is `any`."""
-
-    op: str
-    operand: Expr
-    quantifier: Literal["any", "all"]
-    select: Select

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from sql.syntax.crontab import CronField
 from sql.syntax.expressions import Expr
 from sql.syntax.node import Node
-
-if TYPE_CHECKING:
-    from sql.syntax.select import CronField
 
 
 class PatternNode(Node):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sql.syntax.expressions import Call, Expr
+from sql.syntax.expressions import Call, Expr, SelectItem
 from sql.syntax.node import Node
-from sql.syntax.select import Assignment, InsertInto, Select, SelectItem, Statement
+from sql.syntax.select import Assignment, InsertInto, Select, Statement
 from sql.syntax.sources import Source, StreamSource, WindowCall
 from sql.syntax.statements import ColumnDefinition, ColumnType
 

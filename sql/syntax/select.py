@@ -1,21 +1,13 @@
-"""Statements in general, SELECT with its clauses, and output limits."""
+"""Statements in general, SELECT with its clauses and output limits, and expressions that hold a SELECT."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from sql.syntax.expressions import Expr, Ordering, Over
+from sql.syntax.crontab import CronField
+from sql.syntax.expressions import Expr, Ordering, Over, SelectItem
 from sql.syntax.node import Node
 from sql.syntax.sources import Join, Source
-
-
-class SelectItem(Node):
-    """One item of SELECT. `text` is the item's source text, the column name of an unnamed expression."""
-
-    expr: Expr
-    alias: str | None = None
-    invisible: bool = False
-    text: str = ""
 
 
 class GroupWindow(Node):
@@ -63,13 +55,6 @@ class OutputLimit(Node):
     when: Expr | None = None
     then_set: tuple[Assignment, ...] = ()
     terminated: Terminated | None = None
-
-
-class CronField(Node):
-    """One field of an EPL crontab as text, e.g. `*`, `*/2`, `[1,15]`, `5 last`, `0:30`, or
-    a string (time zone)."""
-
-    text: str
 
 
 class InsertInto(Node):
@@ -123,3 +108,20 @@ class Select(Statement):
     lots: bool = False
     into_table: str | None = None
     """The table of `into table T select …`, whose columns are the aggregates of the statement."""
+
+
+class Subquery(Expr):
+    """`(select …)`; `exists` for `exists (select …)`."""
+
+    select: Select
+    exists: bool = False
+
+
+class Quantified(Expr):
+    """`x op any|all (select …)`; `x in (select …)` is `x = any`, `x not in` is `x !=
+    all`; `some` is `any`."""
+
+    op: str
+    operand: Expr
+    quantifier: Literal["any", "all"]
+    select: Select
