@@ -24,7 +24,7 @@ from sinks.json_text import json_bytes
 from sinks.settings import SinkSettings
 from sql import Plan
 from sql.errors import did_you_mean
-from sql.plan.logical import SourcePlan
+from sql.plan.clauses import SourcePlan
 
 ARCHIVE_RULE = "archive"
 """The rule under which the spool of archived events files all of them: one order, whatever rule sent them."""

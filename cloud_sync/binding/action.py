@@ -28,7 +28,7 @@ from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.algebra.windows import catalog
 from sql.errors import did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Slot
-from sql.plan.logical import ItemPlan
+from sql.plan.clauses import ItemPlan
 from sql.types import Type
 
 BY_AGGREGATE: dict[str, Merge] = {

@@ -17,7 +17,7 @@ from sql import Plan
 from sql.aggregates.base import lookup
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import AggregateCall, Bound, Op, Slot
-from sql.plan.logical import ItemPlan
+from sql.plan.clauses import ItemPlan
 from sql.record import replace
 from sql.types import Type
 

@@ -62,7 +62,11 @@ class RuleRunner:
                 )
                 began = ("kept" if known else "restored") if same else "reset"
                 if not same:
-                    differs = differences(known.rule.plan, rule.plan) if known else [SINCE_SNAPSHOT]
+                    differs = (
+                        differences(known.rule.plan.state_parts, rule.plan.state_parts)
+                        if known
+                        else [SINCE_SNAPSHOT]
+                    )
         except CorruptState as error:
             log.error("rule.state_unusable", extra={"rule": rule.id, "error": str(error)})
             self._start(rule, None, shape)

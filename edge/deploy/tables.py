@@ -15,7 +15,7 @@ from rules.compiled import CompiledTable
 from rules.drive import make_table, statement_of
 from sql import Catalog, Engine, Plan
 from sql.errors import CorruptState
-from sql.plan.relation_plan import AskedDeclaration, Bounds
+from sql.plan.declared import AskedDeclaration, Bounds
 from sql.record import replace
 from sql.types import Saved
 

@@ -23,7 +23,7 @@ import msgspec
 from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql.algebra.context.selectors import Selector, selector_of
 from sql.errors import DataError, did_you_mean
-from sql.plan.relation_plan import AskedDeclaration, Bounds
+from sql.plan.declared import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed

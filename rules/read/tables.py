@@ -11,8 +11,9 @@ from sql.binder.rule import plan_relation
 from sql.catalog.streams import Catalog
 from sql.errors import SqlError
 from sql.language import parse
+from sql.plan.declared import Bounds
 from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import Bounds, RelationPlan
+from sql.plan.relation_plan import RelationPlan
 from sql.syntax import CreateStream
 
 

@@ -35,7 +35,7 @@ from sql.codegen.support import Warnings
 from sql.errors import DataError
 from sql.functions.definition import Context
 from sql.plan.bound import Bound
-from sql.plan.logical import (
+from sql.plan.clauses import (
     LotPlan,
     LotWindowPlan,
     PeriodArgument,

@@ -19,9 +19,10 @@ from sql.binder.select_binder import bind
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
 from sql.plan.asks import AskPlan
-from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.declared import Declaration
+from sql.plan.logical import Acts, Plan, SubqueryPlan
 from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import Acts, Declaration
 from sql.syntax.declared_expressions import written_out
 
 Bind = Callable[[Any, Catalog, RuleOptions, str], Plan]

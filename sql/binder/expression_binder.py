@@ -18,7 +18,7 @@ from sql.plan.bound import (
     HitCall,
     PrevCall,
 )
-from sql.plan.logical import Numbering
+from sql.plan.clauses import Numbering
 from sql.record import Record, field
 from sql.types import Type
 

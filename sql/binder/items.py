@@ -9,7 +9,8 @@ from sql.binder.scope import META
 from sql.binder.spread_binder import SpreadBinder
 from sql.binder.stars import check_excluded
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
-from sql.plan.logical import ItemPlan, Mode, RowKind
+from sql.plan.clauses import ItemPlan
+from sql.plan.logical import Mode, RowKind
 from sql.types import Type
 
 SELECT = Place("SELECT", aggregates=True, prevs=True, windows=True)

@@ -22,7 +22,8 @@ from sql.plan.bound import (
     conjuncts,
     sources_read,
 )
-from sql.plan.logical import Criterion, GroupWindowPlan, ItemPlan, Numbering, Plan
+from sql.plan.clauses import Criterion, GroupWindowPlan, ItemPlan, Numbering
+from sql.plan.logical import Plan
 from sql.record import replace
 from sql.types import Type
 

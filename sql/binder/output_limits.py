@@ -8,7 +8,7 @@ from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.binder.windows.lengths import bind_period
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound, Const, Read
-from sql.plan.logical import OutputPlan, TerminatedPlan
+from sql.plan.clauses import OutputPlan, TerminatedPlan
 from sql.plan.options import RuleOptions
 from sql.types import Type
 

@@ -12,16 +12,17 @@ from sql.catalog.stores import STORES
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
 from sql.language import parse
-from sql.plan.logical import Plan, SourcePlan
-from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import (
+from sql.plan.clauses import SourcePlan
+from sql.plan.declared import (
     AskedDeclaration,
     Bounds,
     IndexDeclaration,
-    RelationPlan,
     TableDeclaration,
     WindowDeclaration,
 )
+from sql.plan.logical import Plan
+from sql.plan.options import RuleOptions
+from sql.plan.relation_plan import RelationPlan
 from sql.record import replace
 
 

@@ -24,18 +24,9 @@ from sql.catalog.streams import Catalog
 from sql.errors import Problems
 from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.clauses import EACH_EVENT, Criterion, GroupWindowPlan, ItemPlan, JoinPlan, SourcePlan
 from sql.plan.context_plan import ContextPlan
-from sql.plan.logical import (
-    EACH_EVENT,
-    Criterion,
-    GroupWindowPlan,
-    ItemPlan,
-    JoinPlan,
-    Mode,
-    Plan,
-    SourcePlan,
-    SubqueryPlan,
-)
+from sql.plan.logical import Mode, Plan, SubqueryPlan
 from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.types import Type

@@ -18,8 +18,9 @@ from sql.binder.windows.stream_windows import bind_lot
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound
+from sql.plan.clauses import SourcePlan, key_names
 from sql.plan.context_plan import ContextPlan
-from sql.plan.logical import Mode, SourcePlan, key_names
+from sql.plan.logical import Mode
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import LengthPlan
 from sql.plan.recognize_plan import RecognizePlan

@@ -14,7 +14,7 @@ from sql.binder.expression_binder import Place
 from sql.errors import DataError
 from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const
-from sql.plan.logical import ItemPlan, SpreadPlan
+from sql.plan.clauses import ItemPlan, SpreadPlan
 from sql.rows import as_dict
 from sql.types import Type, describe
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.plan.relation_plan import TableDeclaration, WindowDeclaration
+from sql.plan.declared import TableDeclaration, WindowDeclaration
 
 
 class Declared:

@@ -26,7 +26,7 @@ from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.definition import Context
 from sql.plan.bound import Bound, Const, Read, Slot
-from sql.plan.logical import Criterion, ItemPlan
+from sql.plan.clauses import Criterion, ItemPlan
 from sql.plan.pattern_plan import OWN
 from sql.rows import Shape, as_dict, as_dicts, attribute_name
 from sql.types import Type, key_of, order_key, order_key_down

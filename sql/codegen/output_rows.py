@@ -9,7 +9,8 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Read
-from sql.plan.logical import Criterion, ItemPlan, Plan
+from sql.plan.clauses import Criterion, ItemPlan
+from sql.plan.logical import Plan
 from sql.rows import as_dict, as_dicts
 from sql.types import Type, order_key, order_key_down
 

@@ -21,7 +21,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_items
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, conjuncts
-from sql.plan.relation_plan import ActionPlan, BranchPlan, TriggerPlan
+from sql.plan.logical import ActionPlan, BranchPlan, TriggerPlan
 
 Row = dict[str, Any]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from sql.plan.bound import Apply, Bound, Const, Slot
-from sql.plan.logical import OutputPlan, Plan
+from sql.plan.clauses import OutputPlan
+from sql.plan.logical import Plan
 
 
 def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "groups"] | None:

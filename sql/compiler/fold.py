@@ -20,7 +20,8 @@ from sql.compiler.deferral import deferral
 from sql.compiler.kept import Kept, inline_form
 from sql.errors import over_max_groups
 from sql.plan.bound import Apply, Bound, Slot, TableRead
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan
 
 
 def too_many_groups(limit: int) -> None:

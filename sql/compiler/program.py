@@ -26,7 +26,8 @@ from sql.compiler.statement_text import StatementText, drives
 from sql.compiler.subquery_code import SubqueryCode, codes_of
 from sql.functions.definition import Context
 from sql.plan.bound import Bound
-from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
 
 

@@ -51,7 +51,8 @@ from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update
 from sql.functions.definition import Context
 from sql.plan.bound import Slot, TableRead
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.types import key_of
 

@@ -15,7 +15,8 @@ from sql.compiler.deferral import is_fleeting
 from sql.compiler.shared_code import Answer, SharedCode, no_answer
 from sql.compiler.statement_text import StatementText
 from sql.plan.bound import Read, TableRead
-from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
 
 Unseen = Callable[[str], Any]

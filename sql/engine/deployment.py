@@ -18,8 +18,8 @@ from sql.engine.query import Running
 from sql.engine.relations.declaring import TableStatement, WindowStatement
 from sql.engine.start import start
 from sql.errors import Problem, Span, SqlError
+from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
-from sql.plan.relation_plan import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import Shape
 
 if TYPE_CHECKING:

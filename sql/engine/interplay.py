@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from sql.catalog.streams import Catalog
 from sql.engine.steps import reads_on_arrival
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
 
 
 def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:

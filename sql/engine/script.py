@@ -22,9 +22,9 @@ from sql.functions.definition import Context
 from sql.language import parse
 from sql.plan.bound import Bound, Const
 from sql.plan.context_plan import ContextPlan
+from sql.plan.declared import VariableDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import VariableDeclaration
 from sql.record import Record
 from sql.syntax.declared_expressions import written_out
 from sql.types import type_named

@@ -24,17 +24,8 @@ from sql.engine.running.running_statement import RunningStatement
 from sql.engine.running.stream_query import StreamQuery
 from sql.engine.running.timed import TimedStatement
 from sql.engine.sampled.sampled_query import SampledCode, SampledQuery
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import (
-    AskedDeclaration,
-    ChoicePlan,
-    SetPlan,
-    SplitPlan,
-    TableDeclaration,
-    TriggerPlan,
-    VariableDeclaration,
-    WindowDeclaration,
-)
+from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
 from sql.rows import Shape
 
 

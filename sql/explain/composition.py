@@ -11,7 +11,8 @@ from sql.algebra.windows.lots import CURRENT, EVERY_COUNT, EVERY_PERIOD, PARTITI
 from sql.costs import WindowCost
 from sql.explain import words
 from sql.plan.bound import Bound
-from sql.plan.logical import GroupWindowPlan, LotPlan, LotWindowPlan, Plan, SourcePlan, WindowPlan
+from sql.plan.clauses import GroupWindowPlan, LotPlan, LotWindowPlan, SourcePlan, WindowPlan
+from sql.plan.logical import Plan
 from sql.record import replace
 
 SYMBOLS = {

@@ -18,9 +18,9 @@ from typing import Any, Literal
 from sql.binder.patterns.rewriting import with_sources
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
+from sql.plan.clauses import EACH_EVENT, ItemPlan, SourcePlan
 from sql.plan.context_plan import KeyedPlan
-from sql.plan.logical import EACH_EVENT, ItemPlan, Plan, SourcePlan
-from sql.plan.relation_plan import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
 from sql.record import Record, replace
 from sql.types import Type
 

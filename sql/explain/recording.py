@@ -29,7 +29,8 @@ from sql.explain.composition import of_group_window, of_source
 from sql.explain.sampled_tap import SampledTap
 from sql.explain.searches import Searches
 from sql.explain.timeline import Line, Post, Row, Sample, Stay, Timeline, label_of
-from sql.plan.logical import EACH_EVENT, Plan
+from sql.plan.clauses import EACH_EVENT
+from sql.plan.logical import Plan
 
 EVENTS_MAX = 60
 """The most events that are drawn; a picture of more cannot be read."""

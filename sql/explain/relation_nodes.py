@@ -8,8 +8,8 @@ from sql.algebra.table import lookup
 from sql.explain import words
 from sql.explain.tree_node import TreeNode
 from sql.plan.bound import Bound, Op
-from sql.plan.logical import Plan, SourcePlan
-from sql.plan.relation_plan import ActionPlan, BranchPlan, ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import ActionPlan, BranchPlan, ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
 
 KINDS = {"window": "named window", "table": "table"}
 

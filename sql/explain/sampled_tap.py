@@ -10,7 +10,7 @@ from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.windows.group_entry import leaves_at_once
 from sql.explain.timeline import Row, Sample, label_of
 from sql.plan.bound import Read
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 
 
 class Recorder(Protocol):

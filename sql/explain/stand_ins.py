@@ -8,9 +8,9 @@ from sql.catalog.streams import Catalog
 from sql.engine.relations.declaring import TableCode, WindowCode
 from sql.plan.bound import Bound, Op, Slot
 from sql.plan.context_plan import ContextPlan
+from sql.plan.declared import TableDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import TableDeclaration
 from sql.plan.walk import bounds_of
 from sql.types import Type
 

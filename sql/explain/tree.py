@@ -15,7 +15,8 @@ from sql.explain import context_nodes, pattern_tree, relation_nodes, words
 from sql.explain.composition import Composition, of_group_window, of_source
 from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
-from sql.plan.logical import EACH_EVENT, GroupWindowPlan, OutputPlan, Plan, SourcePlan
+from sql.plan.clauses import EACH_EVENT, GroupWindowPlan, OutputPlan, SourcePlan
+from sql.plan.logical import Plan
 from sql.plan.walk import slots_of
 from sql.types import Type
 

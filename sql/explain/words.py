@@ -8,7 +8,7 @@ from typing import Any
 from sql.calendar.period import Period
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound, Const, Read, Slot
-from sql.plan.logical import Criterion, PeriodArgument, PredicatePlan
+from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
 
 _LENGTHS = ((86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound, Slot
-from sql.plan.logical import PeriodArgument
+from sql.plan.clauses import PeriodArgument
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan
 from sql.record import Record, field

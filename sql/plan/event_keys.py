@@ -12,8 +12,9 @@ from collections.abc import Mapping
 
 from sql.errors import Span
 from sql.plan.bound import Bound
+from sql.plan.clauses import SourcePlan
 from sql.plan.context_plan import KeyedPlan
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.logical import Plan
 from sql.plan.walk import slots_of
 
 Keys = Mapping[str, tuple[Bound, ...]]

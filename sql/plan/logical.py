@@ -1,236 +1,50 @@
-"""The plan of a query: the result of the binder, before any operator exists.
+"""The plan of a statement: the result of the binder, before any operator exists.
 
 Plain data. `sql.compiler` translates it to code, `explain` draws it, the reference evaluator computes it as
-the definition of the result.
+the definition of the result. A plan holds those of its subqueries, so that all kinds stand in this file.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-from sql.errors import NOWHERE, Problem, Span
-from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Read, Slot
+from sql.errors import Problem
+from sql.plan.asks import AskPlan
+from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Slot
+from sql.plan.clauses import (
+    Criterion,
+    GroupWindowPlan,
+    IntoTable,
+    ItemPlan,
+    JoinPlan,
+    Numbering,
+    OutputPlan,
+    SourcePlan,
+    SpreadPlan,
+)
+from sql.plan.context_plan import ContextPlan
+from sql.plan.declared import Declaration
 from sql.plan.options import RuleOptions
-from sql.plan.pattern_plan import PatternPlan
-from sql.plan.recognize_plan import RecognizePlan
-from sql.plan.signature import state_signature
+from sql.plan.signature import Parts, state_signature
 from sql.record import Record, field
-from sql.syntax import CronField, InsertInto
+from sql.syntax import InsertInto
 from sql.types import Type
-
-if TYPE_CHECKING:
-    from sql.plan.asks import AskPlan
-    from sql.plan.context_plan import ContextPlan
-    from sql.plan.relation_plan import Acts, Declaration
 
 Mode = Literal["delta", "sample", "lots"]
 """The output of the windows: changes (EPL), samples of the content (eKuiper), or one net lot per activation
 (stream queries)."""
 
+STATE_VERSIONS: dict[Mode, int] = {"delta": 2, "lots": 2, "sample": 2}
+"""By mode: increased if the form of stored states changes, so that older ones are not restored."""
 
-class Criterion(Record):
-    """One sort criterion."""
+AGGREGATE_HITS = ("last_agg_hit_count", "last_agg_hit_time")
+"""Hit counters that make a SELECT an aggregate query, with one row per group."""
 
-    value: Bound
-    descending: bool = False
-    nulls_first: bool | None = None
-
-
-class Numbering(Record):
-    """`row_number() OVER (PARTITION BY … ORDER BY …)`: numbers the rows of one output that pass HAVING."""
-
-    partition_by: tuple[Bound, ...] = ()
-    order_by: tuple[Criterion, ...] = ()
-
-
-class PeriodArgument(Record):
-    """A length of time not yet evaluated: (amount, unit) parts; a single part without unit is seconds."""
-
-    parts: tuple[tuple[Bound, str], ...]
-    span: Span = NOWHERE
-
-
-class WindowPlan(Record):
-    """One EPL window: its name in the window catalog and its bound arguments, by parameter name."""
-
-    name: str
-    arguments: dict[str, Any]
-    span: Span = NOWHERE
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-
-class PredicatePlan(Record):
-    """The predicate of expr and expr_batch with its aggregates."""
-
-    test: Bound
-    aggregates: tuple[AggregateCall, ...] = ()
-
-
-class GroupWindowPlan(Record):
-    """An eKuiper window. `kind` is its name in the catalog. Lengths in ms, `size` and `interval` in rows."""
-
-    kind: str
-    length_ms: int = 0
-    hop_ms: int = 0
-    delay_ms: int = 0
-    timeout_ms: int = 0
-    size: int = 0
-    interval: int = 0
-    begin: Bound | None = None
-    emit: Bound | None = None
-    filter: Bound | None = None
-    when: Bound | None = None
-    partition_by: tuple[Bound, ...] = ()
-    span: Span = NOWHERE
-
-
-class LotWindowPlan(Record):
-    """One window of a stream query: its name in the catalog,
-    and a length of time, a number of items, or neither."""
-
-    name: str
-    length: PeriodArgument | None = None
-    count: Bound | None = None
-
-
-class LotPlan(Record):
-    """The window of a stream query: the intersection of `windows`."""
-
-    partition_by: tuple[Bound, ...] = ()
-    windows: tuple[LotWindowPlan, ...] = ()
-    every_period: PeriodArgument | None = None
-    every_count: Bound | None = None
-    unique: tuple[Bound, ...] = ()
-
-    @property
-    def retains_all(self) -> bool:
-        """True if no item ever leaves."""
-        return any(window.name == "retain all" for window in self.windows)
-
-    @property
-    def is_simple(self) -> bool:
-        """True if the window compiles to a loop: one window, followed by either a gate or `unique`."""
-        is_gated = self.every_period is not None or self.every_count is not None
-        return bool(self.windows) and not self.partition_by and not (is_gated and self.unique)
-
-
-def key_names(groupwin: WindowPlan) -> list[str]:
-    """The column names under which a derived window posts the keys of its groupwin."""
-    keys = groupwin.arguments["keys"]
-    return [
-        key.column if isinstance(key, Read) and key.column else f"key{i}" for i, key in enumerate(keys, 1)
-    ]
-
-
-class SourcePlan(Record):
-    """One source of FROM."""
-
-    beside = Record.beside | {"columns"}
-
-    stream: str
-    alias: str
-    filter: Bound | None = None
-    windows: tuple[WindowPlan, ...] = ()
-    union: bool = False
-    lot: LotPlan | None = None
-    unidirectional: bool = False
-    reclaim_ms: tuple[int, int] | None = None
-    columns: dict[str, Type] | None = None
-    """The columns of a row of this source after its windows (derived windows change them)."""
-    retained_rows: int | None = None
-    """The number of newest rows that a scan table keeps, with which the rows of streams are joined. None: a
-    stream."""
-    pattern: PatternPlan | None = None
-    """The pattern whose matches are the rows; `stream` is empty then."""
-    recognize: RecognizePlan | None = None
-    """The row pattern behind the windows, whose matches are the rows."""
-    keeps_last: bool = False
-    """True with `@IterableUnbound`: without a window the last row can be read."""
-    matches_by_name: bool = False
-    """True if matches are structs of their tags, as in a join; otherwise they are tuples of them, like the
-    rows of a join."""
-    relation: Literal["window", "table", "answer"] | None = None
-    """A named window, whose changes the query processes, a table, which it only looks up, or the answer of a
-    store, which the event around a subquery carries in the column `stream`."""
-
-    def __hash__(self) -> int:
-        return hash((self.stream, self.alias))
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The streams whose events it receives."""
-        return (self.stream,) if self.pattern is None else self.pattern.streams
-
-    @property
-    def rows_are_tuples(self) -> bool:
-        """True if the rows in the windows of this source are matches: tuples of the values of tags."""
-        return self.pattern is not None and not self.matches_by_name
-
-    @property
-    def keeps(self) -> bool:
-        """True if its events are retained: in windows of its own, or in a named window."""
-        return bool(self.windows) or self.relation is not None
-
-
-class JoinPlan(Record):
-    """The kind and condition of the join between the source at this position + 1 and those before it."""
-
-    kind: Literal["inner", "left", "right", "full", "cross"]
-    on: Bound | None = None
-
-
-class ItemPlan(Record):
-    """One item of SELECT. `name` None spreads a struct or a whole event into columns, less `excluded`."""
-
-    name: str | None
-    value: Bound
-    invisible: bool = False
-    excluded: tuple[str, ...] = ()
-
-
-class SpreadPlan(Record):
-    """A function whose result is rows or columns; it works on output rows, with the values of its items.
-
-    rows     `unnest(a)`: one row per element of the array in `items[0]`;
-             structs become columns, others column `name`
-    columns  `extract(o)`: the keys of the struct in `items[0]` become columns
-    changes  `changed_cols(prefix, ignore_null, …)`: columns of `items` that differ from the last output
-    requests `dedup_trigger(start, end, now, expire_ms)`: the row waits for the end of its span
-
-    items    names of the values in the row (they are removed), with the column name of each;
-             None for `*`, a whole row
-    """
-
-    kind: Literal["rows", "columns", "changes", "requests"]
-    items: tuple[tuple[str, str | None], ...]
-    name: str = ""
-    prefix: str = ""
-    ignore_null: bool = False
-    expire_ms: int = 0
-
-
-class TerminatedPlan(Record):
-    """`when terminated`: output at the end of the partition, if the condition holds."""
-
-    condition: Bound | None = None
-    then_set: tuple[tuple[str, Bound], ...] = ()
-
-
-class OutputPlan(Record):
-    """An output limit, bound."""
-
-    mode: Literal["default", "first", "last", "all", "snapshot"] = "default"
-    after: PeriodArgument | None = None
-    after_events: Bound | None = None
-    every: PeriodArgument | None = None
-    every_events: Bound | None = None
-    at: tuple[CronField, ...] = ()
-    when: Bound | None = None
-    then_set: tuple[tuple[str, Bound], ...] = ()
-    terminated: TerminatedPlan | None = None
+RowKind = Literal["plain", "aggregate", "event", "group", "group_event"]
+"""The kinds of statements of epl.md 5.2: one row per event; only aggregates, one row per update; columns and
+aggregates, one row per event; only keys and aggregates, one row per changed group; other columns and groups,
+one row per event."""
 
 
 class SubqueryPlan(Record):
@@ -252,27 +66,86 @@ class SubqueryPlan(Record):
     """The aliases of the sources around it."""
 
 
-class IntoTable(Record):
-    """The table columns of `into table`: `columns[i]` is the table's column of the statement's aggregate i.
+# --- actions ------------------------------------------------------------------------------------------------
 
-    `sets`: with `rollup` the grouping sets, each the indexes of its keys; the others are NULL.
+Assignments = tuple[tuple[str, Bound], ...]
+"""`set` of a relation: column and value, in order."""
+
+
+class ActionPlan(Record):
+    """One action of a branch. `into` None: into, or on, the relation itself."""
+
+    kind: Literal["insert", "update", "delete"]
+    into: str | None = None
+    items: tuple[ItemPlan, ...] = ()
+    assignments: Assignments = ()
+    where: Bound | None = None
+
+
+class BranchPlan(Record):
+    """A branch of merge, or the only branch of update and delete."""
+
+    matched: bool
+    condition: Bound | None
+    actions: tuple[ActionPlan, ...]
+
+
+class SetPlan(Record):
+    """`on … set`: variables and their new values, in order, each perhaps at an index of an array."""
+
+    beside = Record.beside | {"subqueries"}
+
+    trigger: SourcePlan
+    assignments: tuple[tuple[str, Bound, Bound | None], ...]
+    subqueries: tuple[SubqueryPlan, ...] = ()
+
+
+class TriggerPlan(Record):
+    """A statement that an event of `trigger` executes on a relation. Expressions read the event as source 0,
+    the row of the relation as source 1, and the row before the statement, `initial`, as source 2.
+
+    shows   the emitted rows: `rows` (the rows deleted, as inserts) or `changes` (+changed −old)
     """
 
-    table: str
-    columns: tuple[str, ...]
-    sets: tuple[tuple[int, ...], ...]
+    beside = Record.beside | {"subqueries"}
+
+    trigger: SourcePlan | None
+    relation: str
+    alias: str
+    where: Bound | None
+    branches: tuple[BranchPlan, ...]
+    shows: Literal["rows", "changes"]
+    subqueries: tuple[SubqueryPlan, ...] = ()
+    relations: frozenset[str] = frozenset()
 
 
-AGGREGATE_HITS = ("last_agg_hit_count", "last_agg_hit_time")
-"""Hit counters that make a SELECT an aggregate query, with one row per group."""
+class SplitPlan(Record):
+    """A split stream: rows for the streams whose condition holds, the first or all of them."""
 
-EACH_EVENT = GroupWindowPlan("count", size=1, interval=1)
-"""A stream joined with tables without a window: each of its events is a window of its own."""
+    beside = Record.beside | {"subqueries"}
 
-RowKind = Literal["plain", "aggregate", "event", "group", "group_event"]
-"""The kinds of statements of epl.md 5.2: one row per event; only aggregates, one row per update; columns and
-aggregates, one row per event; only keys and aggregates, one row per changed group; other columns and groups,
-one row per event."""
+    trigger: SourcePlan
+    branches: tuple[ActionPlan, ...]
+    all: bool
+    subqueries: tuple[SubqueryPlan, ...] = ()
+
+
+class ChoicePlan(Record):
+    """A select over the current rows of relations: an on-select (`trigger` is source 0 of the plan), or on
+    demand."""
+
+    beside = Record.beside | {"plan"}
+
+    plan: Plan
+    trigger: bool
+    delete: bool = False
+
+
+Acts = TriggerPlan | SplitPlan | ChoicePlan | SetPlan
+"""The actions of a triggered statement."""
+
+
+# --- statements ---------------------------------------------------------------------------------------------
 
 
 class Plan(Record, dict=True):
@@ -396,4 +269,22 @@ class Plan(Record, dict=True):
     @cached_property
     def fingerprint(self) -> str:
         """The hash of the plan's state: equal for plans between which the state can be carried over."""
-        return state_signature(self)
+        return state_signature(self.state_parts)
+
+    @property
+    def state_parts(self) -> Parts:
+        """The parts that the state depends on, in a fixed order, each with the name of its clause."""
+        return [
+            ("the kind of query", [self.mode, STATE_VERSIONS[self.mode]]), ("FROM", self.sources),
+            ("the windows of FROM", [source.windows for source in self.sources]), ("JOIN", self.joins),
+            ("analytic functions", self.analytics), ("the window of GROUP BY", self.window),
+            ("WHERE", self.where), ("GROUP BY", self.group_by), ("aggregates", self.aggregates),
+            ("prev()", self.prevs), ("the kind of rows", self.row_kind), ("OUTPUT", self.output),
+            ("last_hit functions", self.hits), ("columns that spread", self.spreads),
+            ("the context", self.context),
+            ("subqueries", [[part.plan.fingerprint, part.kind, part.correlated] for part in self.subqueries]),
+            ("the stream's timestamp", self.timestamp), ("the option zone", self.options.zone),
+            ("the option lateTolerance", self.options.late_tolerance_ms), ("INTO TABLE", self.into_table),
+            *([("JOIN", self.asks)] if self.asks else []),
+            *([] if self.acts is None else [("ON", self.acts)]),
+        ]  # fmt: skip

@@ -9,50 +9,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from enum import Enum
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.aggregates.base import Aggregate
 from sql.functions.definition import Function
 from sql.record import Record, changed_fields
 
-if TYPE_CHECKING:
-    from sql.plan.logical import Plan
-
-STATE_VERSIONS = {"delta": 2, "lots": 2, "sample": 2}
-"""By mode: increased if the form of stored states changes, so that older ones are not restored."""
+Parts = Sequence[tuple[str, object]]
+"""The parts of a plan that its state depends on, in a fixed order, each with the name of its clause."""
 
 
-def state_signature(plan: Plan) -> str:
+def state_signature(parts: Parts) -> str:
     """The signature as a short text."""
-    text = json.dumps(plain([value for _, value in _parts(plan)]), sort_keys=True, ensure_ascii=False)
+    text = json.dumps(plain([value for _, value in parts]), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def differences(one: Plan, other: Plan) -> list[str]:
+def differences(one: Parts, other: Parts) -> list[str]:
     """The differences of two plans' states, in the words of the query: the reasons why one cannot continue
     from the state of the other."""
-    parts = zip_longest(_parts(one), _parts(other), fillvalue=("ON", None))
-    return list(dict.fromkeys(name for (name, mine), (_, theirs) in parts if plain(mine) != plain(theirs)))
-
-
-def _parts(plan: Plan) -> list[tuple[str, Any]]:
-    """The parts of the plan that the state depends on, in a fixed order, each with the name of its clause."""
-    return [
-        ("the kind of query", [plan.mode, STATE_VERSIONS[plan.mode]]), ("FROM", plan.sources),
-        ("the windows of FROM", [source.windows for source in plan.sources]), ("JOIN", plan.joins),
-        ("analytic functions", plan.analytics), ("the window of GROUP BY", plan.window),
-        ("WHERE", plan.where), ("GROUP BY", plan.group_by), ("aggregates", plan.aggregates),
-        ("prev()", plan.prevs), ("the kind of rows", plan.row_kind), ("OUTPUT", plan.output),
-        ("last_hit functions", plan.hits), ("columns that spread", plan.spreads),
-        ("the context", plan.context),
-        ("subqueries", [[part.plan.fingerprint, part.kind, part.correlated] for part in plan.subqueries]),
-        ("the stream's timestamp", plan.timestamp), ("the option zone", plan.options.zone),
-        ("the option lateTolerance", plan.options.late_tolerance_ms), ("INTO TABLE", plan.into_table),
-        *([("JOIN", plan.asks)] if plan.asks else []),
-        *([] if plan.acts is None else [("ON", plan.acts)]),
-    ]  # fmt: skip
+    pairs = zip_longest(one, other, fillvalue=("ON", None))
+    return list(dict.fromkeys(name for (name, mine), (_, theirs) in pairs if plain(mine) != plain(theirs)))
 
 
 def plain(value: object) -> Any:

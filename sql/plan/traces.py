@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan
 
 
 def is_stateless(plan: Plan) -> bool:

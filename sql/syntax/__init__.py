@@ -28,7 +28,7 @@ from sql.syntax.contexts import (
     PeriodPoint,
     Point,
 )
-from sql.syntax.crontab import CronField
+from sql.syntax.cron_field import CronField
 from sql.syntax.expressions import (
     ArrayLiteral,
     Between,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.syntax.crontab import CronField
+from sql.syntax.cron_field import CronField
 from sql.syntax.expressions import Call, Expr
 from sql.syntax.node import Node
 from sql.syntax.patterns import PatternClause

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sql.syntax.crontab import CronField
+from sql.syntax.cron_field import CronField
 from sql.syntax.expressions import Expr
 from sql.syntax.node import Node
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sql.plan.logical import LotPlan, Plan
+from sql.plan.clauses import LotPlan
+from sql.plan.logical import Plan
 from tests.reference.expressions import Place, Row, evaluate, holds
 from tests.reference.rows import Event, Values, groups, key, output
 from tests.reference.windows import period_ms

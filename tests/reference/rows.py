@@ -8,7 +8,8 @@ from functools import cmp_to_key, partial
 from typing import Any
 
 from sql.plan.bound import AggregateCall, Bound, Slot
-from sql.plan.logical import Criterion, ItemPlan, Plan
+from sql.plan.clauses import Criterion, ItemPlan
+from sql.plan.logical import Plan
 from sql.types import key_of, order_key
 from tests.reference.aggregates import AGGREGATES, distinct
 from tests.reference.expressions import Place, Row, evaluate, holds

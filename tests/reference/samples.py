@@ -13,7 +13,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from sql.plan.bound import Bound
-from sql.plan.logical import GroupWindowPlan, Plan
+from sql.plan.clauses import GroupWindowPlan
+from sql.plan.logical import Plan
 from tests.reference.expressions import Place, Row, holds
 from tests.reference.rows import Event, Values, groups, output
 

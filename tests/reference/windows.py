@@ -12,7 +12,7 @@ from functools import cmp_to_key
 from typing import Any, NamedTuple, Protocol
 
 from sql.plan.bound import Bound, Slot
-from sql.plan.logical import Criterion, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
+from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan, SourcePlan, WindowPlan
 from sql.types import order_key
 from tests.reference.expressions import Place, evaluate
 from tests.reference.rows import Event, aggregate, key

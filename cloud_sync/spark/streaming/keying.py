@@ -12,8 +12,8 @@ from cloud_sync.spark.backfill.worker import Reading, runs_of
 from rules.compiled import Compiled
 from sinks import lossless_json
 from sql import Engine, Plan, plan_rule
+from sql.plan.clauses import ItemPlan
 from sql.plan.event_keys import keys_of
-from sql.plan.logical import ItemPlan
 from sql.record import replace
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from edge.monitor.flight.observe import Seen
 from sql import Plan
 from sql.explain.tally import Tally
-from sql.plan.relation_plan import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import ChoicePlan, SetPlan, SplitPlan, TriggerPlan
 
 
 @dataclass(slots=True)

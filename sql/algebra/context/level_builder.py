@@ -31,6 +31,7 @@ from sql.codegen.support import Warnings
 from sql.errors import DataError
 from sql.functions.definition import Context
 from sql.plan.bound import Bound
+from sql.plan.clauses import PeriodArgument
 from sql.plan.context_plan import (
     CategoriesPlan,
     ContextPlan,
@@ -47,7 +48,6 @@ from sql.plan.context_plan import (
     SpanPlan,
     StartPlan,
 )
-from sql.plan.logical import PeriodArgument
 
 _HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
 

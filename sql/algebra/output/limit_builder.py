@@ -37,7 +37,8 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.emission import Out
 from sql.plan.bound import Bound
-from sql.plan.logical import OutputPlan, Plan
+from sql.plan.clauses import OutputPlan
+from sql.plan.logical import Plan
 
 
 class LimitBuilder:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
 from sql.emission import Row
-from sql.plan.logical import SpreadPlan
+from sql.plan.clauses import SpreadPlan
 from sql.rows import as_dict
 from sql.types import Saved, key_of
 

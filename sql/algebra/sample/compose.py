@@ -33,7 +33,8 @@ from sql.calendar.zones import is_utc
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters, Hits
 from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot, conjuncts, sources_read
-from sql.plan.logical import GroupWindowPlan, Plan
+from sql.plan.clauses import GroupWindowPlan
+from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.types import Type
 

@@ -16,7 +16,8 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Bound, Op, Read, conjuncts
-from sql.plan.logical import JoinPlan, Plan
+from sql.plan.clauses import JoinPlan
+from sql.plan.logical import Plan
 
 Sides = tuple[Event | None, ...]
 Key = Callable[[Event], Hashable]

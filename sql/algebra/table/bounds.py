@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 
 from sql.algebra.event import Event
 from sql.errors import DataError
-from sql.plan.relation_plan import Bounds
+from sql.plan.declared import Bounds
 
 Stored = tuple[int, int, int, list[tuple[int, int]]]
 """The counts refused, expired and dropped; by the number of a row the instant of its last write."""

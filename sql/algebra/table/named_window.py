@@ -16,7 +16,7 @@ from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Index, Indexes
 from sql.errors import DataError
-from sql.plan.relation_plan import WindowDeclaration
+from sql.plan.declared import WindowDeclaration
 
 Row = dict[str, Any]
 

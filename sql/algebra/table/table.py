@@ -18,7 +18,7 @@ from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Bucket, FindBucket, Index, Indexes, key_reader
 from sql.algebra.table.named_window import Change, Row, check_collisions
 from sql.errors import DataError
-from sql.plan.relation_plan import TableDeclaration
+from sql.plan.declared import TableDeclaration
 from sql.types import key_of
 
 NONE: dict[str, Accumulator] = {}

@@ -10,6 +10,7 @@ from sql.binder.scope import Scope
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.plan.bound import Const
+from sql.plan.clauses import PeriodArgument
 from sql.plan.context_plan import (
     AfterPlan,
     CrontabPlan,
@@ -20,7 +21,6 @@ from sql.plan.context_plan import (
     StartPlan,
 )
 from sql.plan.correlation import correlation_of
-from sql.plan.logical import PeriodArgument
 from sql.types import Type
 
 

@@ -12,15 +12,15 @@ from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
 from sql.functions import registry as functions
 from sql.plan.bound import Bound, Const
-from sql.plan.logical import SourcePlan
-from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import (
+from sql.plan.clauses import SourcePlan
+from sql.plan.declared import (
     AggregateColumn,
     Bounds,
     IndexDeclaration,
     TableDeclaration,
     WindowDeclaration,
 )
+from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax.declared_expressions import written_out
 from sql.types import Type, type_named

@@ -18,7 +18,8 @@ from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import MARK, AskPlan, carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, conjuncts, sources_read
-from sql.plan.logical import ItemPlan, JoinPlan, Plan
+from sql.plan.clauses import ItemPlan, JoinPlan
+from sql.plan.logical import Plan
 from sql.record import replace
 from sql.types import Type
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import TriggerPlan
+from sql.plan.logical import Plan, TriggerPlan
 
 
 def check_ownership(problems: Problems, plan: Plan, catalog: Catalog, statement: ast.Statement) -> None:

@@ -12,8 +12,9 @@ from sql.binder.scope import Scope
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
-from sql.plan.logical import IntoTable, ItemPlan, Plan
-from sql.plan.relation_plan import AggregateColumn
+from sql.plan.clauses import IntoTable, ItemPlan
+from sql.plan.declared import AggregateColumn
+from sql.plan.logical import Plan
 from sql.record import replace
 from sql.types import Type
 

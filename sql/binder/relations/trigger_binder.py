@@ -16,17 +16,18 @@ from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean
 from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound
-from sql.plan.logical import ItemPlan, Plan
-from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import (
+from sql.plan.clauses import ItemPlan
+from sql.plan.logical import (
     ActionPlan,
     Assignments,
     BranchPlan,
     ChoicePlan,
+    Plan,
     SetPlan,
     SplitPlan,
     TriggerPlan,
 )
+from sql.plan.options import RuleOptions
 from sql.record import replace
 
 WHERE = Place("WHERE", analytics=False, aliases=False)

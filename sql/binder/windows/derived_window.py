@@ -16,7 +16,8 @@ from sql.algebra.windows import catalog as windows
 from sql.binder.patterns.rewriting import rewritten
 from sql.catalog.streams import Catalog
 from sql.plan.bound import AggregateCall, Apply, Bound, Const, Op, Read, Slot
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan
 from sql.record import replace
 
 

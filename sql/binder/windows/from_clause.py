@@ -7,7 +7,7 @@ from sql.algebra.windows import catalog
 from sql.binder.expression_binder import ExpressionBinder
 from sql.binder.windows.window_arguments import bind_arguments
 from sql.errors import did_you_mean
-from sql.plan.logical import WindowPlan
+from sql.plan.clauses import WindowPlan
 
 
 def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[WindowPlan, ...]:

@@ -11,7 +11,7 @@ from sql.binder.windows.lengths import PARAMETER
 from sql.calendar.period import LENGTH_MS_MAX
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Const
-from sql.plan.logical import EACH_EVENT, GroupWindowPlan
+from sql.plan.clauses import EACH_EVENT, GroupWindowPlan
 
 UNITS = {"dd": 86_400_000, "hh": 3_600_000, "mi": 60_000, "ss": 1000, "ms": 1}
 """eKuiper's time units."""

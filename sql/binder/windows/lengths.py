@@ -6,7 +6,7 @@ from sql import syntax as ast
 from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.calendar.period import Period
 from sql.plan.bound import Bound, Const, Read
-from sql.plan.logical import PeriodArgument
+from sql.plan.clauses import PeriodArgument
 from sql.types import Type
 
 PARAMETER = Place("a window parameter", aliases=False, analytics=False)

@@ -7,7 +7,7 @@ from sql.algebra.windows.lots import lot_window
 from sql.binder.expression_binder import ExpressionBinder
 from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
 from sql.plan.bound import Bound, Const
-from sql.plan.logical import LotPlan, LotWindowPlan
+from sql.plan.clauses import LotPlan, LotWindowPlan
 
 
 def bind_lot(binder: ExpressionBinder, source: ast.LotSource) -> LotPlan:

@@ -11,7 +11,7 @@ from sql.binder.expression_binder import ExpressionBinder, Place
 from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Bound, Const, Slot
-from sql.plan.logical import Criterion, PeriodArgument, PredicatePlan
+from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
 from sql.types import Type
 
 BUILTINS = {

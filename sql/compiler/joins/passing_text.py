@@ -35,7 +35,8 @@ from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.joins.driven import makes_rows
 from sql.plan.bound import Apply, Bound, Slot, TableRead
-from sql.plan.logical import Plan, SourcePlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
     from sql.compiler.statement_text import StatementText

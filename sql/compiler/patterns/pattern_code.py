@@ -5,7 +5,7 @@ from __future__ import annotations
 from sql.algebra.pattern import PartialBounds, PatternBuilder
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.compiler.shared_code import SharedCode
-from sql.plan.logical import SourcePlan
+from sql.plan.clauses import SourcePlan
 from sql.plan.options import RuleOptions
 from sql.rows import Shape
 

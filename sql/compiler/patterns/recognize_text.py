@@ -34,7 +34,7 @@ from sql.compiler.kept import Accumulated
 from sql.compiler.shared_code import SharedCode
 from sql.functions.definition import Context
 from sql.plan.bound import Bound, Read
-from sql.plan.logical import ItemPlan, PeriodArgument, SourcePlan
+from sql.plan.clauses import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import OWN
 from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan

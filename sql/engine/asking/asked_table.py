@@ -12,8 +12,8 @@ from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.relations.triggered import PostingStatement
 from sql.plan.asks import AnswerPolicy, Request
+from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
-from sql.plan.relation_plan import AskedDeclaration
 from sql.rows import as_dict
 
 Rows = Sequence[dict[str, Any]]

@@ -26,8 +26,8 @@ from sql.engine.query import QueryDecorator, Running
 from sql.functions.definition import Context
 from sql.plan.asks import MARK, Request
 from sql.plan.bound import Bound, Read, Slot, conjuncts
-from sql.plan.logical import Plan, SourcePlan
-from sql.plan.relation_plan import SetPlan, SplitPlan, TriggerPlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan, SetPlan, SplitPlan, TriggerPlan
 from sql.rows import as_dict
 
 

@@ -16,8 +16,8 @@ from sql.emission import Emission
 from sql.engine.context.bodies import Body, BodyIndex, Cell, CellStatement
 from sql.engine.relations.hosted import Hosted
 from sql.plan.correlation import correlation_of
+from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
-from sql.plan.relation_plan import TableDeclaration, VariableDeclaration, WindowDeclaration
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost

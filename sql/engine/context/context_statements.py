@@ -15,7 +15,7 @@ from sql.engine.context.new_body import new_body
 from sql.engine.context.outcome import Outcome
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declaring import TableStatement, WindowStatement
-from sql.plan.relation_plan import TableDeclaration, WindowDeclaration
+from sql.plan.declared import TableDeclaration, WindowDeclaration
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost

@@ -9,7 +9,7 @@ from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody
 from sql.engine.context.context_member import ContextMember
 from sql.engine.context.own_catalog import catalog_of, loop_of, shared_catalog
 from sql.engine.start import code_of
-from sql.plan.relation_plan import WindowDeclaration
+from sql.plan.declared import WindowDeclaration
 
 
 def new_body(member: ContextMember, partition: Partition, now_ms: int) -> Body:

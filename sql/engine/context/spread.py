@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.named_window import Change
-from sql.plan.relation_plan import IndexDeclaration, TableDeclaration, WindowDeclaration
+from sql.plan.declared import IndexDeclaration, TableDeclaration, WindowDeclaration
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost

@@ -24,8 +24,8 @@ from sql.emission import Emission
 from sql.engine.relations.triggered import Partition, PostingStatement
 from sql.errors import CorruptState
 from sql.plan.bound import AggregateCall
+from sql.plan.declared import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
-from sql.plan.relation_plan import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.rows import as_dict
 
 VERSION = 1

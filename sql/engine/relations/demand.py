@@ -28,9 +28,8 @@ from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.running_statement import RunningStatement
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.language import parse
-from sql.plan.logical import Plan
+from sql.plan.logical import Plan, TriggerPlan
 from sql.plan.options import RuleOptions
-from sql.plan.relation_plan import TriggerPlan
 from sql.record import replace
 from sql.syntax.declared_expressions import written_out
 

@@ -11,8 +11,7 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.acting import ActingText, Forward, Work
 from sql.emission import Emission
 from sql.engine.relations.triggered import Partition, TriggerCode, Triggered
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import ActionPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import ActionPlan, Plan, SplitPlan, TriggerPlan
 
 Row = dict[str, Any]
 

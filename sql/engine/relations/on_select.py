@@ -15,8 +15,7 @@ from sql.emission import Emission
 from sql.engine.relations.triggered import Partition, PostingStatement, TriggerCode, Triggered
 from sql.engine.running.evaluation import Evaluation
 from sql.engine.running.running_statement import RunningStatement
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import ChoicePlan
+from sql.plan.logical import ChoicePlan, Plan
 from sql.record import replace
 
 Row = dict[str, Any]

@@ -10,8 +10,7 @@ from sql.catalog.streams import Catalog, Variable
 from sql.emission import Emission
 from sql.engine.relations.triggered import Partition, TriggerCode, Triggered
 from sql.errors import DataError
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import SetPlan
+from sql.plan.logical import Plan, SetPlan
 from sql.rows import as_dict
 
 

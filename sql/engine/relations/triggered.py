@@ -18,7 +18,8 @@ from sql.engine.relations.hosted import Hosted
 from sql.engine.relations.subqueries import Subqueries
 from sql.engine.running.matches import Matches
 from sql.engine.running.running_statement import RunningStatement
-from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import as_dict
 
 

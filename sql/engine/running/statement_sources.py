@@ -24,7 +24,7 @@ from sql.compiler.subquery_code import as_seen
 from sql.engine.relations.subqueries import Run, Subqueries
 from sql.engine.running.matches import Matches
 from sql.engine.running.recognized import Recognized
-from sql.plan.logical import SourcePlan
+from sql.plan.clauses import SourcePlan
 
 if TYPE_CHECKING:
     from sql.engine.running.running_statement import RunningStatement

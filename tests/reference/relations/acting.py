@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import ActionPlan, BranchPlan, ChoicePlan, TriggerPlan
+from sql.plan.logical import ActionPlan, BranchPlan, ChoicePlan, Plan, TriggerPlan
 from tests.reference.expressions import Place, Row, evaluate, holds
 from tests.reference.relations.joins import Rows
 from tests.reference.relations.statements import Source, Statement

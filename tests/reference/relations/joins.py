@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.plan.bound import AggregateCall, Slot
-from sql.plan.logical import JoinPlan, Plan
+from sql.plan.clauses import JoinPlan
+from sql.plan.logical import Plan
 from sql.types import key_of
 from tests.reference.aggregates import AGGREGATES, distinct
 from tests.reference.expressions import Place, Row, evaluate, holds

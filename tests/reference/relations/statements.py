@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.plan.bound import Slot
-from sql.plan.logical import Plan, SourcePlan, SubqueryPlan
-from sql.plan.relation_plan import SplitPlan, TriggerPlan, WindowDeclaration
+from sql.plan.clauses import SourcePlan
+from sql.plan.declared import WindowDeclaration
+from sql.plan.logical import Plan, SplitPlan, SubqueryPlan, TriggerPlan
 from tests.reference.expressions import Place, Row, holds
 from tests.reference.relations.joins import Rows, Sides, product
 from tests.reference.rows import Event

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from sql.plan.relation_plan import TableDeclaration, WindowDeclaration
+from sql.plan.declared import TableDeclaration, WindowDeclaration
 from sql.types import key_of
 from tests.reference.expressions import Row
 from tests.reference.rows import Event

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from sql.plan.logical import Plan
-from sql.plan.relation_plan import ChoicePlan, TableDeclaration, TriggerPlan, WindowDeclaration
+from sql.plan.declared import TableDeclaration, WindowDeclaration
+from sql.plan.logical import ChoicePlan, Plan, TriggerPlan
 from tests.reference.expressions import Row
 from tests.reference.relations.acting import Acting, Choosing
 from tests.reference.relations.statements import NOTHING, Listening, Query, Statement

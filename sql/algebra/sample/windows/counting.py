@@ -17,7 +17,7 @@ from sql.algebra.sample.windows.group_entry import (
 from sql.algebra.sample.windows.window import Window
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, WindowCost
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 from sql.record import replace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sql.algebra.sample.content import Content
 from sql.algebra.sample.windows.window import Window
 from sql.algebra.windows.facts import WindowFacts
 from sql.codegen.hits import Hits
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 from sql.syntax.window_words import GROUP_WINDOWS
 
 Field = Literal["length_ms", "hop_ms", "delay_ms", "timeout_ms", "size", "interval", "begin", "emit"]

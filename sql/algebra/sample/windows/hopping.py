@@ -24,7 +24,7 @@ from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
 from sql.costs import Extra, WindowCost
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core

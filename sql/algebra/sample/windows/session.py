@@ -18,7 +18,7 @@ from sql.algebra.sample.windows.group_entry import (
 from sql.algebra.sample.windows.window import Window
 from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core

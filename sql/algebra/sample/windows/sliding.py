@@ -26,7 +26,7 @@ from sql.algebra.sample.windows.window import Window
 from sql.algebra.windows.facts import Stage
 from sql.codegen.hits import Hits
 from sql.costs import Extra, WindowCost
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 from sql.types import Saved
 
 if TYPE_CHECKING:

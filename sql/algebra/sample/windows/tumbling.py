@@ -12,7 +12,7 @@ from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEn
 from sql.algebra.sample.windows.window import Window
 from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 
 if TYPE_CHECKING:
     from sql.algebra.sample.core import Core

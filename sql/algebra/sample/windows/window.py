@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
-from sql.plan.logical import GroupWindowPlan
+from sql.plan.clauses import GroupWindowPlan
 from sql.types import Saved
 
 if TYPE_CHECKING:
