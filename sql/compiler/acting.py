@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.table.named_window import Change
+from sql.algebra.table.row import Change
 from sql.algebra.table.search import Search, loop_over, reads_subquery
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter

@@ -50,10 +50,10 @@ class FeedingText:
         """The function `push`."""
         with source.block("def push(q, rows, now):"):
             source.line("fail, made, seq, table = q.fail, q.made, q.seq, q.into.table")
-            source.line("get = table.rows.get")
-            source.line("is_kept = table.bounded.is_kept")
+            source.line("get = table.rows.by_key.get")
+            source.line("bounded = table.bounded")
             source.line("table.version += 1")
-            source.line("stamp = next(table.stamps)")
+            source.line("stamp = next(table.rows.stamps)")
             if not self.needs_event:
                 source.line("x = None")
             with source.block("for e in rows:"):
@@ -102,8 +102,8 @@ class FeedingText:
             part.write(loop, "", enters=True)
         source.line("row.stale = True")
         source.line("row.stamp = stamp")
-        with source.block("if is_kept:"):
-            source.line("table.touched(row, now)")
+        with source.block("if bounded.is_kept:"):
+            source.line("bounded.wrote(row, now)")
 
     def _write_shown(self, source: SourceWriter) -> None:
         """The statement posts the row."""

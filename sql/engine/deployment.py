@@ -83,7 +83,7 @@ class Deployment:
         self.host(name, query, query.streams if isinstance(query, Asking) else plan.streams)
         if isinstance(query, WindowStatement | TableStatement):
             self.catalog.relations[query.relation.name] = query.relation
-            query.relation.wake = lambda: self.timers.schedule(name)
+            query.relation.bounded.wake = lambda: self.timers.schedule(name)
         if isinstance(query, AskedStatement):
             self.catalog.asked[query.table.name] = query.table
 

@@ -3,7 +3,7 @@ refused or removed because of them."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from sql.algebra.event import Event
 from sql.errors import DataError
@@ -23,6 +23,9 @@ class Bounded:
     def __init__(self, what: str, bounds: Bounds) -> None:
         """`what`: what messages call the relation."""
         self.what = what
+        self.wake: Callable[[], None] = lambda: None
+        """Called when rows came that time will change, although nothing was posted: the next deadline
+        may be another one."""
         self._limit(bounds)
         self.written: dict[Event, int] = {}
         """The time of each row's last write (ms), the oldest first; empty if no bound needs it."""
@@ -36,8 +39,11 @@ class Bounded:
     def wrote(self, row: Event, now_ms: int) -> None:
         """A row came or was changed."""
         if self.is_kept:
+            was_empty = not self.written
             self.written.pop(row, None)
             self.written[row] = now_ms
+            if was_empty and self.bounds.ttl_ms is not None:
+                self.wake()
 
     def change(self, bounds: Bounds, rows: Iterable[Event]) -> None:
         """Other bounds from now on; rows of which the last write is not known count from their arrival."""

@@ -10,7 +10,7 @@ no answer of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 from sql.algebra.event import Event
@@ -200,6 +200,18 @@ class Indexes:
             for event in rows:
                 index.add(event)
             self.all = tuple(self.by_columns.values())
+        return index
+
+    def declare(
+        self, name: str, equal: tuple[Any, ...], ordered: Any, rows: Collection[Event], *, unique: bool
+    ) -> Index:
+        """A declared index. Raises DataError where two of the present `rows` have one key
+        of a unique one."""
+        index = self.over(equal, ordered, rows)
+        if unique:
+            if any(index.holder(event.row) is not event for event in rows):
+                raise DataError(f"unique index '{name}' cannot be made: two rows have one key")
+            self.unique[name] = index
         return index
 
     def add(self, event: Event) -> None:

@@ -15,13 +15,8 @@ from sql.algebra.operator import Operator, earliest
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Index, Indexes
-from sql.errors import DataError
+from sql.algebra.table.row import Change, Row, shaped
 from sql.plan.declared import WindowDeclaration
-
-Row = dict[str, Any]
-
-Change = tuple[list[Row], list[Row]]
-"""The rows that came, also by an update, and those that were there before in their place or at all."""
 
 
 class NamedWindow:
@@ -62,8 +57,6 @@ class NamedWindow:
         """Grows with every change: a reader that keeps results computed from the rows compares it."""
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
         """Called for every change. The engine passes it on to the consumers."""
-        self.wake: Callable[[], None] = lambda: None
-        """Called when rows came that are not posted yet: a batch gathers, and will be released later."""
 
     def all_parts(self) -> tuple[NamedWindow]:
         """Itself: the rows of a relation of a context are in several parts."""
@@ -88,17 +81,9 @@ class NamedWindow:
 
     def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
         """A declared index. Raises DataError where rows collide in a unique one."""
-        index = self.indexes.over(equal, ordered, self.rows)
-        if unique:
-            check_collisions(index, self.rows, name)
-            self.indexes.unique[name] = index
-        self.named[name] = index
+        self.named[name] = self.indexes.declare(name, equal, ordered, self.rows, unique=unique)
 
     # --- writing --------------------------------------------------------------------------------------------
-
-    def shaped(self, row: Mapping[str, Any]) -> Row:
-        """A row of just the declared columns; those it lacks are NULL."""
-        return {column: row.get(column) for column in self.columns}
 
     def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
         """A row enters. Raises DataError where a unique index or the bound refuses it."""
@@ -107,11 +92,11 @@ class NamedWindow:
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave and others enter, all or none of them. Raises DataError where one is refused."""
         leaving = dict.fromkeys(removed)
-        shaped = [self.shaped(row) for row in rows]
+        values = [shaped(row, self.columns) for row in rows]
         leaving |= dict.fromkeys(self.bounded.room(len(self.rows) - len(leaving), len(rows), leaving))
-        self._check(shaped, leaving)
+        self._check(values, leaving)
         events = []
-        for row in shaped:
+        for row in values:
             self.seq += 1
             events.append(Event(row, now_ms, self.seq))
         return self._apply(Delta(events, list(leaving)), now_ms)
@@ -195,13 +180,6 @@ class NamedWindow:
         if delta.inserted or delta.removed:
             self.publish(self, delta)
         else:
-            self.wake()
+            self.bounded.wake()  # a batch gathers, and is released later
         self.operator.end_step()
         return delta
-
-
-def check_collisions(index: Index, rows: Iterable[Event], name: str) -> None:
-    """Raise DataError where two rows have one key."""
-    for event in rows:
-        if index.holder(event.row) is not event:
-            raise DataError(f"unique index '{name}' cannot be made: two rows have one key")

@@ -7,40 +7,18 @@ aggregate are computed when the row is read, once after each change.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
-from sql.algebra.row_blocks import new_holder
-from sql.algebra.table.bounds import Bounded
-from sql.algebra.table.index import Bucket, FindBucket, Index, Indexes, key_reader
-from sql.algebra.table.named_window import Change, Row, check_collisions
+from sql.algebra.table.index import Bucket, FindBucket, Index
+from sql.algebra.table.row import Change, Row
+from sql.algebra.table.table_rows import TableRow, TableRows
 from sql.errors import DataError
 from sql.plan.declared import TableDeclaration
 from sql.types import key_of
-
-NONE: dict[str, Accumulator] = {}
-"""The accumulators of a row without aggregating columns."""
-
-
-class TableRow(Event, eq=False):
-    """A row of a table with the accumulators of its aggregating columns.
-
-    stale   these are not computed yet
-    stamp   of its last write: writes between which a snapshot may lie have different ones
-    """
-
-    key: Hashable = None
-    stamp: int = 0
-    accumulators: dict[str, Accumulator] = NONE
-    stale: bool = False
-
-    def refresh(self) -> None:
-        """Compute the columns that aggregate, in a new row: a holder of the old one keeps it."""
-        self.stale = False
-        self.row = {**self.row, **{name: item.result() for name, item in self.accumulators.items()}}
 
 
 class Table:
@@ -54,19 +32,12 @@ class Table:
         self.declaration = declaration
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
+        self.rows = TableRows(declaration, makers)
         self.makers = makers
-        self.bounded = Bounded(f"table '{declaration.name}'", declaration.bounds)
-        self.wake: Callable[[], None] = lambda: None
-        """Called when a row came that will be too old some day."""
-        self.key_of_row = key_reader(declaration.keys) if declaration.keys else lambda row: ()
-        self.indexes = Indexes()
+        self.bounded, self.indexes = self.rows.bounded, self.rows.indexes
         self.named: dict[str, Index] = {}
-        self.rows: dict[Hashable, TableRow] = {}
-        self.seq = 0
         self.version = 0
-        self.stamps = count(1)
-        """The stamps of the rows that calls write from now on."""
-        self.holder = new_holder()
+        """Grows with every change: a reader that keeps results computed from the rows compares it."""
 
     def all_parts(self) -> tuple[Table]:
         """Itself: the rows of a relation of a context are in several parts."""
@@ -76,17 +47,17 @@ class Table:
 
     def content(self) -> Iterable[Event]:
         """The rows in order of creation."""
-        for row in self.rows.values():
+        for row in self.rows.by_key.values():
             if row.stale:
                 row.refresh()
-        return self.rows.values()
+        return self.rows.by_key.values()
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.rows.by_key)
 
     def value_at(self, key: Hashable, column: str) -> Any:
         """A column of the row of a key; NULL without one."""
-        row = self.rows.get(key)
+        row = self.rows.by_key.get(key)
         if row is None:
             return None
         found = row.accumulators.get(column)
@@ -94,7 +65,7 @@ class Table:
 
     def row_at(self, key: Hashable) -> Row | None:
         """The row of a key as an object; NULL without one."""
-        row = self.rows.get(key)
+        row = self.rows.by_key.get(key)
         if row is None:
             return None
         if row.stale:
@@ -106,8 +77,8 @@ class Table:
         """The keys: values of one column, or lists of several."""
         columns = self.declaration.keys
         if len(columns) == 1:
-            return [row.row[columns[0]] for row in self.rows.values()]
-        return [[row.row[column] for column in columns] for row in self.rows.values()]
+            return [row.row[columns[0]] for row in self.rows.by_key.values()]
+        return [[row.row[column] for column in columns] for row in self.rows.by_key.values()]
 
     def index(self, equal: tuple[str, ...], ordered: str | None) -> Index | PrimaryKey | Fresh | None:
         """The index by these columns; None for columns that aggregate, which change without notice."""
@@ -115,24 +86,17 @@ class Table:
             return PrimaryKey(self, tuple(equal.index(key) for key in self.declaration.keys))
         if any(column in self.makers for column in (*equal, ordered)):
             return None
-        index = self.indexes.over(equal, ordered, self.rows.values())
+        index = self.indexes.over(equal, ordered, self.rows.by_key.values())
         return Fresh(index) if self.makers else index
 
     def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
         """A declared index. Raises DataError where rows collide in a unique one, or its columns aggregate."""
         if any(column in self.makers for column in (*equal, ordered)):
             raise DataError(f"index '{name}': a column that aggregates cannot be indexed")
-        index = self.indexes.over(equal, ordered, self.rows.values())
-        if unique:
-            check_collisions(index, self.rows.values(), name)
-            self.indexes.unique[name] = index
-        self.named[name] = index
+        rows = self.rows.by_key.values()
+        self.named[name] = self.indexes.declare(name, equal, ordered, rows, unique=unique)
 
     # --- writing --------------------------------------------------------------------------------------------
-
-    def shaped(self, row: Mapping[str, Any]) -> Row:
-        """A row of just the declared columns; those it lacks are NULL."""
-        return {column: row.get(column) for column in self.columns}
 
     def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
         """A row comes. Raises DataError where its key is taken."""
@@ -144,9 +108,9 @@ class Table:
         leaving |= self._room(rows, leaving)
         self._check(rows, leaving)
         for event in leaving:
-            self._remove(event)
+            self.rows.remove(event)
         self.version += 1
-        return Delta([self._add(self.key_of_row(row), row, now_ms) for row in rows], list(leaving))
+        return Delta([self.rows.add(self.rows.key_of_row(row), row, now_ms) for row in rows], list(leaving))
 
     def rewrite(self, event: TableRow, row: Row, now_ms: int) -> Change:
         """A row gets other values under its key. Raises DataError where a unique index refuses them."""
@@ -154,9 +118,8 @@ class Table:
             return self.write([(event, row)], (), (), now_ms)
         before = event.row
         event.row = row
-        event.stamp = next(self.stamps)
-        if self.bounded.is_kept:
-            self.touched(event, now_ms)
+        event.stamp = next(self.rows.stamps)
+        self.bounded.wrote(event, now_ms)
         self.version += 1
         return [row], [before]
 
@@ -171,107 +134,43 @@ class Table:
 
         `updates`: rows with just the declared columns.
         """
-        there, key_of_row = self.rows, self.key_of_row
-        is_alike = not (rows or removed or self.indexes.unique)
-        for event, row in updates:
-            is_alike = is_alike and there.get(key_of_row(row)) is event
-        if not is_alike:
-            return self._write(updates, rows, removed, now_ms)
-        came, before, stamp = [], [], next(self.stamps)
-        indexes, is_kept = self.indexes.all, self.bounded.is_kept
-        for event, row in updates:
-            came.append(row)
-            before.append(event.row)
-            for index in indexes:
-                index.remove(event)
-            assert isinstance(event, TableRow)
-            event.row = row
-            event.stamp = stamp
-            for index in indexes:
-                index.add(event)
-            if is_kept:
-                self.touched(event, now_ms)
+        if rows or removed or self.indexes.unique or not all(itertools.starmap(self._is_under, updates)):
+            updated = dict.fromkeys(event for event, _ in updates)
+            removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
+            self._check([*(row for _, row in updates), *rows], {**updated, **dict.fromkeys(removed)})
+        before = [event.row for event, _ in updates]
+        before += [event.row for event in removed]
+        for event in removed:
+            self.rows.remove(event)
+        self.rows.update(updates, now_ms)
+        came = [event.row for event, _ in updates]
+        came += [self.rows.add(self.rows.key_of_row(row), row, now_ms).row for row in rows]
         self.version += 1
         return came, before
 
-    def _write(
-        self,
-        updates: Sequence[tuple[Event, Row]],
-        rows: Sequence[Mapping[str, Any]],
-        removed: Sequence[Event],
-        now_ms: int,
-    ) -> Change:
-        changed = [row for _, row in updates]
-        updated = dict.fromkeys(event for event, _ in updates)
-        removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
-        self._check([*changed, *rows], {**updated, **dict.fromkeys(removed)})
-        before = [event.row for event in (*updated, *removed)]
-        for event in removed:
-            self._remove(event)
-        self._rewrite(updates, now_ms)
-        added = [self._add(self.key_of_row(row), row, now_ms) for row in rows]
-        self.version += 1
-        return [event.row for event in (*updated, *added)], before
-
-    def _rewrite(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
-        """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
-        moved: list[tuple[TableRow, Hashable]] = []
-        stamp = next(self.stamps)
-        for event, row in updates:
-            assert isinstance(event, TableRow)
-            self.indexes.remove(event)
-            key = self.key_of_row(row)
-            if key != event.key:
-                del self.rows[event.key]
-                moved.append((event, key))
-            event.row = row
-            event.stamp = stamp
-            self.touched(event, now_ms)
-        for event, key in moved:
-            event.key = key
-            self.rows[key] = event
-        for event, _ in updates:
-            self.indexes.add(event)
-
-    def clear(self) -> None:
-        """No row is left, before a snapshot is put back."""
-        self.rows.clear()
-        for index in self.indexes.all:
-            index.by_key.clear()
-
-    def put_back(self, row: Row, time_ms: int, seq: int) -> TableRow:
-        """A row of a snapshot, its aggregates still empty."""
-        self.seq = seq - 1  # an ordered index finds a row by its number
-        return self._add(self.key_of_row(row), row, time_ms)
+    def _is_under(self, event: Event, row: Row) -> bool:
+        """True if values of a row are under its present key."""
+        return self.rows.by_key.get(self.rows.key_of_row(row)) is event
 
     def _room(
         self, rows: Sequence[Any], leaving: Mapping[Event, Any], gone: int | None = None
     ) -> dict[Event, None]:
         """The rows that go so that `rows` fit; `gone`: how many of those leaving do not come back."""
-        held = len(self.rows) - (len(leaving) if gone is None else gone)
+        held = len(self.rows.by_key) - (len(leaving) if gone is None else gone)
         return dict.fromkeys(self.bounded.room(held, len(rows), leaving))
-
-    def touched(self, row: Event, now_ms: int) -> None:
-        """A row was written."""
-        bounded = self.bounded
-        if bounded.is_kept:
-            was_empty = not bounded.written
-            bounded.wrote(row, now_ms)
-            if was_empty and bounded.bounds.ttl_ms is not None:
-                self.wake()
 
     def advance(self, now_ms: int) -> None:
         """Time has come to `now_ms`: rows that were not written for long go."""
         aged = self.bounded.aged(now_ms)
         for row in aged:
-            self._remove(row)
+            self.rows.remove(row)
         self.version += bool(aged)
 
     def _check(self, rows: Sequence[Mapping[str, Any]], leaving: Mapping[Event, Any]) -> None:
         taken: set[Hashable] = set()
         for row in rows:
-            key = self.key_of_row(row)
-            holder = self.rows.get(key)
+            key = self.rows.key_of_row(row)
+            holder = self.rows.by_key.get(key)
             if key in taken or (holder is not None and holder not in leaving):
                 self.bounded.refused += 1
                 raise DataError(f"table '{self.name}' has a row of the key {key!r} already")
@@ -279,38 +178,16 @@ class Table:
             if self.indexes.unique:
                 self.indexes.check(row, leaving)
 
-    def _add(self, key: Hashable, row: Mapping[str, Any], now_ms: int) -> TableRow:
-        self.seq += 1
-        accumulators = {name: make() for name, make in self.makers.items()} or NONE
-        event = self.rows[key] = TableRow(
-            self.shaped(row),
-            now_ms,
-            self.seq,
-            key=key,
-            stamp=next(self.stamps),
-            accumulators=accumulators,
-            stale=bool(accumulators),
-        )
-        self.indexes.add(event)
-        self.touched(event, now_ms)
-        return event
-
-    def _remove(self, event: Event) -> None:
-        assert isinstance(event, TableRow)
-        self.indexes.remove(event)
-        self.bounded.left(event)
-        del self.rows[event.key]
-
     # --- aggregating ----------------------------------------------------------------------------------------
 
     def row_for(self, values: Sequence[Any], now_ms: int) -> TableRow:
         """The row that `into table` aggregates into; the first event of a key makes it."""
         key = tuple(map(key_of, values)) if len(values) != 1 else key_of(values[0])
-        row = self.rows.get(key)
+        row = self.rows.by_key.get(key)
         if row is None:
-            for oldest in self.bounded.room(len(self.rows), 1, ()):
-                self._remove(oldest)
-            row = self._add(key, dict(zip(self.declaration.keys, values, strict=True)), now_ms)
+            for oldest in self.bounded.room(len(self.rows.by_key), 1, ()):
+                self.rows.remove(oldest)
+            row = self.rows.add(key, dict(zip(self.declaration.keys, values, strict=True)), now_ms)
         return row
 
 
@@ -320,10 +197,10 @@ class PrimaryKey:
     is_single = True
 
     def __init__(self, table: Table, order: tuple[int, ...]) -> None:
-        self.by_key = table.rows
+        self.by_key = table.rows.by_key
         self.order = order
         self.is_plain = not table.makers and order == tuple(range(len(order)))
-        self.bucket: FindBucket = table.rows.get if self.is_plain else self._row
+        self.bucket: FindBucket = table.rows.by_key.get if self.is_plain else self._row
 
     def buckets(self, keys: Iterable[Hashable]) -> list[TableRow | None]:
         """The row of each key without NULL."""

@@ -67,7 +67,7 @@ class Statements:
         if isinstance(seen, SpreadRelation):
             seen.indexed(body.instance.relation)
         if isinstance(body.instance, TableStatement | WindowStatement):
-            body.instance.relation.wake = lambda: self.schedule(body)
+            body.instance.relation.bounded.wake = lambda: self.schedule(body)
         if self.restoring:
             return
         if member.inner.relations:

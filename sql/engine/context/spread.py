@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.named_window import Change
+from sql.algebra.table.row import Change
 from sql.plan.declared import IndexDeclaration, TableDeclaration, WindowDeclaration
 
 if TYPE_CHECKING:

@@ -14,7 +14,9 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.row_blocks import RowBlocks, new_holder
 from sql.algebra.table.named_window import NamedWindow
-from sql.algebra.table.table import Table, TableRow
+from sql.algebra.table.row import shaped
+from sql.algebra.table.table import Table
+from sql.algebra.table.table_rows import TableRow
 from sql.algebra.window_builder import WindowBuilder
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Catalog, Variable
@@ -204,11 +206,11 @@ class TableStatement(PostingStatement):
     def _put(self, row: Mapping[str, Any], now_ms: int) -> None:
         """A row comes, in the place of the one with its key.
         Raises DataError where a bound or an index refuses it."""
-        there = self.table.rows.get(self.table.key_of_row(row))
+        there = self.table.rows.by_key.get(self.table.rows.key_of_row(row))
         if there is None:
             self.table.insert(row, now_ms)
         else:
-            self.table.rewrite(there, self.table.shaped(row), now_ms)
+            self.table.rewrite(there, shaped(row, self.table.columns), now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.table.advance(now_ms)
@@ -218,20 +220,20 @@ class TableStatement(PostingStatement):
         return self.table.bounded.next_deadline()
 
     def snapshot(self) -> dict[str, Any]:
-        table, store = self.table, EventStore()
-        rows = list(table.rows.values())
-        for row in rows if table.makers else ():
+        table, store, kept = self.table, EventStore(), self.table.rows
+        rows = list(kept.by_key.values())
+        for row in rows if kept.makers else ():
             for accumulator in row.accumulators.values():
                 store.add(accumulator.held())  # type: ignore[arg-type]
         return {
             "version": VERSION,
             "fingerprint": self.plan.fingerprint,
             "signature": signature(table.columns),
-            "seq": table.seq,
+            "seq": kept.seq,
             "bounded": table.bounded.snapshot(),
             "events": store.pack(),
             "rows": RowBlocks(
-                table.holder, rows, [row.seq for row in rows], [row.stamp for row in rows], pack_table_row
+                kept.holder, rows, [row.seq for row in rows], [row.stamp for row in rows], pack_table_row
             ),
         }
 
@@ -240,13 +242,13 @@ class TableStatement(PostingStatement):
         if snapshot["signature"] != signature(table.columns):
             raise CorruptState(f"the snapshot is of another table than '{table.name}' is now")
         store.unpack(snapshot["events"], lambda row: row)
-        table.clear()
+        table.rows.clear()
         for seq, time_ms, packed, parts in snapshot["rows"]:
-            row = table.put_back(unpack_row(packed), time_ms, seq)
+            row = table.rows.put_back(unpack_row(packed), time_ms, seq)
             for accumulator, part in zip(row.accumulators.values(), parts, strict=True):
                 accumulator.restore(part, store.find)
-        table.seq = snapshot["seq"]
-        table.bounded.restore(snapshot["bounded"], table.rows.values())
+        table.rows.seq = snapshot["seq"]
+        table.bounded.restore(snapshot["bounded"], table.rows.by_key.values())
 
 
 def pack_table_row(row: TableRow) -> list[Any]:

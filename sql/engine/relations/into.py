@@ -10,7 +10,8 @@ from sql.aggregates.base import Removal
 from sql.algebra.accumulators import SKIP, AggregateSet
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
-from sql.algebra.table.table import Table, TableRow
+from sql.algebra.table.table import Table
+from sql.algebra.table.table_rows import TableRow
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
 from sql.engine.running.packing import pack_values, unpack_values
@@ -54,7 +55,7 @@ class TableFold:
 
     def group_at(self, key: object, event: Event) -> Any:
         """The row of a key as a group of the compiled text; an empty group where the table has none."""
-        row = self.table.rows.get(key)
+        row = self.table.rows.by_key.get(key)
         columns = self.into.columns
         accumulators = (
             self.aggregates.fresh() if row is None else [row.accumulators[name] for name in columns]
@@ -66,7 +67,7 @@ class TableFold:
 
     def _rows_of(self, key: object, event: Event) -> list[TableRow]:
         """The rows an event is counted in: that of its key, or with rollup one for each grouping set."""
-        row = self.table.rows.get(key) if self.is_one else None
+        row = self.table.rows.by_key.get(key) if self.is_one else None
         if row is not None:
             return [row]
         values = [value(event) for value in self.keys]
@@ -146,8 +147,8 @@ class TableFold:
                 if value is not SKIP:
                     row.accumulators[name].add(value, event)
             row.stale = True
-            row.stamp = next(self.table.stamps)
-            self.table.touched(row, event.time_ms)
+            row.stamp = next(self.table.rows.stamps)
+            self.table.bounded.wrote(row, event.time_ms)
         self.table.version += 1
         if self.leaves:
             self.counted[event] = rows, values, key
@@ -161,7 +162,7 @@ class TableFold:
                 if value is not SKIP:
                     row.accumulators[name].remove(value, event)
             row.stale = True
-            row.stamp = next(self.table.stamps)
+            row.stamp = next(self.table.rows.stamps)
         self.table.version += 1
 
     def _show(self, keyed: Iterable[tuple[Any, Event]], rows: list[Any], *, is_new: bool) -> None:
@@ -184,7 +185,7 @@ class TableFold:
 
     def restore(self, state: Saved, find: FindEvent) -> None:
         """Put a snapshot back; the table has its rows already."""
-        rows = {row.seq: row for row in self.table.rows.values()}
+        rows = {row.seq: row for row in self.table.rows.by_key.values()}
         for seq, numbers, values in state:
             event = find(seq)
             kept = [rows[number] for number in numbers if number in rows]
