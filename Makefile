@@ -60,7 +60,7 @@ demo: $(VENV)/.for-demo
 
 # Tests of daemons and brokers wait more than they compute; WORKERS=0 runs all in one process.
 WORKERS ?= 4
-PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST := $(RUN) -m pytest -n $(WORKERS)
 CORE := tests/unit tests/scenarios tests/reference tests/conformance --ignore=tests/unit/tidy --ignore=tests/unit/fast
 
 quick: $(VENV)/.for-development

@@ -1,4 +1,4 @@
-"""Settings of the whole test suite: how long hypothesis searches, what runs on one worker,
+"""Settings of the whole test suite: how long hypothesis searches, which tests share a worker,
 and the figures of a run.
 
 HYPOTHESIS_PROFILE chooses how many examples a property test takes: `quick` (`make quick`), `dev` (the
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,17 +28,27 @@ collect_ignore = ["support/example_plugin"]
 """A plug-in adds to the registries of the process that imports it; its tests install it in
 processes of their own."""
 
-ONE_WORKER = ("spark", "container")
-"""Markers of tests that share something costly: with several workers they run on one."""
+ONE_WORKER = ("tests/spark/", "tests/container/")
+"""Folders whose tests share something costly, a Spark session or an image: they run on one worker."""
+
+IN_ORDER = "tests/integration/"
+"""A folder where the tests of a file share a gateway, a server or a page: one worker runs them, in order."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests that share a Spark session or an image (for `--dist loadgroup`)."""
-    for item in items:
-        for name in ONE_WORKER:
-            if item.get_closest_marker(name):
-                item.add_marker(pytest.mark.xdist_group(name))
+def unit_of(nodeid: str) -> str:
+    """The tests that run together, by the name of one of them."""
+    folder = next((folder for folder in ONE_WORKER if nodeid.startswith(folder)), None)
+    return folder or (nodeid.split("::", maxsplit=1)[0] if nodeid.startswith(IN_ORDER) else nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give workers units of tests. The groups of pytest-xdist 3.8 have no effect with pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = unit_of
+    return scheduler
 
 
 @pytest.fixture
