@@ -6,38 +6,36 @@ Three-valued logic costs nothing here: NULL is neither.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from sql.codegen.operand_writer import OperandWriter
 from sql.codegen.operators import contained
 from sql.plan.bound import Const, Op
 from sql.types import Type, equal
 
-if TYPE_CHECKING:
-    from sql.codegen.expression_writer import ExpressionWriter
-
 _COMPARE = {"<": ("<", ">="), "<=": ("<=", ">"), ">": (">", "<="), ">=": (">=", "<")}
 
 
-def negation(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def negation(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     return writer.truth(node.args[0], wanted=not wanted)
 
 
-def connection(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def connection(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     """AND or OR: of a conjunction that is FALSE, some part is."""
     word = " and " if (node.name == "and") is wanted else " or "
     return f"({word.join(writer.truth(arg, wanted=wanted) for arg in node.args)})"
 
 
-def comparison(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def comparison(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     tests, (a, b), _ = writer.operands(node.args)
     return conjunction(tests, f"{a} {_COMPARE[node.name][not wanted]} {b}")
 
 
-def inequality(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def inequality(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     return equality(writer, node, wanted=not wanted)
 
 
-def equality(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def equality(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     left, right = node.args
     if isinstance(left, Const) and not isinstance(right, Const):
         left, right = right, left
@@ -59,7 +57,7 @@ def equality(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
     return f"({general}({a.text}, {b.text}) is {wanted})"
 
 
-def between(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def between(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     operand, low, high = node.args
     if isinstance(low, Const) and isinstance(high, Const) and None not in (low.value, high.value):
         tests, (x,), _ = writer.operands((operand,))
@@ -68,7 +66,7 @@ def between(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
     return writer.truth(_expand_between(node), wanted=wanted)
 
 
-def membership(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def membership(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     operand, *items = node.args
     values = [item.value for item in items if isinstance(item, Const)]
     if len(values) == len(items) and values and all(value.__class__ is str for value in values):
@@ -81,7 +79,7 @@ def membership(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
     return f"({contained(writer, node).text} is {wanted})"
 
 
-def nullness(writer: ExpressionWriter, node: Op, *, wanted: bool) -> str:
+def nullness(writer: OperandWriter, node: Op, *, wanted: bool) -> str:
     if isinstance(node.args[0], Const):
         return str((node.args[0].value is None) is wanted)
     return f"{writer.text(node.args[0])} is {'' if wanted else 'not '}None"
@@ -109,7 +107,7 @@ def _expand_between(node: Op) -> Op:
 class WriteCondition(Protocol):
     """Writes a condition that holds exactly when an operator's value is TRUE, or FALSE as `wanted`."""
 
-    def __call__(self, writer: ExpressionWriter, node: Op, *, wanted: bool) -> str: ...
+    def __call__(self, writer: OperandWriter, node: Op, *, wanted: bool) -> str: ...
 
 
 CONDITIONS: dict[str, WriteCondition] = {

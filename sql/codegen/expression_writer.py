@@ -3,11 +3,9 @@
 One writer serves the engine (one small function per clause) and the fast path (one loop per rule): a `Reader`
 writes the reads of columns and slots for the place of the code.
 
-Operators are written by `sql.codegen.operators`, conditions by `sql.codegen.conditions`.
-Three-valued logic costs nothing where NULL and FALSE are equivalent:
-`true(e)` and `false(e)` give Python conditions that hold exactly when e is TRUE or FALSE,
-and only `value(e)` spells out the NULL. Declared types are not trusted, because messages may differ.
-Where a wrong type would not raise by itself (`'a' * 2`, `'5' = 5`) the code checks it explicitly.
+Operators are written by `sql.codegen.operators`, conditions by `sql.codegen.conditions`; their operands come
+back to this writer. Declared types are not trusted, because messages may differ. Where a wrong type would not
+raise by itself (`'a' * 2`, `'5' = 5`) the code checks it explicitly.
 """
 
 from __future__ import annotations
@@ -15,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from sql.codegen import support
 from sql.codegen.conditions import CONDITIONS
 from sql.codegen.expression_code import BOOLEAN, NUMBER, TEXT, Code
 from sql.codegen.names import Names
+from sql.codegen.operand_writer import OperandWriter
 from sql.codegen.operators import OPERATORS
+from sql.codegen.support import Warnings
 from sql.plan.bound import Apply, Bound, Const, Enumerate, LambdaRead, Op, Read, Slot, TableRead
 from sql.types import Type, key_of
 
@@ -35,13 +34,12 @@ class Reader(Protocol):
 _SURE = {int: NUMBER, float: NUMBER, str: TEXT, bool: BOOLEAN}
 
 
-class ExpressionWriter:
+class ExpressionWriter(OperandWriter):
     """The writer of expressions for one place (`reader`), with one set of global names."""
 
-    def __init__(self, reader: Reader, names: Names, warnings: support.Warnings, context: Any) -> None:
+    def __init__(self, reader: Reader, names: Names, warnings: Warnings, context: Any) -> None:
+        super().__init__(names, warnings)
         self.reader = reader
-        self.names = names
-        self.warnings = warnings
         self.context = context
         self._lambda: list[str] = []
 
@@ -50,46 +48,6 @@ class ExpressionWriter:
     def value(self, node: Bound) -> Code:
         """The value of an expression; None is NULL."""
         return _VALUES[type(node)](self, node)
-
-    def text(self, node: Bound) -> str:
-        """The source text of a value."""
-        return self.value(node).text
-
-    def call(self, helper: str, *arguments: str, nullable: bool = True, sure: str | None = None) -> Code:
-        """A call of a function of `sql.codegen.support`."""
-        name = self.names.bind(getattr(support, helper), helper)
-        return Code(f"{name}({', '.join(arguments)})", nullable, False, sure)
-
-    def operands(self, nodes: tuple[Bound, ...]) -> tuple[list[str], list[str], list[Code]]:
-        """For each operand the text that reads it; for those that may be NULL the text to test against None,
-        in order.
-
-        An operand evaluated inside its test is stored in a temporary there.
-        """
-        tests, uses, codes = [], [], [self.value(node) for node in nodes]
-        for code in codes:
-            if not code.nullable:
-                uses.append(code.text)
-            elif code.atom:
-                tests.append(code.text)
-                uses.append(code.text)
-            else:
-                name = self.names.temporary()
-                tests.append(f"({name} := {code.text})")
-                uses.append(name)
-        return tests, uses, codes
-
-    def strict(self, tests: list[str], text: str, *, sure: str | None, nullable: bool = False) -> Code:
-        """An operation that is NULL if an operand is."""
-        if not tests:
-            return Code(f"({text})", nullable, False, sure)
-        nulls = " or ".join(f"{test} is None" for test in tests)
-        return Code(f"(None if {nulls} else {text})", True, False, sure)
-
-    def named(self, text: str) -> tuple[str, str]:
-        """A temporary's name, and the text that evaluates and names it on first use."""
-        name = self.names.temporary()
-        return name, f"({name} := {text})"
 
     # --- kinds of expressions -------------------------------------------------------------------------------
 
@@ -144,14 +102,6 @@ class ExpressionWriter:
         return self.call("selected", base, f"lambda {name}: {body}")
 
     # --- conditions -----------------------------------------------------------------------------------------
-
-    def true(self, node: Bound) -> str:
-        """A Python condition that holds exactly when the expression is TRUE."""
-        return self.truth(node, wanted=True)
-
-    def false(self, node: Bound) -> str:
-        """A Python condition that holds exactly when the expression is FALSE."""
-        return self.truth(node, wanted=False)
 
     def truth(self, node: Bound, *, wanted: bool) -> str:
         """A Python condition that holds exactly when the expression is TRUE, or FALSE as `wanted`."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from sql.codegen.expression_code import BOOLEAN, NUMBER, TEXT, Code
+from sql.codegen.operand_writer import OperandWriter
 from sql.plan.bound import Const, Op
 from sql.types import Descending
 
-if TYPE_CHECKING:
-    from sql.codegen.expression_writer import ExpressionWriter
 
-
-def arithmetic(writer: ExpressionWriter, node: Op) -> Code:
+def arithmetic(writer: OperandWriter, node: Op) -> Code:
     tests, (a, b), codes = writer.operands(node.args)
     text = f"{a} {node.name} {b}"
     numbers = [code.sure == NUMBER for code in codes]
@@ -23,7 +20,7 @@ def arithmetic(writer: ExpressionWriter, node: Op) -> Code:
     return writer.strict(tests, text, sure=NUMBER)
 
 
-def division(writer: ExpressionWriter, node: Op) -> Code:
+def division(writer: OperandWriter, node: Op) -> Code:
     tests, (a, b), codes = writer.operands(node.args)
     constant = node.args[1]
     if isinstance(constant, Const) and constant.value:
@@ -36,27 +33,27 @@ def division(writer: ExpressionWriter, node: Op) -> Code:
     return writer.strict(tests, f"({a} / {b} if {b} else {zero(writer)})", sure=NUMBER, nullable=True)
 
 
-def zero(writer: ExpressionWriter) -> str:
+def zero(writer: OperandWriter) -> str:
     return f"{writer.names.bind(writer.warnings, 'warnings')}.zero()"
 
 
-def modulo(writer: ExpressionWriter, node: Op) -> Code:
+def modulo(writer: OperandWriter, node: Op) -> Code:
     tests, (a, b), _ = writer.operands(node.args)
     text = f"{writer.names.bind(writer.warnings, 'warnings')}.mod({a}, {b})"
     return writer.strict(tests, text, sure=NUMBER, nullable=True)
 
 
-def concat(writer: ExpressionWriter, node: Op) -> Code:
+def concat(writer: OperandWriter, node: Op) -> Code:
     tests, (a, b), _ = writer.operands(node.args)
     return writer.strict(tests, writer.call("concat", a, b).text, sure=TEXT)
 
 
-def negative(writer: ExpressionWriter, node: Op) -> Code:
+def negative(writer: OperandWriter, node: Op) -> Code:
     tests, (a,), _ = writer.operands(node.args)
     return writer.strict(tests, f"-{a}", sure=NUMBER)
 
 
-def field(writer: ExpressionWriter, node: Op) -> Code:
+def field(writer: OperandWriter, node: Op) -> Code:
     base, name = writer.names.temporary(), repr(node.extra)
     rare = writer.call("field", base, name).text
     return Code(
@@ -64,19 +61,19 @@ def field(writer: ExpressionWriter, node: Op) -> Code:
     )
 
 
-def index(writer: ExpressionWriter, node: Op) -> Code:
+def index(writer: OperandWriter, node: Op) -> Code:
     return writer.call("index", *(writer.text(arg) for arg in node.args))
 
 
-def cut(writer: ExpressionWriter, node: Op) -> Code:
+def cut(writer: OperandWriter, node: Op) -> Code:
     return writer.call("cut", *(writer.text(arg) for arg in node.args))
 
 
-def array(writer: ExpressionWriter, node: Op) -> Code:
+def array(writer: OperandWriter, node: Op) -> Code:
     return Code(f"[{', '.join(writer.text(arg) for arg in node.args)}]", nullable=False)
 
 
-def case(writer: ExpressionWriter, node: Op) -> Code:
+def case(writer: OperandWriter, node: Op) -> Code:
     """args: condition, value, condition, value, …, default."""
     *branches, default = node.args
     codes = [writer.value(arg) for arg in (*branches[1::2], default)]
@@ -87,12 +84,12 @@ def case(writer: ExpressionWriter, node: Op) -> Code:
     return Code(f"({text})", any(code.nullable for code in codes), False, sure)
 
 
-def descending(writer: ExpressionWriter, node: Op) -> Code:
+def descending(writer: OperandWriter, node: Op) -> Code:
     wrap = writer.names.bind(Descending, "Descending")
     return Code(f"{wrap}({writer.text(node.args[0])})", nullable=False)
 
 
-def quantified(writer: ExpressionWriter, node: Op) -> Code:
+def quantified(writer: OperandWriter, node: Op) -> Code:
     """`x op any|all (select …)`: the operand, the list of the subquery's values; extra: (op,
     quantifier)."""
     sign, quantifier = node.extra
@@ -100,7 +97,7 @@ def quantified(writer: ExpressionWriter, node: Op) -> Code:
     return writer.call(helper, repr(sign), *(writer.text(arg) for arg in node.args), sure=BOOLEAN)
 
 
-def condition(writer: ExpressionWriter, node: Op) -> Code:
+def condition(writer: OperandWriter, node: Op) -> Code:
     """TRUE, FALSE or NULL as a value."""
     true = writer.true(node)
     if node.name == "isnull":
@@ -109,32 +106,32 @@ def condition(writer: ExpressionWriter, node: Op) -> Code:
     return Code(f"(True if {true} else False if {writer.false(node)} else None)", True, False, BOOLEAN)
 
 
-def compared(writer: ExpressionWriter, node: Op) -> Code:
+def compared(writer: OperandWriter, node: Op) -> Code:
     tests, (a, b), _ = writer.operands(node.args)
     return writer.strict(tests, f"{a} {node.name} {b}", sure=BOOLEAN)
 
 
-def inverted(writer: ExpressionWriter, node: Op) -> Code:
+def inverted(writer: OperandWriter, node: Op) -> Code:
     return writer.call("invert", writer.text(node.args[0]), sure=BOOLEAN)
 
 
-def same(writer: ExpressionWriter, node: Op) -> Code:
+def same(writer: OperandWriter, node: Op) -> Code:
     return writer.call("is_same", *(writer.text(arg) for arg in node.args), nullable=False, sure=BOOLEAN)
 
 
-def contained(writer: ExpressionWriter, node: Op) -> Code:
+def contained(writer: OperandWriter, node: Op) -> Code:
     operand, *items = (writer.text(arg) for arg in node.args)
     if node.extra == "array":
         return writer.call("in_array", operand, items[0], sure=BOOLEAN)
     return writer.call("contains", operand, f"({', '.join(items)},)", sure=BOOLEAN)
 
 
-def like(writer: ExpressionWriter, node: Op) -> Code:
+def like(writer: OperandWriter, node: Op) -> Code:
     arguments = [writer.text(arg) for arg in node.args]
     return writer.call("like", *arguments, repr(node.extra), sure=BOOLEAN)
 
 
-OPERATORS: dict[str, Callable[[ExpressionWriter, Op], Code]] = {
+OPERATORS: dict[str, Callable[[OperandWriter, Op], Code]] = {
     **dict.fromkeys(("+", "-", "*", "&", "|", "^"), arithmetic),
     "/": division, "%": modulo, "||": concat, "neg": negative, "field": field, "index": index, "slice": cut,
     "array": array, "case": case, "not": inverted, "is": same, "in": contained, "like": like,
