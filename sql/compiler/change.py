@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql.algebra.windows.catalog import lookup
 from sql.codegen.source import SourceWriter
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
+from sql.compiler.enter import EnterText
+from sql.compiler.statement_frame import StatementFrame
 
 
 class ChangeText:
     """Writes the fold and the rows of events that enter and leave together."""
 
-    def __init__(self, text: StatementText) -> None:
+    def __init__(self, text: StatementFrame, enter: EnterText) -> None:
         self.text = text
+        self.enter = enter
         self.plan = text.plan
         self.fold = text.fold
         self.show = text.show
@@ -63,7 +61,7 @@ class ChangeText:
                 with source.block("except DATA_ERRORS as error:"):
                     source.line("fail(e, error)")
                     source.line("continue")
-                self.text.enter.write_prepared(
+                self.enter.write_prepared(
                     self.text.make_loop(source, self.text.slots("whole.", "now", "True"))
                 )
                 source.line("found.append(x)")

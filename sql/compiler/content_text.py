@@ -8,25 +8,22 @@ keys(q, events)               the events of the content that count, each with th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import Generated, SourceWriter
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
+from sql.compiler.statement_frame import StatementFrame
 
 
-def content_text(text: StatementText) -> Generated:
+def content_text(text: StatementFrame) -> Generated:
     """Write and compile the functions."""
     source = SourceWriter()
-    text.write_show_later(source)
+    slots = text.slots("g.", "x.time_ms", "is_new", is_later=True)
+    text.show.write_function(source, slots, bool(text.plan.prevs))
     _write_present(text, source)
     _write_keys(text, source)
     return Generated(source, text.names.bound)
 
 
-def _write_present(text: StatementText, source: SourceWriter) -> None:
+def _write_present(text: StatementFrame, source: SourceWriter) -> None:
     with source.block("def present(q, events, new):"):
         text.write_state(source)
         source.line("Group = q.code['Group']")
@@ -39,7 +36,7 @@ def _write_present(text: StatementText, source: SourceWriter) -> None:
             source.line("show(q, x, g, new, True)")
 
 
-def _write_keys(text: StatementText, source: SourceWriter) -> None:
+def _write_keys(text: StatementFrame, source: SourceWriter) -> None:
     with source.block("def keys(q, events):"):
         source.line("found = []")
         with source.block("for x in events:"):
@@ -54,19 +51,19 @@ def _write_keys(text: StatementText, source: SourceWriter) -> None:
         source.line("return found")
 
 
-def _loop(text: StatementText, source: SourceWriter) -> LoopWriter:
+def _loop(text: StatementFrame, source: SourceWriter) -> LoopWriter:
     source.line("e = x.row")
     return text.make_loop(source, text.slots("g.", "x.time_ms", "True", is_later=True))
 
 
-def _write_where(text: StatementText, loop: LoopWriter) -> None:
+def _write_where(text: StatementFrame, loop: LoopWriter) -> None:
     if text.plan.where is not None:
         if text.where_reads_beside:
             loop.source.line("b = q.earlier.beside(x, True)")
         loop.skip_unless(text.plan.where)
 
 
-def _write_found(text: StatementText, loop: LoopWriter) -> None:
+def _write_found(text: StatementFrame, loop: LoopWriter) -> None:
     """The group of an event of the content, an empty one where it has none yet."""
     _write_where(text, loop)
     if not text.fold.is_grouped:

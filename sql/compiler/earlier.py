@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from sql.algebra.retain.policies import Policy
 from sql.codegen.reader import RowReader
 from sql.plan.bound import Const, PrevCall, Read
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
 
 
 class Earlier:
     """The calls that are read in the text, and the expressions that read them."""
 
-    def __init__(self, text: StatementText) -> None:
-        self.text = text
+    def __init__(
+        self,
+        calls: Sequence[PrevCall],
+        reader: RowReader,
+        window: Policy | None,
+        *,
+        has_window: bool,
+        reads_in_place: bool,
+    ) -> None:
+        """`reader`: of the row of one source. `window`: the one in the loop; `has_window`: there is one, here
+        or elsewhere. `reads_in_place`: rows are made where their event stands, as new ones."""
+        self.calls = calls
+        self.reader = reader
+        self.window = window
+        self.has_window = has_window
+        self.reads_in_place = reads_in_place
 
     def is_inline(self, call: PrevCall) -> bool:
         """True if a value of an earlier event is read where it stands: at a fixed place of
         a queue, for new rows."""
-        show = self.text.show
-        if not self.text.is_driven or self.text.is_joined or show.has_old or show.defers:
-            return False
-        if not isinstance(call.value, Read) or call.value.column is None:
+        if not self.reads_in_place or not isinstance(call.value, Read) or call.value.column is None:
             return False
         if not (call.index is None or isinstance(call.index, Const)):
             return False
         if isinstance(call.index, Const) and (call.index.value.__class__ is not int or call.index.value < 0):
             return False
-        if call.name == "prior" and not self.text.has_window:
+        if call.name == "prior" and not self.has_window:
             return True
-        return self.text.window is not None and self.text.window.is_queue
+        return self.window is not None and self.window.is_queue
 
     def text_of(self, call: PrevCall) -> str:
         assert isinstance(call.value, Read)
-        reader = RowReader(self.text.names, self.text.catalog, self.text.shape, {}, joined=False)
         place = call.index.value if isinstance(call.index, Const) else 0
 
         def column(row: str) -> str:
             assert isinstance(call.value, Read)
-            return reader._column(row, str(call.value.column))
+            return self.reader._column(row, str(call.value.column))
 
         if call.name == "prior":
             return f"({column(f'recent[-{place + 1}]')} if len(recent) > {place} else None)"
@@ -57,7 +65,7 @@ class Earlier:
         """The number of earlier rows that `prior` reads in place."""
         depths = [
             call.index.value
-            for call in self.text.plan.prevs
+            for call in self.calls
             if call.name == "prior" and self.is_inline(call) and isinstance(call.index, Const)
         ]
         return max(depths, default=-1) + 1
@@ -65,9 +73,9 @@ class Earlier:
     @property
     def keeps_left(self) -> bool:
         """True if rows that have left the queue are remembered: `prior` of those in it reads them later."""
-        return bool(self.depth) and self.text.window is not None
+        return bool(self.depth) and self.window is not None
 
     @property
     def notes_prior(self) -> bool:
         """True if each event has to remember those before it."""
-        return any(call.name == "prior" and not self.is_inline(call) for call in self.text.plan.prevs)
+        return any(call.name == "prior" and not self.is_inline(call) for call in self.calls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.grouped import QueuePerKey
@@ -11,22 +11,26 @@ from sql.algebra.retain.policies import Policy
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
+from sql.compiler.statement_frame import StatementFrame
 
 
 class EnterText:
     """Writes what an admitted event `x` with the row `e` does in the loop."""
 
-    def __init__(self, text: StatementText) -> None:
+    def __init__(self, text: StatementFrame, *, has_change: bool) -> None:
+        """`has_change`: updates also come from operators that are called, or from lots of several rows."""
         self.text = text
+        self.has_change = has_change
         self.plan = text.plan
         self.fold = text.fold
         self.show = text.show
         self.window = text.window
+        self.makes_rows = self.is_single and not (text.is_timed or text.in_cells)
+        """True if the loop hands on rows, an emission each, of the instant that its events have in common."""
+        self.in_locals = text.is_driven and not text.in_cells and self._alone_changes_state
+        """True if the state of the only group is in locals while the loop runs."""
 
-    @property
+    @cached_property
     def is_single(self) -> bool:
         """True if an arriving event gives at most one row, which is an emission as it stands."""
         show = self.show
@@ -36,7 +40,7 @@ class EnterText:
         return show.kind != "group" or not self._leaves_on_arrival or self._keeps_group
 
     @property
-    def alone_changes_state(self) -> bool:
+    def _alone_changes_state(self) -> bool:
         """True if there is one group, and no function that the loop calls changes or reads it."""
         is_called = self.text.has_window and self.window is None
         is_alone = self.is_single or (self.show.defers == "content" and not is_called)
@@ -45,7 +49,7 @@ class EnterText:
     @property
     def _owners(self) -> tuple[str, str]:
         """The text before the attributes of the group that an event enters, and of the one that it leaves."""
-        return ("", "") if self.text.in_locals else ("g.", "h.")
+        return ("", "") if self.in_locals else ("g.", "h.")
 
     @property
     def _leaves_on_arrival(self) -> bool:
@@ -79,7 +83,7 @@ class EnterText:
         """True if each event gives a row and no aggregate, group or old row depends on it."""
         fold = self.fold
         is_plain = not (fold.kept.parts or fold.is_grouped or fold.counts) and self.plan.where is None
-        return is_plain and self.is_single and not self.text.has_change and not self._notes_touch
+        return is_plain and self.is_single and not self.has_change and not self._notes_touch
 
     def write(self, loop: LoopWriter, made_first: bool) -> None:
         """The event enters and leaves in the loop itself; `made_first`: `x` exists already."""
@@ -209,7 +213,7 @@ class EnterText:
             self._write_row(loop)
         if self.notes_left:
             with loop.source.block("elif h is not None:"):
-                if self.text.makes_rows:
+                if self.makes_rows:
                     loop.source.line("show(q, y, h, made, True)")
                     return
                 loop.source.line("new = []")
@@ -222,7 +226,7 @@ class EnterText:
             if plan.having is not None:
                 loop.skip_unless(plan.having)
                 show.note(source, "HAVING", "now")
-            if self.text.makes_rows:
+            if self.makes_rows:
                 write_row(loop, plan, "made.append(", ")")
             else:
                 write_row(loop, plan, "out.append(Emission(name, now, 'rows', [", "]))")

@@ -8,15 +8,13 @@ acc_0.add(f_0, x)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
+from sql.compiler.statement_frame import StatementFrame
 from sql.plan.logical import Plan
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
 
 
 def feeds(plan: Plan) -> bool:
@@ -38,7 +36,7 @@ def feeds(plan: Plan) -> bool:
 class FeedingText:
     """Writes the loop of one statement."""
 
-    def __init__(self, text: StatementText) -> None:
+    def __init__(self, text: StatementFrame) -> None:
         self.text = text
         self.plan = text.plan
         self.parts = text.fold.kept.accumulated

@@ -7,7 +7,7 @@ instance (`sql.engine.running.running_statement`), which a program makes in micr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import LocalGroups
@@ -22,13 +22,33 @@ from sql.compiler.joins.passing_text import passes_rows
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.patterns.recognize_text import RecognizeCode
 from sql.compiler.shared_code import SharedCode
-from sql.compiler.statement_text import StatementText, drives
+from sql.compiler.statement_frame import Drive
+from sql.compiler.statement_text import StatementText, drives, takes_times
 from sql.compiler.subquery_code import SubqueryCode, codes_of
 from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
+
+
+class Use(NamedTuple):
+    """The use of a program.
+
+    calls_windows  no window is written into the loop, so that observers can stand before all of them
+    pulls          named windows are only searched, and do not feed the statement
+    is_asked       only the value of the content is read
+    in_cells       one instance serves all partitions of a context, whose state is in cells
+    """
+
+    calls_windows: bool = False
+    pulls: bool = False
+    is_asked: bool = False
+    in_cells: bool = False
+
+
+PLAIN = Use()
+"""The use of a rule: an instance of its own, all of whose rows are emitted."""
 
 
 class Program(SharedCode):
@@ -42,58 +62,59 @@ class Program(SharedCode):
         now_ms: int,
         rule_id: str,
         partition: Sequence[Any] = (),
-        *,
-        calls_windows: bool = False,
-        pulls: bool = False,
-        is_asked: bool = False,
-        in_cells: bool = False,
+        use: Use = PLAIN,
     ) -> None:
-        """`calls_windows`: no window is written into the loop, so that observers can stand before all of
-        them. `pulls`: named windows are only searched, and do not feed the statement. `is_asked`: only the
-        value of the content is read. `in_cells`: one instance serves all partitions of a context, whose
-        state is in cells."""
         super().__init__(catalog, plan.options, now_ms, rule_id, partition, len(plan.subqueries))
         self.plan = plan
         self.shape = shape
-        self.pulls = pulls
+        self.use = use
         self.subqueries = subqueries_of(plan.subqueries, self, shape)
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
         self.functions = self._functions()
-        self.builders = [self._builder(source, calls_windows) for source in plan.sources]
+        self.builders = [self._builder(source) for source in plan.sources]
         self.filters = [
             None if source.filter is None else builder.functions.true(source.filter)
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
         self.patterns = {
-            index: PatternCode(source, plan.options, self, shape)
-            for index, source in enumerate(plan.sources)
+            place: PatternCode(source, plan.options, self, shape)
+            for place, source in enumerate(plan.sources)
             if source.pattern is not None
         }
         """The patterns among the sources, by their place."""
         self.recognized = {
-            index: RecognizeCode(source, plan.options, self, shape)
-            for index, source in enumerate(plan.sources)
+            place: RecognizeCode(source, plan.options, self, shape)
+            for place, source in enumerate(plan.sources)
             if source.recognize is not None
         }
         """The sources with match_recognize, by their place."""
         for builder in self.builders:  # errors of a filter are reported with their place in the text
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
-        relational = bool(plan.joins) or plan.sources[0].relation is not None
-        first = None if relational else self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
-        passes = passes_rows(plan) and not (drives(plan) or calls_windows or pulls)
-        self.text = StatementText(plan, catalog, shape, self.context, self.warnings,
-                                  None if calls_windows else first,
-                                  Removal.ANY if first is None else first.departure,
-                                  self.offsets, self.answers, is_driven=drives(plan),
-                                  is_joined=plan.reads_tuples, passes=passes, is_asked=is_asked,
-                                  in_cells=in_cells)  # fmt: skip
+        self.text = StatementText(plan, shape, self, self.answers, self.offsets, self._drive(now_ms))
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items()
             if item.is_shared
         }
+
+    def _drive(self, now_ms: int) -> Drive:
+        """How events reach the statement, from its windows as an instance has them."""
+        plan, use = self.plan, self.use
+        is_relational = bool(plan.joins) or plan.sources[0].relation is not None
+        first = None if is_relational else self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
+        is_driven = drives(plan)
+        return Drive(
+            is_driven=is_driven,
+            is_timed=takes_times(plan) and not use.in_cells,
+            is_joined=plan.reads_tuples,
+            passes=passes_rows(plan) and not (is_driven or use.calls_windows or use.pulls),
+            is_asked=use.is_asked,
+            in_cells=use.in_cells,
+            window=None if use.calls_windows else first,
+            removal=Removal.ANY if first is None else first.departure,
+        )
 
     def _functions(self) -> FunctionSet:
         """The set in which the functions of the statement's expressions are made."""
@@ -103,8 +124,8 @@ class Program(SharedCode):
             subqueries=self.answers,
         )  # fmt: skip
 
-    def _builder(self, source: SourcePlan, calls_windows: bool) -> WindowBuilder:
-        alone = drives(self.plan) and not calls_windows
+    def _builder(self, source: SourcePlan) -> WindowBuilder:
+        alone = drives(self.plan) and not self.use.calls_windows
         return WindowBuilder(
             source, self.plan.options, self.catalog, self.context, self.warnings, self.shape, self.answers,
             alone=alone, keeps_values=alone and keeps_values(self.plan), shown_by=self._shown_by(),
@@ -153,7 +174,8 @@ def looking_code(
     is_asked: bool = False,
 ) -> Program:
     """The program of a statement that only reads named windows."""
-    return Program(plan, catalog, shape, now_ms, name, partition or (), pulls=True, is_asked=is_asked)
+    use = Use(pulls=True, is_asked=is_asked)
+    return Program(plan, catalog, shape, now_ms, name, partition or (), use)
 
 
 def subqueries_of(

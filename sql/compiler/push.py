@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.compiler.enter import EnterText
+from sql.compiler.statement_frame import StatementFrame
 from sql.plan.bound import Apply, Bound, Slot
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
 
 
 class PushText:
     """Writes the loop of one statement."""
 
-    def __init__(self, text: StatementText) -> None:
+    def __init__(self, text: StatementFrame, enter: EnterText) -> None:
         self.text = text
+        self.enter = enter
         self.plan = text.plan
         self.show = text.show
         self.window = text.window
@@ -42,10 +41,10 @@ class PushText:
 
     def _write_loads(self, source: SourceWriter) -> None:
         self.text.write_state(source)
-        if self.text.in_locals:
+        if self.enter.in_locals:
             names = self.text.fold.attributes
             source.line(f"{', '.join(names)} = {', '.join(f'whole.{name}' for name in names)}")
-        if self.text.makes_rows:
+        if self.enter.makes_rows:
             source.line("made = q.made")
         else:
             source.line("out = q.out")
@@ -71,14 +70,14 @@ class PushText:
     def _keeps_aside(self) -> bool:
         """True if the loop holds state in locals,
         or fills windows that have something to write at its end."""
-        return self.text.in_locals or (self.gate is not None and self.gate.has_end)
+        return self.enter.in_locals or (self.gate is not None and self.gate.has_end)
 
     def _write_stored(self, source: SourceWriter) -> None:
         """The loop; whatever happens in it, the state is what the events before have made of it."""
         with source.block("try:"):
             self._write_loop(source)
         with source.block("finally:"):
-            if self.text.in_locals:
+            if self.enter.in_locals:
                 names = self.text.fold.attributes
                 source.line(f"{', '.join(f'whole.{name}' for name in names)} = {', '.join(names)}")
             if self.window is not None:
@@ -105,7 +104,7 @@ class PushText:
         source.line("")
 
     def _write_event(self, source: SourceWriter) -> None:
-        owner = "g." if self.text.fold.is_grouped else "" if self.text.in_locals else "whole."
+        owner = "g." if self.text.fold.is_grouped else "" if self.enter.in_locals else "whole."
         slots = self.text.slots(owner, "now", "True")
         loop = self.text.make_loop(source, slots)
         if self.text.is_timed and self._reads_clock:
@@ -119,7 +118,7 @@ class PushText:
         if self.text.has_window and self.window is None:
             self._write_called(loop, made_first)
         else:
-            self.text.enter.write(loop, made_first)
+            self.enter.write(loop, made_first)
 
     def _write_admitted(self, loop: LoopWriter, made_first: bool) -> None:
         """Analytic functions see the event; the filter, the bound and the window's own
@@ -149,7 +148,7 @@ class PushText:
         source = loop.source
         """The window is called; each update it gives is a change."""
         if self.text.keeps_values:
-            self.text.enter.write_prepared(loop)
+            self.enter.write_prepared(loop)
         elif not made_first:
             source.line("seq += 1")
             source.line("x = Event(e, now, seq)")

@@ -13,6 +13,7 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.answer import AnswerText, answers_by_row
 from sql.compiler.deferral import is_fleeting
 from sql.compiler.shared_code import Answer, SharedCode, no_answer
+from sql.compiler.statement_frame import Drive
 from sql.compiler.statement_text import StatementText
 from sql.plan.bound import Read, TableRead
 from sql.plan.clauses import SourcePlan
@@ -50,9 +51,9 @@ class CorrelatedCode:
             return
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
-        self.text = StatementText(plan, around.catalog, shape, around.context, around.warnings, None,
-                                  Removal.NEVER, {"aggregate": 0, "prev": 0}, self.inner_answers,
-                                  is_driven=False, is_joined=True)  # fmt: skip
+        drive = Drive(is_joined=True, removal=Removal.NEVER)
+        offsets = {"aggregate": 0, "prev": 0}
+        self.text = StatementText(plan, shape, around, self.inner_answers, offsets, drive)
 
 
 def store_of(

@@ -8,7 +8,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
 from sql.compiler.partitions.route import route_of
-from sql.compiler.program import Program
+from sql.compiler.program import Program, Use
 from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.on_select import LoopedSelect
@@ -30,7 +30,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     the rule is alone on its stream and in processing time."""
     context, within = plan.context, catalog_of(catalog, plan)
     if context is not None and fits_cells(plan) and not has_own(catalog, context):
-        program = Program(plan, within, "dict", 0, name, in_cells=True)
+        program = Program(plan, within, "dict", 0, name, use=Use(in_cells=True))
         loop = route_of(context, plan.sources[0].stream, {name: plan}, within, program.context)
         route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"

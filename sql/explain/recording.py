@@ -18,7 +18,7 @@ from sql.algebra.window_builder import period
 from sql.algebra.windows import catalog as windows
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
-from sql.compiler.program import Program
+from sql.compiler.program import Program, Use
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.running.running_statement import RunningStatement
@@ -81,7 +81,9 @@ def _query(
     them."""
     if plan.mode != "sample":
         return instance_of(
-            "explain", Program(plan, catalog, "dict", start_ms, "explain", calls_windows=True), start_ms
+            "explain",
+            Program(plan, catalog, "dict", start_ms, "explain", use=Use(calls_windows=True)),
+            start_ms,
         )
     assert plan.window is not None
     tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)

@@ -15,7 +15,7 @@ rows of the event, and `change` takes them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.join.chain import JoinLoops
@@ -24,11 +24,9 @@ from sql.algebra.join.store import Pulled
 from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
+from sql.compiler.statement_frame import StatementFrame
 from sql.plan.bound import Bound
 from sql.plan.logical import Plan
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
 
 
 def driver_of(plan: Plan) -> int | None:
@@ -66,7 +64,7 @@ def _passes(event: Event) -> bool:
 class DrivenText:
     """Writes the loop of one join."""
 
-    def __init__(self, text: StatementText, place: int) -> None:
+    def __init__(self, text: StatementFrame, place: int) -> None:
         self.text = text
         self.plan = plan = text.plan
         self.place = place

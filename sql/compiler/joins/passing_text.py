@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
@@ -34,12 +34,10 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.joins.driven import makes_rows
+from sql.compiler.statement_frame import StatementFrame
 from sql.plan.bound import Apply, Bound, Slot, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan
-
-if TYPE_CHECKING:
-    from sql.compiler.statement_text import StatementText
 
 
 def passes_rows(plan: Plan) -> bool:
@@ -89,7 +87,7 @@ def is_looked_into(plan: Plan, source: SourcePlan) -> bool:
 class PassingText:
     """Writes the loops of one join."""
 
-    def __init__(self, text: StatementText) -> None:
+    def __init__(self, text: StatementFrame) -> None:
         self.text = text
         self.plan = plan = text.plan
         self.width = len(plan.sources)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql.algebra.context.partition import Partition
 from sql.catalog.streams import Catalog
-from sql.compiler.program import Program
+from sql.compiler.program import Program, Use
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody
 from sql.engine.context.context_member import ContextMember
 from sql.engine.context.own_catalog import catalog_of, loop_of, shared_catalog
@@ -26,7 +26,7 @@ def new_body(member: ContextMember, partition: Partition, now_ms: int) -> Body:
             member, partition, member.code.instance(member.name, catalog, now_ms, row), catalog
         )
     program = Program(
-        member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, in_cells=True
+        member.inner, member.host.catalog, "dict", now_ms, member.name, partition.row, Use(in_cells=True)
     )
     member.cells = CellStatement(member.name, program, now_ms, partition.row)
     return new_body(member, partition, now_ms)

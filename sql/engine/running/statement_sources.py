@@ -332,8 +332,8 @@ def _window(statement: RunningStatement, index: int, arrival: Callable[[Any, int
         builder = program.builders[index]
         return builder.build(statement.start_ms, statement, lambda: statement.start_ms)
     relation = statement.catalog.relations[source.stream]
-    if program.pulls or is_looked_into(statement.plan, source):
-        seen = relation if program.pulls else _seen(source, statement)
+    if program.use.pulls or is_looked_into(statement.plan, source):
+        seen = relation if program.use.pulls else _seen(source, statement)
         return Looked(Pulled(seen, program.filters[index]))
     return Feed(relation, arrival)
 

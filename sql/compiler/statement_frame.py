@@ -1,0 +1,251 @@
+"""The frame of a statement's text: the names, the groups, the rows and the values of earlier events that its
+functions share, and the statements that stand in several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import sqrt
+from typing import Any, NamedTuple
+
+from sql.aggregates.base import Removal
+from sql.aggregates.exact import NAN
+from sql.algebra.event import UNSEEN, Delta, Event
+from sql.algebra.gate.gated import Gated
+from sql.algebra.operator import Operator
+from sql.algebra.retain.policies import Policy
+from sql.algebra.retain.predicate import BUILTIN_CODES
+from sql.algebra.retain.values import ABSENT, ValueQueue
+from sql.codegen.expression_code import Code
+from sql.codegen.expression_writer import ExpressionWriter
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.loop import LoopWriter
+from sql.codegen.names import Names
+from sql.codegen.reader import RowReader
+from sql.codegen.source import SourceWriter
+from sql.compiler.deferral import events_of
+from sql.compiler.earlier import Earlier
+from sql.compiler.fold import Fold, too_many_groups
+from sql.compiler.locals import LOCALS
+from sql.compiler.shared_code import Answer, SharedCode
+from sql.compiler.show import Show
+from sql.emission import Emission, Out, Update
+from sql.plan.bound import Slot
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.types import key_of
+
+
+class Drive(NamedTuple):
+    """How events reach a statement, and what is read of it.
+
+    is_driven  events go through a loop, else changes are handed over
+    is_timed   the loop takes each event with its own instant
+    is_joined  rows are tuples of the rows of several sources
+    passes     joined rows are not kept
+    is_asked   a subquery, of which only the value is read
+    in_cells   each event comes with the cell of its partition
+    window     the window that may be written into the loop
+    removal    the order in which events leave
+    """
+
+    is_driven: bool = False
+    is_timed: bool = False
+    is_joined: bool = False
+    passes: bool = False
+    is_asked: bool = False
+    in_cells: bool = False
+    window: Operator | None = None
+    removal: Removal = Removal.ANY
+
+
+class StatementFrame:
+    """What the functions of one statement have in common."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        shape: Shape,
+        around: SharedCode,
+        answers: Sequence[Answer],
+        offsets: dict[str, int],
+        drive: Drive,
+    ) -> None:
+        """`answers`: the values of subqueries as functions of the event."""
+        self.plan = plan
+        self.shape = shape
+        self.catalog = around.catalog
+        self.context = around.context
+        self.warnings = around.warnings
+        self.offsets = offsets
+        self.is_driven, self.is_timed, self.is_joined = drive.is_driven, drive.is_timed, drive.is_joined
+        self.in_cells = drive.in_cells
+        self.window: Policy | None = drive.window if isinstance(drive.window, Policy) else None
+        """The window whose entering and leaving is written into the loop."""
+        self.gate: Gated | None = drive.window if isinstance(drive.window, Gated) else None
+        """The window that holds events back."""
+        self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
+        self.keeps_values = _keeps_values(drive.window)
+        """True if windows keep what events contribute, in the place of events."""
+        self.fold = Fold(plan, drive.removal, keeps_values=self.keeps_values)
+        self.names = self._names(answers)
+        self.may_defer = drive.is_driven and (self.window is not None or not self.has_window)
+        """True if no window is called, so that the content is at any time as the loop left it."""
+        self.show = Show(
+            plan, self.make_loop, may_defer=self.may_defer, is_asked=drive.is_asked, in_cells=drive.in_cells
+        )
+        self.earlier = Earlier(plan.prevs, self._row_reader({}, joined=False), self.window,
+                               has_window=self.has_window, reads_in_place=self._reads_in_place)  # fmt: skip
+        self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
+        """True if rows need values that only the instance can find: earlier events."""
+
+    def _names(self, answers: Sequence[Answer]) -> Names:
+        """The names that the text uses itself, and its globals."""
+        names = Names()
+        names.reserve(LOCALS)
+        names.bound |= {
+            "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "Event": Event, "Delta": Delta, "Out": Out,
+            "Update": Update, "key_of": key_of, "too_many_groups": too_many_groups, "context": self.context,
+            "ABSENT": ABSENT, "NAN": NAN, "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "sqrt": sqrt,
+            "partition": self.context.partition, "subqueries": answers,
+        }  # fmt: skip
+        names.reserve(self.fold.attributes)
+        return names
+
+    @property
+    def _reads_in_place(self) -> bool:
+        """True if rows are made where their event stands, as new ones."""
+        return self.is_driven and not (self.is_joined or self.show.has_old or self.show.defers)
+
+    def _row_reader(
+        self,
+        slots: dict[Any, Code],
+        *,
+        joined: bool,
+        rows: dict[int, str] | None = None,
+        nullable: Sequence[int] = (),
+    ) -> RowReader:
+        return RowReader(
+            self.names, self.catalog, self.shape, slots, joined=joined, rows=rows, nullable=nullable
+        )
+
+    def make_loop(
+        self,
+        source: SourceWriter,
+        slots: dict[Any, Code],
+        *,
+        is_one: bool = False,
+        rows: dict[int, str] | None = None,
+        nullable: Sequence[int] = (),
+    ) -> LoopWriter:
+        """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's;
+        or over the `rows` of sources that stand in locals, of which those `nullable` may be NULL."""
+        joined = self.is_joined and not is_one
+        reader = self._row_reader(slots, joined=joined, rows=rows, nullable=nullable)
+        return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
+
+    def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
+        """The code by which expressions read operators' values, where the event is `x` and its row `e`;
+        `owner` stands before the names of its group's attributes.
+
+        `is_later`: other events may have come since.
+        """
+        found = BUILTIN_CODES | self.fold.kept.codes(owner, "x", self.names.bind)
+        found["istream", None] = Code(is_new, False, True, "boolean")
+        found["event_time", None] = Code(time, False, False, "number")
+        for place in range(len(self.plan.analytics)):
+            found["analytic", place] = Code(f"x.extra[{place}]")
+        for place, hit in enumerate(self.plan.hits):
+            attribute = "count" if hit.name.endswith("count") else "time_ms"
+            found["hit", place] = Code(
+                f"q.hits.by_clause[{hit.clause!r}].{attribute}", False, False, "number"
+            )
+        for place, call in enumerate(self.plan.prevs):
+            if self.earlier.is_inline(call) and not is_later:
+                found["prev", place] = Code(self.earlier.text_of(call))
+            else:
+                found["prev", place] = Code(f"b[{self.offsets['prev'] + place}]")
+        return found
+
+    @cached_property
+    def where_reads_beside(self) -> bool:
+        """True if WHERE reads earlier events, so that it is evaluated when the window has changed."""
+        where = self.plan.where
+        return where is not None and any(isinstance(n, Slot) and n.kind == "prev" for n in where.walk())
+
+    def write_counted(self, loop: LoopWriter, event: str, time: str, owner: str = "g.") -> None:
+        """Write WHERE, values and group of the row `e`, also for an event that does not count."""
+        source, where = loop.source, self.plan.where
+        if where is None:
+            self.fold.write_values(loop, event, owner)
+            return
+        if self.where_reads_beside:
+            source.line("b = q.earlier.beside(x, True)")
+        condition = loop.expressions.true(where)
+        loop.reader.load(source)
+        with source.block(f"if {condition}:", where.span):
+            self.show.note(source, "WHERE", time)
+            self.fold.write_values(loop, event, owner)
+        with source.block("else:"):
+            source.line(self.fold.member.uncounted)
+
+    def write_start(self, source: SourceWriter) -> None:
+        """The output limit counts from the first update; in cells it may count events as well."""
+        output = self.plan.output
+        if output is None:
+            return
+        if self.in_cells and output is not None:
+            if output.every is not None:
+                with source.block("if q.period is None:"):
+                    source.line("m.start(q, now)")
+            elif output.every_events is not None:
+                source.line("q.counted += 1")
+                with source.block(f"if q.counted >= {events_of(output)}:"):
+                    source.line("m.reached(q, now)")
+            return
+        with source.block("if waits:"):
+            source.line("waits = q.output.start(now)")
+
+    def write_update(self, source: SourceWriter) -> None:
+        kind = self.show.kind
+        keys = "()"
+        if kind == "group":
+            keys = "tuple(g.key for g in changed)"
+            source.line("q.groups.remember(changed)")
+        elif kind == "group_event":
+            # In the order of their first event; the newest that has come stands for a group.
+            source.line("changed = {x.group: x for x in (*entered, *gone, *entered)}")
+            keys = "tuple(g.key for g in changed)"
+            source.line("q.groups.remember(changed)")
+        empty = "not inserted and not removed" if self.plan.where is None else "False"
+        with source.block(f"if number_in or number_out or {empty}:"):
+            source.line(f"q.output.updates.append(Update(new, old, number_in, number_out, {keys}))")
+
+    def write_cell(self, source: SourceWriter) -> None:
+        """The state of the cell `q` as locals."""
+        if self.fold.is_grouped:
+            source.line("groups = q.folded")
+            source.line("get = groups.get")
+        else:
+            source.line("whole = q.folded")
+
+    def write_state(self, source: SourceWriter) -> None:
+        """The instance's state as locals."""
+        source.line("fail = q.fail")
+        if self.fold.is_grouped:
+            source.line("groups = q.groups.by_key")
+            source.line("get = groups.get")
+        else:
+            source.line("whole = q.groups.whole")
+        if self.earlier.depth:
+            source.line("recent = q.earlier.recent")
+        if self.earlier.keeps_left:
+            source.line("older = q.earlier.older")
+        if self.show.defers and self.plan.output is not None:
+            source.line("waits = q.output.waits")
+        if self.show.defers == "groups":
+            source.line("touched = q.output.touched")
+
+
+def _keeps_values(window: Operator | None) -> bool:
+    return isinstance(window, ValueQueue) or (isinstance(window, Gated) and window.keeps_values)
