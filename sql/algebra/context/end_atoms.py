@@ -39,7 +39,7 @@ def _atom(step: FilterPlan) -> AtomPlan:
     parts = [] if step.condition is None else list(conjuncts(step.condition))
     alone = [part for part in parts if reads(part) <= {OWN} and not _slots(part)]
     column, value = next((pair for part in parts if (pair := _equality(part)) is not None), (None, None))
-    return AtomPlan(step.stream, joined(alone) if alone else None, column, value)
+    return AtomPlan(step.stream, joined(alone), column, value)
 
 
 def _equality(part: Bound) -> tuple[Bound, Bound] | None:

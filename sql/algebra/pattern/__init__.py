@@ -9,13 +9,14 @@ tags bound so far) and reports to its parent
 A parent may `quit` an instance, which ends it without a report. Nothing else is exchanged, so each kind of
 node is one small class, and everything else (order, time, snapshots, bounds) is decided in one place.
 
-Where to start reading: `machine` (the face: `Pattern`), `nodes` (nodes and instances), then any of the kinds:
-`atoms`, `pattern_timers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `listening` finds the filters an
-event fits without testing all of them; `pattern_builder` makes nodes of a plan. Patterns of two events run
-without nodes: `pairs`.
+Where to start reading: `running_pattern` (the face: `Pattern`), `nodes` (nodes and instances), then any of
+the kinds: `filters`, `observers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `machine` is what all
+instances share; `pattern_builder` makes nodes of a plan. Patterns of two events run without nodes:
+`pairs`.
 """
 
-from sql.algebra.pattern.machine import PartialBounds, Pattern
+from sql.algebra.pattern.machine import PartialBounds
 from sql.algebra.pattern.pattern_builder import PatternBuilder
+from sql.algebra.pattern.running_pattern import Pattern
 
 __all__ = ["PartialBounds", "Pattern", "PatternBuilder"]

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from sql.algebra.pattern.listening import ByKey, ByRange, InOrder, Listening
+from sql.algebra.pattern.filters import ByKey, ByRange, InOrder, Listening
+from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Read, Slot
 from sql.plan.pattern_plan import OWN
 from sql.types import Type
-
-if TYPE_CHECKING:
-    from sql.codegen.functions import FunctionSet
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -31,8 +29,10 @@ def conjuncts(condition: Bound) -> Iterator[Bound]:
         yield condition
 
 
-def joined(parts: list[Bound]) -> Bound:
-    """The conjunction of parts, of which there is one."""
+def joined(parts: list[Bound]) -> Bound | None:
+    """The conjunction of parts; None of none."""
+    if not parts:
+        return None
     return reduce(lambda left, right: Op("and", (left, right), type=Type.BOOLEAN, span=left.span), parts)
 
 
@@ -64,30 +64,54 @@ def sides(part: Bound, operators: Any) -> tuple[Bound, Bound, str] | None:
     return None
 
 
+class Parts(NamedTuple):
+    """A condition in parts: what reads the event alone, the sides of equalities between event and tags, and
+    what is left. By `nulls` the equalities for which NULL equals NULL."""
+
+    alone: Bound | None
+    rows: list[Bound]
+    tags: list[Bound]
+    nulls: list[bool]
+    left: list[Bound]
+
+
+def parts_of(condition: Bound | None) -> Parts:
+    """The parts of a filter's condition."""
+    alone: list[Bound] = []
+    left: list[Bound] = []
+    keys: list[tuple[Bound, Bound, str]] = []
+    for part in () if condition is None else conjuncts(condition):
+        if not tags(part):
+            alone.append(part)
+        elif (found := sides(part, ("=", "is"))) is not None:
+            keys.append(found)
+        else:
+            left.append(part)
+    rows, bound, operators = [list(items) for items in zip(*keys, strict=True)] if keys else ([], [], [])
+    return Parts(joined(alone), rows, bound, [operator == "is" for operator in operators], left)
+
+
 def listening_of(
     condition: Bound | None, functions: FunctionSet
 ) -> tuple[Callable[[Any], bool] | None, Callable[[], Listening]]:
     """The part that reads no tag, and what finds the listeners by the rest."""
-    parts = [] if condition is None else list(conjuncts(condition))
-    alone = [part for part in parts if not tags(part)]
-    rest = [part for part in parts if tags(part)]
-    own = None if not alone else functions.true(joined(alone))
-    keys = [(part, found) for part in rest if (found := sides(part, ("=", "is"))) is not None]
-    if keys:
-        left = _rest(functions, [part for part in rest if all(part is not key for key, _ in keys)])
-        nulls = [operator == "is" for _, (_, _, operator) in keys]
-        of_row = functions.wanted_key([row for _, (row, _, _) in keys], nulls)
-        of_binding = functions.wanted_key([tag for _, (_, tag, _) in keys], nulls)
-        return own, lambda: ByKey(left, of_row, of_binding)
-    ranges = [(part, found) for part in rest if (found := sides(part, MIRRORED)) is not None]
-    if ranges:
-        chosen, (row, tag, operator) = ranges[0]
-        left = _rest(functions, [part for part in rest if part is not chosen])
-        row_value, tag_value = functions.value(row), functions.value(tag)
-        return own, lambda: ByRange(left, row_value, tag_value, operator)
-    left = _rest(functions, rest)
-    return own, partial(InOrder, left)
+    parts = parts_of(condition)
+    own = None if parts.alone is None else functions.true(parts.alone)
+    if parts.rows:
+        left = true_of(parts.left, functions)
+        of_row = functions.wanted_key(parts.rows, parts.nulls)
+        of_binding = functions.wanted_key(parts.tags, parts.nulls)
+        return own, partial(ByKey, left, of_row, of_binding)
+    for chosen in parts.left:
+        found = sides(chosen, MIRRORED)
+        if found is not None:
+            left = true_of([part for part in parts.left if part is not chosen], functions)
+            row, tag, operator = found
+            return own, partial(ByRange, left, functions.value(row), functions.value(tag), operator)
+    return own, partial(InOrder, true_of(parts.left, functions))
 
 
-def _rest(functions: FunctionSet, parts: list[Bound]) -> Callable[..., bool] | None:
-    return functions.true(joined(parts)) if parts else None
+def true_of(parts: list[Bound], functions: FunctionSet) -> Callable[..., bool] | None:
+    """The conjunction of parts as a function; None of none."""
+    condition = joined(parts)
+    return None if condition is None else functions.true(condition)

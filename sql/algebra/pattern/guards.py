@@ -3,64 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from sql.algebra.pattern.machine import Binding, Length, Machine
 from sql.algebra.pattern.nodes import (
-    Binding,
     OneOperand,
     OneOperandNode,
     Parent,
     PatternInstance,
     PatternPart,
 )
-from sql.algebra.pattern.pattern_timers import Length
+from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
-
-if TYPE_CHECKING:
-    from sql.algebra.pattern.machine import Machine
-    from sql.algebra.pattern.snapshot import Packer, Unpacker
-
-
-class WithinNode(OneOperandNode):
-    """`within`, and with `maximum` `withinmax`. `queued`: all instances have the same length."""
-
-    def __init__(
-        self,
-        machine: Machine,
-        place: int,
-        operand: PatternPart,
-        length: Length,
-        maximum: Callable[[Binding], int | None] | None,
-        *,
-        queued: bool,
-    ) -> None:
-        super().__init__(machine, place, operand)
-        self.length = length
-        self.maximum = maximum
-        self.queue = place if queued else None
-
-    def make(self, parent: Parent, binding: Binding) -> WithinSearch:
-        return WithinSearch(self, parent, binding)
-
-    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> WithinSearch:
-        number, due, left, binding, child = state
-        made = WithinSearch(self, parent, unpacker.binding(binding))
-        made.number, made.due, made.left = number, due, left
-        made.unpack_child(child, unpacker)
-        if due is not None:
-            unpacker.timers.append((made, self.queue))
-        return made
 
 
 class WithinSearch(OneOperand):
     """Lets matches through until its time is over, or so many have passed; then it is false."""
 
-    __slots__ = ("due", "left", "number")
-    node: WithinNode
+    __slots__ = ("due", "left")
 
     def __init__(self, node: WithinNode, parent: Parent, binding: Binding) -> None:
         super().__init__(node, parent, binding)
-        self.number = 0
         self.due: int | None = None
         self.left: int | None = None
         """The number of matches that may pass; None: any number."""
@@ -68,11 +30,10 @@ class WithinSearch(OneOperand):
     def start(self) -> None:
         node = self.node
         machine = node.machine
-        machine.number += 1
-        self.number = machine.number
+        self.number = machine.number = machine.number + 1
         length = machine.length(node.length, self.binding)
         self.left = None if node.maximum is None else machine.evaluate(node.maximum, self.binding)
-        self.begin()
+        super().start()
         if self.child is not None and length is not None:
             self.due = max(length.add(machine.now, machine.zone), machine.now + 1)
             machine.timers.add(self, node.queue)
@@ -107,30 +68,39 @@ class WithinSearch(OneOperand):
         super().quit()
 
     def pack(self, packer: Packer) -> Saved:
-        return [self.number, self.due, self.left, packer.binding(self.binding), self.pack_child(packer)]
+        return [self.number, self.due, self.left, *super().pack(packer)]
+
+    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+        self.number, self.due, self.left, *operand = state
+        super().unpack(operand, unpacker)
+        if self.due is not None:
+            unpacker.timers.append((self, self.node.queue))
 
 
-class WhileNode(OneOperandNode):
-    """`while (condition)`."""
+class WithinNode(OneOperandNode):
+    """`within`, and with `maximum` `withinmax`. `queued`: all instances have the same length."""
+
+    instance = WithinSearch
 
     def __init__(
-        self, machine: Machine, place: int, operand: PatternPart, condition: Callable[..., bool | None]
+        self,
+        machine: Machine,
+        operand: PatternPart,
+        length: Length,
+        maximum: Callable[[Binding], int | None] | None,
+        *,
+        queued: bool,
     ) -> None:
-        super().__init__(machine, place, operand)
-        self.condition = condition
-
-    def make(self, parent: Parent, binding: Binding) -> WhileSearch:
-        return WhileSearch(self, parent, binding)
+        super().__init__(machine, operand)
+        self.length = length
+        self.maximum = maximum
+        self.queue = self if queued else None
 
 
 class WhileSearch(OneOperand):
     """Lets matches through as long as a condition holds of them; FALSE ends it, NULL swallows the match."""
 
     __slots__ = ()
-    node: WhileNode
-
-    def start(self) -> None:
-        self.begin()
 
     def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         parent = self.parent
@@ -145,3 +115,13 @@ class WhileSearch(OneOperand):
             parent.on_true(self, binding, over=over)
         elif holds_now is not None:
             self.fail()
+
+
+class WhileNode(OneOperandNode):
+    """`while (condition)`."""
+
+    instance = WhileSearch
+
+    def __init__(self, machine: Machine, operand: PatternPart, condition: Callable[..., bool | None]) -> None:
+        super().__init__(machine, operand)
+        self.condition = condition

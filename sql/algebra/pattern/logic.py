@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence, Set
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sql.algebra.pattern.machine import Binding, Machine
 from sql.algebra.pattern.nodes import (
-    Binding,
     OneOperand,
     OneOperandNode,
     Parent,
     PatternInstance,
     PatternPart,
     holds,
+    packed,
+    unpacked,
 )
+from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
-if TYPE_CHECKING:
-    from sql.algebra.pattern.machine import Machine
-    from sql.algebra.pattern.snapshot import Packer, Unpacker
 
-
-class _SeveralNode(PatternPart):
-    """A node with parts that all begin at once."""
-
-    def __init__(self, machine: Machine, place: int, parts: Sequence[PatternPart]) -> None:
-        super().__init__(machine, place)
-        self.parts = parts
-
-
-class _Several(PatternInstance):
+class _Several(PatternInstance, Parent):
     """Parts that began together; None where one is over."""
 
-    __slots__ = ("binding", "children", "node", "parent")
-    node: _SeveralNode
+    __slots__ = ("children",)
 
     def __init__(self, node: _SeveralNode, parent: Parent, binding: Binding) -> None:
-        self.node = node
-        self.parent: Parent | None = parent
-        self.binding = binding
+        super().__init__(node, parent, binding)
         self.children: list[PatternInstance | None] = []
 
     def start(self) -> None:
@@ -51,51 +38,31 @@ class _Several(PatternInstance):
             if child is not None:
                 child.start()
 
-    @abstractmethod
-    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None: ...
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
+        place, parent = self._place(child), self.parent
+        if place is None or parent is None:
+            return
+        if over:
+            self.children[place] = None
+        self.matched(place, parent, binding, over=over)
 
-    @abstractmethod
-    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None: ...
+    def matched(self, place: int, parent: Parent, binding: Binding, *, over: bool) -> None:
+        """The part at a place has matched; `over`: for the last time."""
 
     def _place(self, child: PatternInstance) -> int | None:
         return next((i for i, other in enumerate(self.children) if other is child), None)
 
-    def quit(self) -> None:
-        self.parent = None
-        children, self.children = self.children, []
-        for child in children:
-            if child is not None:
-                child.quit()
-
     def below(self) -> Iterable[PatternInstance]:
         return (child for child in self.children if child is not None)
 
-    def _pack_children(self, packer: Packer) -> list[Any]:
-        return [None if child is None else child.pack(packer) for child in self.children]
+    def pack(self, packer: Packer) -> list[Any]:
+        return [packer.binding(self.binding), [packed(child, packer) for child in self.children]]
 
-    def _unpack_children(self, states: list[Any], unpacker: Unpacker) -> None:
-        self.children = [
-            None if state is None else part.unpack(self, state, unpacker)
-            for part, state in zip(self.node.parts, states, strict=True)
-        ]
-
-
-class AllOfNode(_SeveralNode):
-    """`and`."""
-
-    def __init__(self, machine: Machine, place: int, parts: Sequence[PatternPart]) -> None:
-        super().__init__(machine, place, parts)
-        self.absent = [isinstance(part, AbsentNode) for part in parts]
-
-    def make(self, parent: Parent, binding: Binding) -> AllOfSearch:
-        return AllOfSearch(self, parent, binding)
-
-    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> AllOfSearch:
-        binding, children, remembered = state
-        made = AllOfSearch(self, parent, unpacker.binding(binding))
-        made.remembered = [list(map(unpacker.binding, items)) for items in remembered]
-        made._unpack_children(children, unpacker)
-        return made
+    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+        binding, children, *_ = state
+        self.binding = unpacker.binding(binding)
+        parts = zip(self.node.parts, children, strict=True)
+        self.children = [unpacked(part, self, child, unpacker) for part, child in parts]
 
 
 class AllOfSearch(_Several):
@@ -103,19 +70,12 @@ class AllOfSearch(_Several):
     the others have matched."""
 
     __slots__ = ("remembered",)
-    node: AllOfNode
 
     def __init__(self, node: AllOfNode, parent: Parent, binding: Binding) -> None:
         super().__init__(node, parent, binding)
         self.remembered: list[list[Binding]] = [[] for _ in node.parts]
 
-    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        place = self._place(child)
-        parent = self.parent
-        if place is None or parent is None:
-            return
-        if over:
-            self.children[place] = None
+    def matched(self, place: int, parent: Parent, binding: Binding, *, over: bool) -> None:
         keeps = self.node.machine.keeps_matched
         if keeps or any(i != place and self._may_match(i) for i in range(len(self.children))):
             self._remember(place, binding)
@@ -150,9 +110,13 @@ class AllOfSearch(_Several):
             holds(binding, events) for items in self.remembered for binding in items
         )
 
-    def pack(self, packer: Packer) -> Saved:
+    def pack(self, packer: Packer) -> list[Any]:
         remembered = [list(map(packer.binding, items)) for items in self.remembered]
-        return [packer.binding(self.binding), self._pack_children(packer), remembered]
+        return [*super().pack(packer), remembered]
+
+    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+        super().unpack(state, unpacker)
+        self.remembered = [list(map(unpacker.binding, items)) for items in state[2]]
 
 
 def _merged(binding: Binding, others: Iterable[Binding]) -> Binding:
@@ -166,31 +130,13 @@ def _merged(binding: Binding, others: Iterable[Binding]) -> Binding:
     return tuple(merged)
 
 
-class AnyOfNode(_SeveralNode):
-    """`or`."""
-
-    def make(self, parent: Parent, binding: Binding) -> AnyOfSearch:
-        return AnyOfSearch(self, parent, binding)
-
-    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> AnyOfSearch:
-        binding, children = state
-        made = AnyOfSearch(self, parent, unpacker.binding(binding))
-        made._unpack_children(children, unpacker)
-        return made
-
-
 class AnyOfSearch(_Several):
     """Parts of which one suffices; the first that is over ends the others."""
 
     __slots__ = ()
 
-    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        place = self._place(child)
-        parent = self.parent
-        if place is None or parent is None:
-            return
+    def matched(self, place: int, parent: Parent, binding: Binding, *, over: bool) -> None:
         if over:
-            self.children[place] = None
             self.quit()
         parent.on_true(self, binding, over=over)
 
@@ -202,16 +148,6 @@ class AnyOfSearch(_Several):
         if all(other is None for other in self.children):
             self.fail()
 
-    def pack(self, packer: Packer) -> Saved:
-        return [packer.binding(self.binding), self._pack_children(packer)]
-
-
-class AbsentNode(OneOperandNode):
-    """`not`."""
-
-    def make(self, parent: Parent, binding: Binding) -> AbsentSearch:
-        return AbsentSearch(self, parent, binding)
-
 
 class AbsentSearch(OneOperand):
     """True from its start, until its operand has matched for good."""
@@ -219,7 +155,7 @@ class AbsentSearch(OneOperand):
     __slots__ = ()
 
     def start(self) -> None:
-        self.begin()
+        super().start()
         if self.parent is not None:
             self.parent.on_true(self, self.binding, over=False)
 
@@ -231,3 +167,30 @@ class AbsentSearch(OneOperand):
 
     def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
         self.child = None  # an operand that cannot match any more is absent for ever
+
+
+class AbsentNode(OneOperandNode):
+    """`not`."""
+
+    instance = AbsentSearch
+
+
+class _SeveralNode(PatternPart):
+    """A node with parts that all begin at once."""
+
+    def __init__(self, machine: Machine, parts: Sequence[PatternPart]) -> None:
+        super().__init__(machine)
+        self.parts = parts
+        self.absent = [isinstance(part, AbsentNode) for part in parts]
+
+
+class AllOfNode(_SeveralNode):
+    """`and`."""
+
+    instance = AllOfSearch
+
+
+class AnyOfNode(_SeveralNode):
+    """`or`."""
+
+    instance = AnyOfSearch

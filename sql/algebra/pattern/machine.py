@@ -1,40 +1,176 @@
-"""A running pattern: events and time in, matches out.
-
-What happens at one event or one instant is decided here:
-
-* All listeners that an event fits are found before any of them acts, and act in the order of their start;
-  so what an event starts does not see that event, and what it has ended acts no more.
-* PatternTimers fire in order of (due, number of the start), each at the present instant.
-"""
+"""The state that all instances of a running pattern share: the instant, timers, bounds and counters."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable
 from datetime import tzinfo
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from heapq import heapify, heappop, heappush
+from typing import Any, Literal, Protocol, TypeVar
 
-from sql.algebra.pattern.atoms import Filter, FilterNode
-from sql.algebra.pattern.nodes import Binding, PatternInstance, PatternPart, events_of
-from sql.algebra.pattern.partials import PartialBounds, Partials
-from sql.algebra.pattern.pattern_timers import Length, Observer, PatternTimers
-from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
-from sql.errors import CorruptState
+from sql.plan.options import RuleOptions
+from sql.record import Record
 
-if TYPE_CHECKING:
-    from sql.algebra.pattern.pattern_builder import PatternBuilder
+Binding = tuple[Any, ...]
+"""The values of all tags in the order of the plan: an event's row, a list of rows under a repeat, or None."""
+
+Length = Callable[[Binding], Period | None]
+"""A length of time where a binding stands; None for NULL."""
 
 Value = TypeVar("Value")
 
-SNAPSHOT_VERSION = 2
+
+class PartialBounds(Record):
+    """The limits of what a pattern holds.
+
+    partials    instances begun by an arrow that live at once (`maxPatternPartials`)
+    overflow    what happens to one more: it is refused, or the oldest makes room for it (`patternOverflow`)
+    remembered  matches that an `and` remembers for the other side, and events in the list of a repeat
+    keys        keys of one `every-distinct`; the oldest is forgotten
+    rows        matches that one event may make of the parts of an `and`
+    """
+
+    partials: int = 100_000
+    overflow: Literal["refuse", "drop_oldest"] = "refuse"
+    remembered: int = 10_000
+    keys: int = 100_000
+    rows: int = 10_000
+
+    @classmethod
+    def of(cls, options: RuleOptions) -> PartialBounds:
+        """The limits that a rule sets."""
+        return cls(
+            options.max_pattern_partials,
+            options.pattern_overflow,
+            options.max_pattern_rows,
+            options.max_pattern_keys,
+        )
+
+
+class Partial(Protocol):
+    """An instance that an arrow has begun."""
+
+    def fail(self) -> None:
+        """End with false."""
+
+
+class Partials:
+    """Counts the instances that arrows have begun."""
+
+    def __init__(self, bounds: PartialBounds, counts: Counter[str]) -> None:
+        self.most = bounds.partials
+        self.live = 0
+        self.counts = counts
+        self.by_age: dict[Partial, None] | None = {} if bounds.overflow == "drop_oldest" else None
+        """Those that live, oldest first, where that matters."""
+
+    def has_room(self) -> bool:
+        """True if one more may begin."""
+        return self.live < self.most or self.by_age is not None
+
+    def enter(self, instance: Partial) -> None:
+        """One begins. Where the oldest makes room it ends as false."""
+        self.live += 1
+        self.counts["partials_started"] += 1
+        if self.by_age is None:
+            return
+        self.by_age[instance] = None
+        if self.live > self.most:
+            self.counts["partials_dropped"] += 1
+            next(iter(self.by_age)).fail()
+
+    def leave(self, instance: Partial) -> None:
+        """One is over."""
+        self.live -= 1
+        if self.by_age is not None:
+            self.by_age.pop(instance, None)
+
+
+class Timed(Protocol):
+    """An instance that waits for an instant. `number` decides between two that are due at once."""
+
+    number: int
+    due: int | None
+    """The time in ms; None: it waits no more, and is skipped when its turn comes."""
+
+    def fire(self) -> None:
+        """The instant has come."""
+
+
+class PatternTimers:
+    """All waiting timers, by (due, number).
+
+    Those of a node with one constant length come in order of their dues, so they wait in a queue; others in a
+    heap. An ended one stays in until it surfaces, or until more than half have ended.
+    """
+
+    SWEEP_MIN = 64
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int, Timed]] = []
+        self.queues: dict[Hashable, deque[Timed]] = {}
+        """By the node."""
+        self.ended = 0
+
+    def add(self, timed: Timed, node: Hashable = None) -> None:
+        """Wait for the instance's `due`; `node`: its node, where all have the same length."""
+        assert timed.due is not None
+        if node is not None:
+            queue = self.queues.setdefault(node, deque())
+            last = queue[-1].due if queue else None
+            if not queue or (last is not None and last <= timed.due):
+                queue.append(timed)
+                return
+        heappush(self.heap, (timed.due, timed.number, timed))
+
+    def cancel(self) -> None:
+        """One of those that wait has ended."""
+        self.ended += 1
+        if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.heap) + sum(
+            map(len, self.queues.values())
+        ):
+            self.heap = [entry for entry in self.heap if entry[2].due is not None]
+            heapify(self.heap)
+            for node, queue in self.queues.items():
+                self.queues[node] = deque(timed for timed in queue if timed.due is not None)
+            self.ended = 0
+
+    def _head(self) -> tuple[int, int, deque[Timed] | None] | None:
+        """(due, number) of the next, and the queue it is in."""
+        while self.heap and self.heap[0][2].due is None:
+            heappop(self.heap)
+            self.ended -= 1
+        best: tuple[int, int, deque[Timed] | None] | None = (*self.heap[0][:2], None) if self.heap else None
+        for queue in self.queues.values():
+            while queue and queue[0].due is None:
+                queue.popleft()
+                self.ended -= 1
+            if queue:
+                due, number = queue[0].due, queue[0].number
+                assert due is not None
+                if best is None or (due, number) < best[:2]:
+                    best = (due, number, queue)
+        return best
+
+    def deadline(self) -> int | None:
+        """The earliest due."""
+        head = self._head()
+        return None if head is None else head[0]
+
+    def take(self, now: int) -> Timed | None:
+        """The next that is due by now, which waits no more."""
+        head = self._head()
+        if head is None or head[0] > now:
+            return None
+        timed = heappop(self.heap)[2] if head[2] is None else head[2].popleft()
+        timed.due = None
+        return timed
 
 
 class Machine:
-    """The state shared by the instances of one pattern: the instant, the count of starts,
-    timers, bounds, counters."""
+    """The state shared by the instances of one pattern."""
 
     def __init__(self, zone: tzinfo, bounds: PartialBounds, *, keeps_matched: bool) -> None:
         self.keeps_matched = keeps_matched
@@ -45,6 +181,8 @@ class Machine:
         self.now = 0
         self.number = 0
         """The number of the last start; it orders matches, and timers that are due together."""
+        self.nodes: list[object] = []
+        """All nodes of the pattern, depth first."""
         self.timers = PatternTimers()
         self.counts: Counter[str] = Counter()
         self.partials = Partials(bounds, self.counts)
@@ -66,198 +204,3 @@ class Machine:
         if found is None:
             self.counts["lengths_null"] += 1
         return found
-
-
-class Pattern:
-    """A pattern that has been started. Drive it with `enter` and `advance`; both give the matches, in order.
-
-    Where the caller keeps the clock: `advance(now)` comes before the events of `now`,
-    whenever `deadline()` is due.
-    """
-
-    def __init__(self, builder: PatternBuilder) -> None:
-        self.builder = builder
-        self.plan = builder.plan
-        self._assemble()
-
-    def _assemble(self) -> None:
-        """Nodes without any instance."""
-        plan, builder = self.plan, self.builder
-        self.machine = Machine(builder.zone, builder.bounds, keeps_matched=plan.discard)
-        self.nodes: list[PatternPart] = []
-        self.root_node = builder.nodes(self.machine, self.nodes)
-        self.filters: dict[str, list[FilterNode]] = {}
-        for node in self.nodes:
-            if isinstance(node, FilterNode):
-                self.filters.setdefault(node.stream, []).append(node)
-        self.consumes = any(node.consume for nodes in self.filters.values() for node in nodes)
-        self.root: PatternInstance | None = None
-        self.matches: list[Binding] = []
-
-    # --- driving --------------------------------------------------------------------------------------------
-
-    def start(self, now: int) -> list[Binding]:
-        """Begin. The caller reports or drops matches that are true at once; arrows go on from them."""
-        self.machine.now = now
-        self.root = self.root_node.make(self, (None,) * len(self.plan.tags))
-        self.root.start()
-        return self._told()
-
-    def enter(self, stream: str, row: object, now: int) -> list[Binding]:
-        """An event arrives; what is due by `now` has been done. Raises a data error before
-        anything has changed."""
-        found: list[Filter] = []
-        for node in self.filters.get(stream, ()):
-            node.find(row, found)
-        if not found:
-            return []
-        self.machine.now = now
-        if len(found) > 1:
-            found.sort(key=_number)
-            if self.consumes:
-                level = max(listener.node.consume for listener in found)
-                found = [listener for listener in found if listener.node.consume == level]
-        for listener in found:
-            listener.hear(row)
-        return self._told() if self.matches else []
-
-    def lot(
-        self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
-    ) -> list[list[Binding]]:
-        """`enter` for several events: the matches of each event that completes some. `fail` is
-        called for data errors."""
-        out = []
-        for row in rows:
-            try:
-                found = self.enter(stream, row, now)
-            except DATA_ERRORS as error:
-                fail(row, error)
-                continue
-            if found:
-                out.append(found)
-        return out
-
-    def advance(self, now: int) -> list[Binding]:
-        """Do what is due at or before `now`: each at `now`, in order of (due, number)."""
-        machine = self.machine
-        machine.now = now
-        while (timed := machine.timers.take(now)) is not None:
-            timed.fire()
-        return self._told()
-
-    def deadline(self) -> int | None:
-        """When `advance` has something to do next."""
-        return self.machine.timers.deadline()
-
-    def quit(self) -> None:
-        """End it, with all its timers."""
-        root, self.root = self.root, None
-        if root is not None:
-            root.quit()
-
-    @property
-    def is_over(self) -> bool:
-        """True if it has ended for good: it can never match again."""
-        return self.root is None
-
-    def waiting(self) -> Iterator[Filter | Observer]:
-        """The filters and timers that wait to be true."""
-        left = [] if self.root is None else [self.root]
-        while left:
-            instance = left.pop()
-            if isinstance(instance, Filter | Observer):
-                yield instance
-            left += instance.below()
-
-    def counters(self) -> dict[str, int]:
-        """Its size and its counters."""
-        counts = self.machine.counts
-        names = (
-            "partials_started",
-            "partials_expired",
-            "partials_dropped",
-            "remembered_dropped",
-            "keys_dropped",
-            "lengths_null",
-            "matches",
-        )
-        return {"partials": self.machine.partials.live, **{name: counts[name] for name in names}}
-
-    @property
-    def has_failed(self) -> bool:
-        """True if something could not be evaluated since `failures` was called."""
-        return bool(self.machine.failures)
-
-    def failures(self) -> list[BaseException]:
-        """The evaluation errors since the last call."""
-        found, self.machine.failures = self.machine.failures, []
-        return found
-
-    # --- as the parent of the root --------------------------------------------------------------------------
-
-    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        """The whole has matched."""
-        self.matches.append(binding)
-        if over:
-            self.root = None
-
-    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
-        """The whole has ended for good."""
-        self.root = None
-
-    def _told(self) -> list[Binding]:
-        """The matches since the last call, as the annotations of the pattern let them through."""
-        matches, self.matches = self.matches, []
-        self.machine.counts["matches"] += len(matches)
-        if matches and self.plan.discard and self.root is not None:
-            self.root.discard({event for match in matches for event in events_of(match)})
-        return _without_overlaps(matches) if self.plan.suppress else matches
-
-    # --- state ----------------------------------------------------------------------------------------------
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole state as plain data."""
-        packer = Packer()
-        root = None if self.root is None else self.root.pack(packer)
-        return {
-            "version": SNAPSHOT_VERSION,
-            "number": self.machine.number,
-            "counts": dict(self.machine.counts),
-            "root": root,
-            "bindings": packer.bindings,
-            "rows": packer.packed,
-        }
-
-    def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
-        """Put a snapshot back into a pattern just built, started or not."""
-        if state.get("version") != SNAPSHOT_VERSION:
-            raise CorruptState(f"a pattern of version {state.get('version')!r} is not {SNAPSHOT_VERSION}")
-        self._assemble()
-        machine = self.machine
-        unpacker = Unpacker(state["rows"], state["bindings"], make_row)
-        self.root = None if state["root"] is None else self.root_node.unpack(self, state["root"], unpacker)
-        for listener in sorted(unpacker.listeners, key=_number):
-            listener.node.listening.add(listener)
-        for timed, place in sorted(unpacker.timers, key=lambda item: (item[0].due, item[0].number)):
-            machine.timers.add(timed, place)
-        machine.number = state["number"]
-        machine.counts.clear()
-        machine.counts.update(state["counts"])
-
-
-_number = attrgetter("number")
-
-
-def _without_overlaps(matches: Sequence[Binding]) -> list[Binding]:
-    """The matches, in order, less those that share an event with one kept before."""
-    kept: list[Binding] = []
-    seen: set[int] = set()
-    for match in matches:
-        events = set(events_of(match))
-        if not events & seen:
-            kept.append(match)
-            seen |= events
-    return kept
-
-
-__all__ = ["Machine", "PartialBounds", "Pattern"]

@@ -6,32 +6,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import tzinfo
 from functools import cached_property, partial, singledispatchmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sql.algebra.pattern.atoms import FilterNode
-from sql.algebra.pattern.every import DistinctNode, EveryNode
+from sql.algebra.pattern.every import EveryNode
 from sql.algebra.pattern.filter_conditions import listening_of
+from sql.algebra.pattern.filters import FilterNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
-from sql.algebra.pattern.machine import Machine, Pattern
+from sql.algebra.pattern.machine import Binding, Length, Machine, PartialBounds
 from sql.algebra.pattern.nodes import PatternPart
+from sql.algebra.pattern.observers import CrontabNode, IntervalNode, ScheduleNode
+from sql.algebra.pattern.pair_builder import pair_of
 from sql.algebra.pattern.pairs import Pairs
-from sql.algebra.pattern.partials import PartialBounds
-from sql.algebra.pattern.pattern_timers import CrontabNode, IntervalNode, ScheduleNode
 from sql.algebra.pattern.repeat import RepeatNode
+from sql.algebra.pattern.running_pattern import Pattern
 from sql.algebra.pattern.sequence import FollowedByNode
-from sql.algebra.pattern.shapes import pair_of
-from sql.algebra.pattern.step_parameters import StepParameters
 from sql.calendar.crontab import Crontab
+from sql.calendar.period import Period
+from sql.calendar.schedule import Schedule, parse_schedule
+from sql.codegen.functions import FunctionSet
+from sql.errors import DataError
 from sql.plan import pattern_plan as plans
-from sql.plan.bound import Const
-from sql.plan.pattern_plan import PatternPlan
+from sql.plan.bound import Bound, Const
+from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan
 
-if TYPE_CHECKING:
-    from sql.codegen.functions import FunctionSet
-
-Build = Callable[[Machine, int], PatternPart]
-"""Makes a node, given its place in the tree."""
+Build = Callable[[Machine], PatternPart]
+"""Makes the node of a step, with those below it."""
 
 
 class PatternBuilder:
@@ -46,43 +46,27 @@ class PatternBuilder:
         self.bounds = bounds or PartialBounds()
         self.parameters = StepParameters(functions)
 
-    def pattern(self) -> Pattern:
-        """A pattern, not yet started."""
-        return Pattern(self)
+    @cached_property
+    def pattern(self) -> Callable[[], Pattern]:
+        """Makes a pattern, not yet started."""
+        return partial(Pattern, self.plan, self.zone, self.bounds, self._step(self.plan.root))
 
     def fastest(self) -> Callable[[], Pattern | Pairs]:
         """Makes patterns, not yet started, in the form that costs least."""
         pair = pair_of(self.plan, self.functions, self.parameters.length)
         return self.pattern if pair is None else partial(Pairs, self.bounds, self.zone, pair)
 
-    def nodes(self, machine: Machine, into: list[PatternPart]) -> PatternPart:
-        """The tree of nodes for one machine; each is appended to `into` as it is made."""
-        self._into = into
-        return self._build(machine)
-
-    @cached_property
-    def _build(self) -> Callable[[Machine], PatternPart]:
-        return self._step(self.plan.root, stays=False)
-
-    def _made(
-        self, kind: Callable[..., PatternPart], machine: Machine, *parts: Any, **keywords: Any
-    ) -> PatternPart:
-        node = kind(machine, len(self._into), *parts, **keywords)
-        self._into.append(node)
-        return node
-
     # --- the kinds of nodes ---------------------------------------------------------------------------------
 
     @singledispatchmethod
-    def _step(self, step: Any, *, stays: bool) -> Callable[[Machine], PatternPart]:
+    def _step(self, step: Any, *, stays: bool = False) -> Build:
         """Makes the node of a step. `stays`: its parent is one under which filters go on listening."""
         raise TypeError(f"no node for a {type(step).__name__}")
 
     @_step.register
-    def _(self, step: plans.FilterPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
+    def _(self, step: plans.FilterPlan, *, stays: bool = False) -> Build:
         own, listening = listening_of(step.condition, self.functions)
-        return lambda machine: self._made(
-            FilterNode,
+        return lambda machine: FilterNode(
             machine,
             stream=step.stream,
             tag=step.tag,
@@ -93,81 +77,120 @@ class PatternBuilder:
         )
 
     @_step.register
-    def _(self, step: plans.IntervalPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
+    def _(self, step: plans.IntervalPlan, *, stays: bool = False) -> Build:
         length = self.parameters.length(step.length)
-        return lambda machine: self._made(IntervalNode, machine, length)
+        return lambda machine: IntervalNode(machine, length)
 
     @_step.register
-    def _(self, step: plans.AtPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
+    def _(self, step: plans.AtPlan, *, stays: bool = False) -> Build:
         crontab = Crontab.parse([part.text for part in step.fields], self.zone)
-        return lambda machine: self._made(CrontabNode, machine, crontab)
+        return lambda machine: CrontabNode(machine, crontab)
 
     @_step.register
-    def _(self, step: plans.SchedulePlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
+    def _(self, step: plans.SchedulePlan, *, stays: bool = False) -> Build:
         schedule = self.parameters.schedule(step)
-        return lambda machine: self._made(ScheduleNode, machine, schedule, stays=stays)
+        return lambda machine: ScheduleNode(machine, schedule, stays=stays)
 
     @_step.register
-    def _(self, step: plans.FollowedByPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
-        steps = [self._step(part, stays=False) for part in step.steps]
-        maxima = [None if item is None else self.parameters.count(item) for item in step.maxima]
-        return lambda machine: self._made(FollowedByNode, machine, [make(machine) for make in steps], maxima)
+    def _(self, step: plans.FollowedByPlan, *, stays: bool = False) -> Build:
+        steps = [self._step(part) for part in step.steps]
+        maxima = [self.parameters.count(item) for item in step.maxima]
+        return lambda machine: FollowedByNode(machine, [make(machine) for make in steps], maxima)
 
     @_step.register
-    def _(self, step: plans.AllOfPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
-        parts = [self._step(part, stays=False) for part in step.parts]
-        return lambda machine: self._made(AllOfNode, machine, [make(machine) for make in parts])
+    def _(self, step: plans.AllOfPlan | plans.AnyOfPlan, *, stays: bool = False) -> Build:
+        parts = [self._step(part) for part in step.parts]
+        kind = AllOfNode if isinstance(step, plans.AllOfPlan) else AnyOfNode
+        return lambda machine: kind(machine, [make(machine) for make in parts])
 
     @_step.register
-    def _(self, step: plans.AnyOfPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
-        parts = [self._step(part, stays=False) for part in step.parts]
-        return lambda machine: self._made(AnyOfNode, machine, [make(machine) for make in parts])
+    def _(self, step: plans.AbsentPlan, *, stays: bool = False) -> Build:
+        operand = self._step(step.operand)
+        return lambda machine: AbsentNode(machine, operand(machine))
 
     @_step.register
-    def _(self, step: plans.AbsentPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
-        operand = self._step(step.operand, stays=False)
-        return lambda machine: self._made(AbsentNode, machine, operand(machine))
-
-    @_step.register
-    def _(self, step: plans.EveryPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
+    def _(self, step: plans.EveryPlan, *, stays: bool = False) -> Build:
         operand = self._step(step.operand, stays=True)
-        if not step.keys:
-            return lambda machine: self._made(EveryNode, machine, operand(machine))
-        key = self.functions.key(step.keys)
+        key = self.functions.key(step.keys) if step.keys else None
         length = None if step.length is None else self.parameters.length(step.length)
-        return lambda machine: self._made(DistinctNode, machine, operand(machine), key, length)
+        return lambda machine: EveryNode(machine, operand(machine), key, length)
 
     @_step.register
-    def _(self, step: plans.RepeatPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
+    def _(self, step: plans.RepeatPlan, *, stays: bool = False) -> Build:
         operand = self._step(step.operand, stays=True)
         until = None if step.until is None else self._step(step.until, stays=True)
-        low = None if step.low is None else self.parameters.count(step.low)
-        high = (
-            low if step.high is step.low else None if step.high is None else self.parameters.count(step.high)
-        )
-        return lambda machine: self._made(
-            RepeatNode,
-            machine,
-            operand(machine),
-            None if until is None else until(machine),
-            low,
-            high,
-            step.tags,
-        )
+        low = self.parameters.count(step.low)
+        high = low if step.high is step.low else self.parameters.count(step.high)
+
+        def build(machine: Machine) -> PatternPart:
+            body = operand(machine)
+            return RepeatNode(machine, body, until and until(machine), low, high, step.tags)
+
+        return build
 
     @_step.register
-    def _(self, step: plans.WithinPlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
-        operand = self._step(step.operand, stays=False)
-        length, maximum = (
-            self.parameters.length(step.length),
-            None if step.maximum is None else self.parameters.count(step.maximum),
-        )
-        queued = all(isinstance(amount, Const) for amount, _ in step.length.parts)
-        return lambda machine: self._made(
-            WithinNode, machine, operand(machine), length, maximum, queued=queued
-        )
+    def _(self, step: plans.WithinPlan, *, stays: bool = False) -> Build:
+        operand, length = self._step(step.operand), self.parameters.length(step.length)
+        maximum, queued = self.parameters.count(step.maximum), is_constant(step.length)
+        return lambda machine: WithinNode(machine, operand(machine), length, maximum, queued=queued)
 
     @_step.register
-    def _(self, step: plans.WhilePlan, *, stays: bool) -> Callable[[Machine], PatternPart]:
-        operand, condition = self._step(step.operand, stays=False), self.functions.value(step.condition)
-        return lambda machine: self._made(WhileNode, machine, operand(machine), condition)
+    def _(self, step: plans.WhilePlan, *, stays: bool = False) -> Build:
+        operand, condition = self._step(step.operand), self.functions.value(step.condition)
+        return lambda machine: WhileNode(machine, operand(machine), condition)
+
+
+class StepParameters:
+    """Makes of each parameter of a step a function over the tags, which it may read."""
+
+    def __init__(self, functions: FunctionSet) -> None:
+        self.functions = functions
+
+    def length(self, plan: LengthPlan) -> Length:
+        amounts = [(self.functions.value(bound), unit) for bound, unit in plan.parts]
+
+        def length(binding: Binding) -> Period | None:
+            values = {unit: amount(None, binding) for amount, unit in amounts}
+            if any(value is None for value in values.values()):
+                return None
+            try:
+                return Period.of(values, zero_allowed=True)
+            except ValueError as error:
+                raise DataError(str(error), plan.span) from error
+
+        if is_constant(plan):
+            constant = length(())
+            return lambda binding: constant
+        return length
+
+    def count(self, bound: Bound | None) -> Callable[[Binding], int | None] | None:
+        if bound is None:
+            return None
+        value = self.functions.value(bound)
+        return lambda binding: value(None, binding)
+
+    def schedule(self, step: SchedulePlan) -> Callable[[Binding], Schedule | None]:
+        iso, date, repetitions = (
+            None if bound is None else self.functions.value(bound)
+            for bound in (step.iso, step.date, step.repetitions)
+        )
+        length = None if step.length is None else self.length(step.length)
+
+        def schedule(binding: Binding) -> Schedule | None:
+            try:
+                if iso is not None:
+                    text = iso(None, binding)
+                    return None if text is None else parse_schedule(text)
+                at = None if date is None else date(None, binding)
+                at = parse_schedule(at).date if isinstance(at, str) else at
+                period = None if length is None else length(binding)
+                return Schedule(None if repetitions is None else repetitions(None, binding), at, period)
+            except ValueError as error:
+                raise DataError(str(error), step.span) from error
+
+        return schedule
+
+
+def is_constant(length: LengthPlan) -> bool:
+    """True if a length of time reads no tag."""
+    return all(isinstance(amount, Const) for amount, _ in length.parts)

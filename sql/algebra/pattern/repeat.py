@@ -3,63 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sql.algebra.pattern.nodes import Binding, Parent, PatternInstance, PatternPart
+from sql.algebra.pattern.machine import Binding, Machine
+from sql.algebra.pattern.nodes import OneOperandNode, Parent, PatternInstance, PatternPart, packed, unpacked
+from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
-
-if TYPE_CHECKING:
-    from sql.algebra.pattern.machine import Machine
-    from sql.algebra.pattern.snapshot import Packer, Unpacker
 
 Count = Callable[[Binding], int | None]
 
 
-class RepeatNode(PatternPart):
-    """A repetition of `operand`, stopped by `until` or by its bounds."""
-
-    def __init__(
-        self,
-        machine: Machine,
-        place: int,
-        operand: PatternPart,
-        until: PatternPart | None,
-        low: Count | None,
-        high: Count | None,
-        tags: tuple[int, ...],
-    ) -> None:
-        super().__init__(machine, place)
-        self.operand = operand
-        self.until = until
-        self.low = low
-        self.high = high
-        self.tags = tags
-
-    def make(self, parent: Parent, binding: Binding) -> RepeatSearch:
-        return RepeatSearch(self, parent, binding)
-
-    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> RepeatSearch:
-        binding, bounds, matches, lists, matcher, stop = state
-        made = RepeatSearch(self, parent, unpacker.binding(binding))
-        made.low, made.high = bounds
-        made.matches = matches
-        made.lists = {tag: unpacker.rows(rows) for tag, rows in lists}
-        made.matcher = None if matcher is None else self.operand.unpack(made, matcher, unpacker)
-        if stop is not None and self.until is not None:
-            made.stop = self.until.unpack(made, stop, unpacker)
-        return made
-
-
-class RepeatSearch(PatternInstance):
+class RepeatSearch(PatternInstance, Parent):
     """A repetition that has begun. The stop is started first, so an event that fits both
     stops and is not counted."""
 
-    __slots__ = ("binding", "high", "lists", "low", "matcher", "matches", "node", "parent", "stop")
+    __slots__ = ("high", "lists", "low", "matcher", "matches", "stop")
 
     def __init__(self, node: RepeatNode, parent: Parent, binding: Binding) -> None:
-        self.node = node
-        self.parent: Parent | None = parent
-        self.binding = binding
+        super().__init__(node, parent, binding)
         self.low: int | None = None
         self.high: int | None = None
         self.matches = 0
@@ -71,20 +32,15 @@ class RepeatSearch(PatternInstance):
     def start(self) -> None:
         node = self.node
         evaluate = node.machine.evaluate
-        self.low = None if node.low is None else evaluate(node.low, self.binding)
-        self.high = (
-            self.low
-            if node.high is node.low
-            else None
-            if node.high is None
-            else evaluate(node.high, self.binding)
-        )
+        self.low = self.high = None if node.low is None else evaluate(node.low, self.binding)
+        if node.high is not node.low:
+            self.high = None if node.high is None else evaluate(node.high, self.binding)
         if self.low is not None and self.high is not None and self.low > self.high:
             self.low, self.high = self.high, self.low
         self.matcher = node.operand.make(self, self.binding)
         if node.until is not None:
-            self.stop = node.until.make(self, self.binding)
-            self.stop.start()
+            stop = self.stop = node.until.make(self, self.binding)
+            stop.start()
         if self.parent is not None and self.matcher is not None:
             self.matcher.start()
 
@@ -153,20 +109,45 @@ class RepeatSearch(PatternInstance):
 
     def quit(self) -> None:
         self.parent = None
-        matcher, stop, self.matcher, self.stop = self.matcher, self.stop, None, None
-        if stop is not None:
-            stop.quit()
-        if matcher is not None:
-            matcher.quit()
+        for child in (self.stop, self.matcher):
+            if child is not None:
+                child.quit()
 
     def holds(self, events: Set[int]) -> bool:
         return super().holds(events) or any(id(row) in events for rows in self.lists.values() for row in rows)
 
-    def pack(self, packer: Packer) -> Saved:
-        lists = [[tag, packer.rows(rows)] for tag, rows in self.lists.items()]
-        matcher = None if self.matcher is None else self.matcher.pack(packer)
-        stop = None if self.stop is None else self.stop.pack(packer)
-        return [packer.binding(self.binding), [self.low, self.high], self.matches, lists, matcher, stop]
-
     def below(self) -> Iterable[PatternInstance]:
         return [child for child in (self.stop, self.matcher) if child is not None]
+
+    def pack(self, packer: Packer) -> Saved:
+        lists = [[tag, packer.rows(rows)] for tag, rows in self.lists.items()]
+        bounds, children = [self.low, self.high], [packed(self.matcher, packer), packed(self.stop, packer)]
+        return [packer.binding(self.binding), bounds, self.matches, lists, *children]
+
+    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+        binding, (self.low, self.high), self.matches, lists, matcher, stop = state
+        self.binding = unpacker.binding(binding)
+        self.lists = {tag: unpacker.rows(rows) for tag, rows in lists}
+        self.matcher = unpacked(self.node.operand, self, matcher, unpacker)
+        self.stop = unpacked(self.node.until, self, stop, unpacker)
+
+
+class RepeatNode(OneOperandNode):
+    """A repetition of `operand`, stopped by `until` or by its bounds."""
+
+    instance = RepeatSearch
+
+    def __init__(
+        self,
+        machine: Machine,
+        operand: PatternPart,
+        until: PatternPart | None,
+        low: Count | None,
+        high: Count | None,
+        tags: tuple[int, ...],
+    ) -> None:
+        super().__init__(machine, operand)
+        self.until = until
+        self.low = low
+        self.high = high
+        self.tags = tags

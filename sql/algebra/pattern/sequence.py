@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from sql.algebra.pattern.nodes import Binding, Parent, PatternInstance, PatternPart
+from sql.algebra.pattern.machine import Binding, Machine
+from sql.algebra.pattern.nodes import Parent, PatternInstance, PatternPart
+from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
-if TYPE_CHECKING:
-    from sql.algebra.pattern.machine import Machine
-    from sql.algebra.pattern.snapshot import Packer, Unpacker
 
-
-class FollowedByNode(PatternPart):
-    """`a -> b -[2]> c`; `maxima` has an entry per arrow, evaluated when the node starts."""
-
-    def __init__(
-        self,
-        machine: Machine,
-        place: int,
-        steps: Sequence[PatternPart],
-        maxima: Sequence[Callable[[Binding], int | None] | None],
-    ) -> None:
-        super().__init__(machine, place)
-        self.steps = steps
-        self.maxima = maxima
-        self.last = len(steps) - 1
-
-    def make(self, parent: Parent, binding: Binding) -> FollowedBySearch:
-        return FollowedBySearch(self, parent, binding)
-
-    def unpack(self, parent: Parent, state: Saved, unpacker: Unpacker) -> FollowedBySearch:
-        binding, maxima, children = state
-        made = FollowedBySearch(self, parent, unpacker.binding(binding))
-        made.maxima = maxima
-        for step, child in children:
-            instance = self.steps[step].unpack(made, child, unpacker)
-            made.live[instance] = step
-            if step:
-                self.machine.partials.enter(instance)
-        return made
-
-
-class FollowedBySearch(PatternInstance):
+class FollowedBySearch(PatternInstance, Parent):
     """A sequence that has begun: instances of its steps, in order of their start."""
 
-    __slots__ = ("binding", "live", "maxima", "node", "parent")
+    __slots__ = ("live", "maxima")
 
     def __init__(self, node: FollowedByNode, parent: Parent, binding: Binding) -> None:
-        self.node = node
-        self.parent: Parent | None = parent
-        self.binding = binding
+        super().__init__(node, parent, binding)
         self.live: dict[PatternInstance, int] = {}
         """The instances that live, with the place of their step."""
         self.maxima: list[int | None] | None = None
@@ -113,9 +78,35 @@ class FollowedBySearch(PatternInstance):
                 self.node.machine.partials.leave(child)
             child.quit()
 
+    def below(self) -> Iterable[PatternInstance]:
+        return self.live
+
     def pack(self, packer: Packer) -> Saved:
         children = [[step, child.pack(packer)] for child, step in self.live.items()]
         return [packer.binding(self.binding), self.maxima, children]
 
-    def below(self) -> Iterable[PatternInstance]:
-        return self.live
+    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+        binding, self.maxima, children = state
+        self.binding = unpacker.binding(binding)
+        for step, child in children:
+            instance = self.node.steps[step].unpack(self, child, unpacker)
+            self.live[instance] = step
+            if step:
+                self.node.machine.partials.enter(instance)
+
+
+class FollowedByNode(PatternPart):
+    """`a -> b -[2]> c`; `maxima` has an entry per arrow, evaluated when the node starts."""
+
+    instance = FollowedBySearch
+
+    def __init__(
+        self,
+        machine: Machine,
+        steps: Sequence[PatternPart],
+        maxima: Sequence[Callable[[Binding], int | None] | None],
+    ) -> None:
+        super().__init__(machine)
+        self.steps = steps
+        self.maxima = maxima
+        self.last = len(steps) - 1

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 from sql.aggregates.plain_values import decode
-from sql.algebra.event_store import pack_key, pack_row, unpack_key
+from sql.algebra.event_store import pack_row
+from sql.algebra.pattern.machine import Binding, Timed
 from sql.types import Value
-
-if TYPE_CHECKING:
-    from sql.algebra.pattern.atoms import Filter
-    from sql.algebra.pattern.nodes import Binding
-    from sql.algebra.pattern.pattern_timers import Timed
 
 
 class Packer:
@@ -35,23 +31,20 @@ class Packer:
 
     def rows(self, rows: Sequence[Any]) -> list[int]:
         """The places of rows in the table of rows."""
-        return [self._row(row) for row in rows]
+        return [self.row(row) for row in rows]
 
-    def key(self, key: object) -> Any:
-        """A key of `every-distinct`."""
-        return pack_key(key)
-
-    def _value(self, value: object) -> Any:
-        if value is None:
-            return None
-        return self.rows(value) if value.__class__ in (list, tuple) else self._row(value)
-
-    def _row(self, row: object) -> int:
+    def row(self, row: object) -> int:
+        """The place of a row in the table of rows."""
         place = self._rows.get(id(row))
         if place is None:
             place = self._rows[id(row)] = len(self.packed)
             self.packed.append(pack_row(row))
         return place
+
+    def _value(self, value: object) -> Any:
+        if value is None:
+            return None
+        return self.rows(value) if value.__class__ in (list, tuple) else self.row(value)
 
 
 class Unpacker:
@@ -60,23 +53,20 @@ class Unpacker:
     def __init__(
         self, rows: list[Any], bindings: list[Any], make_row: Callable[[dict[str, Any]], Any]
     ) -> None:
-        self._rows = [make_row({name: decode(item) for name, item in row.items()}) for row in rows]
-        self._bindings = [tuple(self._value(value) for value in binding) for binding in bindings]
-        self.listeners: list[Filter] = []
-        self.timers: list[tuple[Timed, int | None]] = []
-
-    def binding(self, place: int) -> Binding:
+        self.row = [make_row({name: decode(item) for name, item in row.items()}) for row in rows].__getitem__
+        """The row at a place of the table."""
+        self.binding = [tuple(map(self._value, binding)) for binding in bindings].__getitem__
         """The binding at a place of the table."""
-        return self._bindings[place]
+        self.listeners: list[tuple[int, Callable[[], None]]] = []
+        """The numbers of the starts of listeners, and what makes each listen again."""
+        self.timers: list[tuple[Timed, Hashable]] = []
+        """What waits for an instant, with its node where all of the node have the same length."""
 
     def rows(self, places: list[int]) -> list[Any]:
         """The rows at places of the table."""
-        return [self._rows[place] for place in places]
+        return list(map(self.row, places))
 
     def _value(self, value: Value) -> Any:
         if value is None:
             return None
-        return self.rows(value) if value.__class__ is list else self._rows[value]
-
-
-__all__ = ["Packer", "Unpacker", "unpack_key"]
+        return self.rows(value) if value.__class__ is list else self.row(value)

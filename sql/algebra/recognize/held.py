@@ -8,8 +8,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
-from sql.algebra.event_store import pack_key
-from sql.algebra.pattern.snapshot import unpack_key
+from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, Rules
 from sql.algebra.recognize.reading_packer import ReadingPacker
 from sql.algebra.recognize.recognizer import Fail, Key, Row, state_of, unpacker_of

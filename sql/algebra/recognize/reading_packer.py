@@ -21,6 +21,8 @@ class ReadingPacker:
         """`lists`: which variables take several rows."""
         self.lists = lists
         self.rows = Packer()
+        self.row = self.rows.row
+        """The place of a row in the table of rows."""
         self.cells: list[tuple[int | None, int]] = []
         self._places: dict[int, int] = {}
 
@@ -31,10 +33,6 @@ class ReadingPacker:
     def recent(self, recent: Recent) -> list[int | None]:
         """The newest rows of a partition."""
         return [None if row is None else self.row(row) for row in recent]
-
-    def row(self, row: object) -> int:
-        """The place of a row in the table of rows."""
-        return self.rows.rows((row,))[0]
 
     def attempts(self, partition: Attempts) -> list[Any]:
         """A partition whose rows leave a window, or whose matches wait."""
@@ -78,14 +76,11 @@ class ReadingUnpacker:
         self, rows: list[Any], cells: list[Any], lists: tuple[bool, ...], make_row: Callable[[Any], Any]
     ) -> None:
         self.lists = lists
-        self.unpacker = Unpacker(rows, [], make_row)
+        self.row = Unpacker(rows, [], make_row).row
+        """The row at a place of the table."""
         self.cells: list[Cell] = []
         for before, place in cells:
             self.cells.append((None if before is None else self.cells[before], self.row(place)))
-
-    def row(self, place: int) -> Any:
-        """The row at a place of the table."""
-        return self.unpacker.rows([place])[0]
 
     def readings(self, packed: list[Any]) -> list[Reading]:
         return [(first, place, *map(self._value, values, self.lists)) for first, place, *values in packed]

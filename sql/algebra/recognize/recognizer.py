@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from sql.algebra.event_store import pack_key
-from sql.algebra.pattern.snapshot import unpack_key
+from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.recognize.attempts import Reading, Recent, Rules
 from sql.algebra.recognize.reading_packer import ReadingPacker, ReadingUnpacker
 from sql.codegen.functions import DATA_ERRORS

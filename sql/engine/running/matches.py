@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sql.algebra.event import Event
-from sql.algebra.pattern.atoms import FilterNode
+from sql.algebra.pattern.filters import FilterNode
+from sql.algebra.pattern.observers import Observer, ObserverNode
 from sql.algebra.pattern.pairs import Pairs
-from sql.algebra.pattern.pattern_timers import Observer, ObserverNode
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.errors import DataError
@@ -106,7 +106,8 @@ class Matches:
                 yield PatternWait(tags, second, begun_ms, due_ms)
             return
         steps = iter(step for step in self.plan.root.walk() if isinstance(step, ATOMS))
-        atoms = {node: next(steps) for node in pattern.nodes if isinstance(node, FilterNode | ObserverNode)}
+        nodes = [node for node in pattern.machine.nodes if isinstance(node, FilterNode | ObserverNode)]
+        atoms = dict(zip(nodes, steps, strict=True))
         for atom in pattern.waiting():
             due_ms = atom.due if isinstance(atom, Observer) else None
             yield PatternWait(atom.binding, atoms[atom.node], atom.begun, due_ms)

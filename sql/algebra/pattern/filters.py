@@ -1,4 +1,4 @@
-"""The search for the listeners of a filter that an event fits, without a test of each of them.
+"""Filters: an event of a stream that fits a condition, and the search for the listeners that an event fits.
 
 | conditions of the filter | structure | an event costs |
 |---|---|---|
@@ -15,16 +15,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.buckets import Buckets
-from sql.types import Value, order_key
+from sql.algebra.pattern.machine import Binding, Machine
+from sql.algebra.pattern.nodes import PatternInstance, PatternPart
+from sql.algebra.pattern.snapshot import Packer, Unpacker
+from sql.types import Saved, Value, order_key
 
-if TYPE_CHECKING:
-    from sql.algebra.pattern.atoms import Filter
-    from sql.algebra.pattern.nodes import Binding
-
-Test = Callable[[Any, "Binding"], bool]
+Test = Callable[[Any, Binding], bool]
 """Tests of an event against a condition, with the tags of a listener."""
 
 
@@ -183,3 +182,76 @@ class ByRange(Listening):
     def _above(self, run: list[tuple[Any, int, Filter]], key: Value) -> list[tuple[Any, int, Filter]]:
         cut = (bisect_left if self.operator == "<=" else bisect_right)(run, key, key=lambda item: item[0])
         return run[cut:]
+
+
+class Filter(PatternInstance):
+    """A filter that listens."""
+
+    __slots__ = ("begun",)
+    begun: int
+    """The time of its start in ms."""
+
+    def start(self) -> None:
+        machine = self.node.machine
+        self.number = machine.number = machine.number + 1
+        self.begun = machine.now
+        self.node.listening.add(self)
+
+    def hear(self, row: object) -> None:
+        """An event that fits."""
+        parent, node = self.parent, self.node
+        if parent is None:
+            return  # an earlier listener of the same event has ended this one
+        tag, binding = node.tag, self.binding
+        if tag is not None:
+            binding = (*binding[:tag], row, *binding[tag + 1 :])
+        if node.stays:
+            parent.on_true(self, binding, over=False)
+        else:
+            node.listening.remove(self)
+            self.parent = None
+            parent.on_true(self, binding, over=True)
+
+    def quit(self) -> None:
+        if self.parent is not None and self.number:  # not where its parent ends before it has been started
+            self.node.listening.remove(self)
+        self.parent = None
+
+    def pack(self, packer: Packer) -> Saved:
+        return [self.number, packer.binding(self.binding), self.begun]
+
+    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+        self.number, binding, self.begun = state
+        self.binding = unpacker.binding(binding)
+        unpacker.listeners.append((self.number, lambda: self.node.listening.add(self)))
+
+
+class FilterNode(PatternPart):
+    """A filter. `stays`: under `every` and repeats it goes on listening after a match."""
+
+    instance = Filter
+
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        stream: str,
+        tag: int | None,
+        consume: int,
+        stays: bool,
+        own: Callable[[Any], bool] | None,
+        listening: Listening,
+    ) -> None:
+        super().__init__(machine)
+        self.stream = stream
+        self.tag = tag
+        self.consume = consume
+        self.stays = stays
+        self.own = own
+        """The part of the condition that reads no tag: tested once per event, however many listen."""
+        self.listening = listening
+
+    def find(self, row: object, found: list[Filter]) -> None:
+        """Append the listeners that an event fits."""
+        if self.listening.count and (self.own is None or self.own(row)):
+            self.listening.find(row, found)

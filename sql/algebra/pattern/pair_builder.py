@@ -1,4 +1,5 @@
-"""The text of a pattern of two events: the loop over the events of one stream.
+"""The detection of patterns of two events, their plans for `pairs`, and the text of the loop over the events
+of one stream.
 
     hear(pairs, rows, now, fail)    the matches of each event that completes some
 
@@ -8,22 +9,100 @@ which waits for `wanted`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+from sql.algebra.pattern.filter_conditions import parts_of, true_of
+from sql.algebra.pattern.machine import Length
+from sql.algebra.pattern.pairs import Hear, PairPlan
+from sql.calendar.period import Period
 from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
-from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.errors import NOWHERE
-from sql.plan.bound import Bound
-from sql.plan.pattern_plan import OWN
+from sql.plan import pattern_plan as plans
+from sql.plan.bound import Bound, Const
+from sql.plan.pattern_plan import OWN, FilterPlan, LengthPlan, PatternPlan, StepPlan
 from sql.types import key_of
 
-if TYPE_CHECKING:
-    from sql.codegen.functions import FunctionSet
+Shape = tuple[FilterPlan, FilterPlan, LengthPlan | None, bool]
+"""The first event, the second, the time between them, whether the second must not come."""
+
+
+def pair_of(
+    plan: PatternPlan, functions: FunctionSet, length_of: Callable[[LengthPlan], Length]
+) -> PairPlan | None:
+    """The pattern as one of two events; None for all others, and where no key leads from
+    the second to the first."""
+    shape = _shape(plan)
+    if shape is None:
+        return None
+    first, second, span, is_absence = shape
+    parts = parts_of(second.condition)
+    if parts.left and not parts.rows:
+        return None
+    length = None if span is None else length_of(span)(())
+    if span is not None and not _is_positive(length):
+        return None
+    begins = First(first.condition, first.tag, KeyText(parts.tags, parts.nulls))
+    ends = Second(parts.alone, KeyText(parts.rows, parts.nulls))
+    return PairPlan(
+        first.tag,
+        second.tag,
+        len(plan.tags),
+        _loops(functions, (first.stream, begins), (second.stream, ends)),
+        functions.wanted_key(parts.tags, parts.nulls),
+        true_of(parts.left, functions),
+        length,
+        is_absence,
+    )
+
+
+def _loops(functions: FunctionSet, first: tuple[str, First], second: tuple[str, Second]) -> dict[str, Hear]:
+    """The effect of an event, by stream."""
+    (heard_first, begins), (heard_second, ends) = first, second
+    if heard_first == heard_second:
+        return {heard_first: _hear(functions, begins, ends)}
+    return {heard_first: _hear(functions, begins, None), heard_second: _hear(functions, None, ends)}
+
+
+def _shape(plan: PatternPlan) -> Shape | None:
+    root = plan.root
+    if plan.suppress or plan.discard or not isinstance(root, plans.FollowedByPlan) or root.maxima != (None,):
+        return None
+    every, then = root.steps
+    if not isinstance(every, plans.EveryPlan) or every.keys or not _is_plain(every.operand):
+        return None
+    found: tuple[StepPlan, LengthPlan | None, bool] | None = None
+    match then:
+        case FilterPlan():
+            found = then, None, False
+        case plans.WithinPlan(operand, length, None):
+            found = operand, length, False
+        case plans.AllOfPlan((plans.IntervalPlan(length), plans.AbsentPlan(operand))) | plans.AllOfPlan(
+            (plans.AbsentPlan(operand), plans.IntervalPlan(length))
+        ):
+            found = operand, length, True
+    if found is None or not _is_plain(found[0]):
+        return None
+    if found[1] is not None and not all(isinstance(amount, Const) for amount, _ in found[1].parts):
+        return None
+    assert isinstance(every.operand, FilterPlan) and isinstance(found[0], FilterPlan)
+    return every.operand, found[0], found[1], found[2]
+
+
+def _is_plain(step: StepPlan) -> bool:
+    return isinstance(step, FilterPlan) and not step.consume
+
+
+def _is_positive(length: Period | None) -> bool:
+    return length is not None and (length.millis > 0 or length.months > 0)
+
+
+# --- text ---------------------------------------------------------------------------------------------------
 
 _NAMES = "begin e end error fail found get hear now out pairs rows told wanted"
 _LOCALS = frozenset(_NAMES.split())
@@ -51,7 +130,7 @@ class Second(NamedTuple):
     key: KeyText
 
 
-def pair_text(functions: FunctionSet, first: First | None, second: Second | None) -> Any:
+def _hear(functions: FunctionSet, first: First | None, second: Second | None) -> Any:
     """The loop over the events of a stream that has the first event, the second, or both."""
     functions.names.reserve(_LOCALS)
     functions.names.bound |= {

@@ -1,0 +1,221 @@
+"""A running pattern: events and time in, matches out.
+
+What happens at one event or one instant is decided here:
+
+* All listeners that an event fits are found before any of them acts, and act in the order of their start;
+  so what an event starts does not see that event, and what it has ended acts no more.
+* Timers fire in order of (due, number of the start), each at the present instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import tzinfo
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from sql.algebra.pattern.filters import Filter, FilterNode
+from sql.algebra.pattern.machine import Binding, Machine, PartialBounds
+from sql.algebra.pattern.nodes import PatternInstance, PatternPart, events_of, packed, unpacked
+from sql.algebra.pattern.observers import Observer
+from sql.algebra.pattern.snapshot import Packer, Unpacker
+from sql.codegen.functions import DATA_ERRORS
+from sql.errors import CorruptState
+from sql.plan.pattern_plan import PatternPlan
+
+SNAPSHOT_VERSION = 2
+
+
+class Pattern:
+    """A pattern that has been started. Drive it with `enter` and `advance`; both give the matches, in order.
+
+    Where the caller keeps the clock: `advance(now)` comes before the events of `now`,
+    whenever `deadline()` is due.
+    """
+
+    def __init__(
+        self, plan: PatternPlan, zone: tzinfo, bounds: PartialBounds, build: Callable[[Machine], PatternPart]
+    ) -> None:
+        """`build` makes the tree of nodes for a machine."""
+        self.plan = plan
+        self.zone = zone
+        self.bounds = bounds
+        self.build = build
+        self._assemble()
+
+    def _assemble(self) -> None:
+        """Nodes without any instance."""
+        self.machine = Machine(self.zone, self.bounds, keeps_matched=self.plan.discard)
+        self.root_node = self.build(self.machine)
+        self.filters: dict[str, list[FilterNode]] = {}
+        for node in self.machine.nodes:
+            if isinstance(node, FilterNode):
+                self.filters.setdefault(node.stream, []).append(node)
+        self.consumes = any(node.consume for nodes in self.filters.values() for node in nodes)
+        self.root: PatternInstance | None = None
+        self.matches: list[Binding] = []
+
+    # --- driving --------------------------------------------------------------------------------------------
+
+    def start(self, now: int) -> list[Binding]:
+        """Begin. The caller reports or drops matches that are true at once; arrows go on from them."""
+        self.machine.now = now
+        self.root = self.root_node.make(self, (None,) * len(self.plan.tags))
+        self.root.start()
+        return self._told()
+
+    def enter(self, stream: str, row: object, now: int) -> list[Binding]:
+        """An event arrives; what is due by `now` has been done. Raises a data error before
+        anything has changed."""
+        found: list[Filter] = []
+        for node in self.filters.get(stream, ()):
+            node.find(row, found)
+        if not found:
+            return []
+        self.machine.now = now
+        if len(found) > 1:
+            found.sort(key=_number)
+            if self.consumes:
+                level = max(listener.node.consume for listener in found)
+                found = [listener for listener in found if listener.node.consume == level]
+        for listener in found:
+            listener.hear(row)
+        return self._told() if self.matches else []
+
+    def lot(
+        self, stream: str, rows: Sequence[Any], now: int, fail: Callable[[Any, BaseException], None]
+    ) -> list[list[Binding]]:
+        """`enter` for several events: the matches of each event that completes some. `fail` is
+        called for data errors."""
+        out = []
+        for row in rows:
+            try:
+                found = self.enter(stream, row, now)
+            except DATA_ERRORS as error:
+                fail(row, error)
+                continue
+            if found:
+                out.append(found)
+        return out
+
+    def advance(self, now: int) -> list[Binding]:
+        """Do what is due at or before `now`: each at `now`, in order of (due, number)."""
+        machine = self.machine
+        machine.now = now
+        while (timed := machine.timers.take(now)) is not None:
+            timed.fire()
+        return self._told()
+
+    def deadline(self) -> int | None:
+        """When `advance` has something to do next."""
+        return self.machine.timers.deadline()
+
+    def quit(self) -> None:
+        """End it, with all its timers."""
+        root, self.root = self.root, None
+        if root is not None:
+            root.quit()
+
+    @property
+    def is_over(self) -> bool:
+        """True if it has ended for good: it can never match again."""
+        return self.root is None
+
+    def waiting(self) -> Iterator[Filter | Observer]:
+        """The filters and timers that wait to be true."""
+        left = [] if self.root is None else [self.root]
+        while left:
+            instance = left.pop()
+            if isinstance(instance, Filter | Observer):
+                yield instance
+            left += instance.below()
+
+    def counters(self) -> dict[str, int]:
+        """Its size and its counters."""
+        counts = self.machine.counts
+        names = (
+            "partials_started",
+            "partials_expired",
+            "partials_dropped",
+            "remembered_dropped",
+            "keys_dropped",
+            "lengths_null",
+            "matches",
+        )
+        return {"partials": self.machine.partials.live, **{name: counts[name] for name in names}}
+
+    @property
+    def has_failed(self) -> bool:
+        """True if something could not be evaluated since `failures` was called."""
+        return bool(self.machine.failures)
+
+    def failures(self) -> list[BaseException]:
+        """The evaluation errors since the last call."""
+        found, self.machine.failures = self.machine.failures, []
+        return found
+
+    # --- as the parent of the root --------------------------------------------------------------------------
+
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
+        """The whole has matched."""
+        self.matches.append(binding)
+        if over:
+            self.root = None
+
+    def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
+        """The whole has ended for good."""
+        self.root = None
+
+    def _told(self) -> list[Binding]:
+        """The matches since the last call, as the annotations of the pattern let them through."""
+        matches, self.matches = self.matches, []
+        self.machine.counts["matches"] += len(matches)
+        if matches and self.plan.discard and self.root is not None:
+            self.root.discard({event for match in matches for event in events_of(match)})
+        return _without_overlaps(matches) if self.plan.suppress else matches
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as plain data."""
+        packer = Packer()
+        root = packed(self.root, packer)
+        return {
+            "version": SNAPSHOT_VERSION,
+            "number": self.machine.number,
+            "counts": dict(self.machine.counts),
+            "root": root,
+            "bindings": packer.bindings,
+            "rows": packer.packed,
+        }
+
+    def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
+        """Put a snapshot back into a pattern just built, started or not."""
+        if state.get("version") != SNAPSHOT_VERSION:
+            raise CorruptState(f"a pattern of version {state.get('version')!r} is not {SNAPSHOT_VERSION}")
+        self._assemble()
+        machine = self.machine
+        unpacker = Unpacker(state["rows"], state["bindings"], make_row)
+        self.root = unpacked(self.root_node, self, state["root"], unpacker)
+        for _, listen in sorted(unpacker.listeners, key=itemgetter(0)):
+            listen()
+        for timed, node in sorted(unpacker.timers, key=lambda item: (item[0].due, item[0].number)):
+            machine.timers.add(timed, node)
+        machine.number = state["number"]
+        machine.counts.clear()
+        machine.counts.update(state["counts"])
+
+
+_number = attrgetter("number")
+
+
+def _without_overlaps(matches: Sequence[Binding]) -> list[Binding]:
+    """The matches, in order, less those that share an event with one kept before."""
+    kept: list[Binding] = []
+    seen: set[int] = set()
+    for match in matches:
+        events = set(events_of(match))
+        if not events & seen:
+            kept.append(match)
+            seen |= events
+    return kept
