@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
+from sql.language.expression_cursor import ExpressionCursor
+from sql.language.period_parser import PeriodGrammar
 from sql.language.tokens import NAME_TOKENS
 from sql.record import replace
 from sql.syntax import (
@@ -23,15 +25,13 @@ from sql.syntax import (
     Subquery,
 )
 
-if TYPE_CHECKING:
-    from sql.language.expression_parser import ExpressionParser
-
 
 class CallGrammar:
     """The parser of calls: every call becomes a `Call` exactly as written, without knowledge of functions."""
 
-    def __init__(self, parser: ExpressionParser) -> None:
+    def __init__(self, parser: ExpressionCursor, periods: PeriodGrammar) -> None:
         self.parser = parser
+        self.periods = periods
 
     def array_literal(self, opening: Token) -> ArrayLiteral:
         """`{a, b}`, with the brace consumed."""
@@ -108,7 +108,7 @@ class CallGrammar:
         parameters = self.lambda_parameters()
         if parameters is not None:
             return Lambda(parameters, parser._expression(), span=parser._since(start))
-        node = parser.periods.expression_or_period()
+        node = self.periods.expression_or_period()
         if parser._at_word("asc", "desc"):
             descending = parser._take().text.lower() == "desc"
             return Ordering(node, descending, span=parser._since(start))

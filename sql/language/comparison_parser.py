@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import node_of, span_of
+from sql.language.expression_cursor import ExpressionCursor
 from sql.record import replace
 from sql.syntax import Between, Binary, Expr, In, IsNull, Like, Quantified, Unary
-
-if TYPE_CHECKING:
-    from sql.language.expression_parser import ExpressionParser
 
 _SIGNS = {
     TokenType.EQ: "=",
@@ -27,7 +25,7 @@ _SIGNS = {
 class ComparisonGrammar:
     """The parser of what is tested of an operand, which it is given."""
 
-    def __init__(self, parser: ExpressionParser) -> None:
+    def __init__(self, parser: ExpressionCursor) -> None:
         self.parser = parser
 
     def compared(self, this: Any, kind: TokenType) -> Any:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, Final
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 
 from sql.language.call_parser import CallGrammar
 from sql.language.comparison_parser import NEGATABLE, TESTS, ComparisonGrammar, negated
-from sql.language.cursor import Cursor, node_of, span_of, word_of
-from sql.language.literal_parser import LiteralGrammar
+from sql.language.cursor import span_of, word_of
+from sql.language.expression_cursor import ExpressionCursor
 from sql.language.period_parser import PeriodGrammar
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.record import replace
 from sql.syntax import (
     Binary,
-    Call,
     Case,
     Column,
     Constant,
@@ -31,12 +30,6 @@ from sql.syntax import (
     When,
 )
 
-WITHOUT_PARENTHESES = frozenset({"current_timestamp"})
-"""Functions that may be written as a plain name."""
-
-NESTING_MAX: Final = 40
-"""The deepest nesting of parentheses, calls, subqueries and prefix operators in a statement."""
-
 
 def _operator(op: str) -> Callable[[Expr, Expr], Binary]:
     def build(this: Expr, expression: Expr) -> Binary:
@@ -45,7 +38,7 @@ def _operator(op: str) -> Callable[[Expr, Expr], Binary]:
     return build
 
 
-class ExpressionParser(Cursor):
+class ExpressionParser(ExpressionCursor):
     """The order of precedence, tightest first: `* / % &`, `+ - | ^ ||`, comparisons, NOT, AND, OR.
 
     Comparisons are `= != < <= > >= IN BETWEEN LIKE REGEXP IS`; operators of one rank bind left to right.
@@ -92,30 +85,11 @@ class ExpressionParser(Cursor):
         TokenType.DOT: lambda self, token: self._fraction(token),
     }
 
-    _nesting = 0
-
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect=dialect)
-        self.literals = LiteralGrammar(self)
         self.periods = PeriodGrammar(self)
         self.tests = ComparisonGrammar(self)
-        self.calls = CallGrammar(self)
-
-    def _expression(self) -> Expr:
-        """One expression, whole."""
-        return node_of(self._parse_disjunction())
-
-    @contextmanager
-    def _nested(self) -> Iterator[None]:
-        if self._nesting >= NESTING_MAX:
-            self._refuse(
-                "P006", f"nested deeper than {NESTING_MAX} levels", span_of(self._curr or self._prev)
-            )
-        self._nesting += 1
-        try:
-            yield
-        finally:
-            self._nesting -= 1
+        self.calls = CallGrammar(self, self.periods)
 
     # --- operators ------------------------------------------------------------------------------------------
 
@@ -187,12 +161,6 @@ class ExpressionParser(Cursor):
             return Column(self._prev.text, token.text, span=self._since(token))
         return self._plain_name(token)
 
-    def _plain_name(self, token: Token) -> Expr:
-        name = token.text.lower()
-        if name in WITHOUT_PARENTHESES and token.token_type is TokenType.VAR:
-            return Call(name, span=span_of(token), name_span=span_of(token))
-        return Column(token.text, span=span_of(token))
-
     def _parse_column_ops(self, this: Any) -> Any:
         """The suffixes of an operand: `.name`, `.method(…)`, `->name`, `[index]`, `[low:high]`."""
         while True:
@@ -226,9 +194,6 @@ class ExpressionParser(Cursor):
             return Slice(this, low, high, span=span)
         return Index(this, low, tuple(more), span=span)
 
-    def _constant_node(self, token: Token) -> Constant:
-        return Constant(self.literals.value(token), span=self._since(token))
-
     def _fraction(self, dot: Token) -> Constant:
         """`.5`, which the tokenizer cuts in two."""
         number = self._curr
@@ -250,6 +215,15 @@ class ExpressionParser(Cursor):
             node = self._expression()
         self._expect(TokenType.R_PAREN, "')'")
         return replace(node, span=self._since(opening))
+
+    def _stream_filter(self) -> Expr | None:
+        """The conditions of `E(a, b)` after the parenthesis: commas mean AND."""
+        if self._match(TokenType.R_PAREN):
+            return None
+        with self._nested():
+            parts = self._listed(self._expression)
+        self._expect(TokenType.R_PAREN, "',' or ')'")
+        return reduce(lambda left, right: Binary("and", left, right, span=left.span.to(right.span)), parts)
 
     def _case(self, start: Token) -> Case:
         with self._nested():

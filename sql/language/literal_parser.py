@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import Token, TokenType
 
 from sql.language import habits
-from sql.language.cursor import shorten
+from sql.language.cursor import Cursor, shorten
 from sql.language.lexical import unquote
 from sql.language.tokens import WORD_TOKENS
-
-if TYPE_CHECKING:
-    from sql.language.cursor import Cursor
 
 
 class LiteralGrammar:

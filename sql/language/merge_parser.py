@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
+from sql.language.select_parser import SelectParser
 from sql.record import replace
 from sql.syntax import MergeAction, MergeBranch, OnMerge, Source
-
-if TYPE_CHECKING:
-    from sql.language.relation_parser import RelationParser
 
 
 class MergeGrammar:
     """The parser of the statement."""
 
-    def __init__(self, parser: RelationParser) -> None:
+    def __init__(self, parser: SelectParser) -> None:
         self.parser = parser
 
     def statement(self, start: Token, trigger: Source) -> OnMerge:

@@ -1,24 +1,24 @@
-"""Lengths of time: `2 min 30 sec`, `d minutes`, `(a + b) sec`."""
+"""Lengths of time: `2 min 30 sec`, `d minutes`, `(a + b) sec`; crontabs: `(*, 8, *, *, *)`."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from sqlglot import Token, TokenType
 
 from sql.errors import Span, did_you_mean
 from sql.language.cursor import span_of
+from sql.language.expression_cursor import ExpressionCursor
+from sql.language.lexical import unquote
 from sql.language.tokens import NAME_TOKENS, UNITS
-from sql.syntax import Expr, PeriodLiteral, PeriodPart
+from sql.syntax import CronField, Expr, PeriodLiteral, PeriodPart
 
-if TYPE_CHECKING:
-    from sql.language.expression_parser import ExpressionParser
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
 class PeriodGrammar:
-    """The parser of numbers with units."""
+    """The parser of numbers with units, and of crontabs."""
 
-    def __init__(self, parser: ExpressionParser) -> None:
+    def __init__(self, parser: ExpressionCursor) -> None:
         self.parser = parser
 
     def number_or_period(self, token: Token) -> Expr:
@@ -71,3 +71,23 @@ class PeriodGrammar:
         """An expression; a time period if a unit follows it: `d minutes`, `(a + b) sec`."""
         node = self.parser._expression()
         return self.period(node) if self.unit() and not isinstance(node, PeriodLiteral) else node
+
+    def crontab(self) -> tuple[CronField, ...]:
+        """The fields in parentheses, each as text; a time zone is the value of its string."""
+        parser = self.parser
+        fields = parser._wrapped(self._cron_field)
+        if not 5 <= len(fields) <= 9:
+            parser._refuse("P001", f"a crontab has 5 to 9 fields, not {len(fields)}", span_of(parser._prev))
+        return fields
+
+    def _cron_field(self) -> CronField:
+        parser, start, depth = self.parser, self.parser._curr, 0
+        while parser._curr and (depth or parser._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN)):
+            depth += (parser._curr.token_type in _OPENING) - (parser._curr.token_type in _CLOSING)
+            parser._advance()
+        if parser._curr is start or not parser._curr:
+            parser._unexpected("a field of a crontab")
+        text = parser._text_since(start)
+        return CronField(
+            unquote(text) if start.token_type is TokenType.STRING else text, span=parser._since(start)
+        )

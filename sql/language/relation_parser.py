@@ -11,14 +11,12 @@ from sql.language.definition_parser import DefinitionParser
 from sql.language.merge_parser import MergeGrammar
 from sql.record import replace
 from sql.syntax import (
-    Assignment,
     Call,
     ColumnType,
     CreateIndex,
     CreateTable,
     CreateWindow,
     DeleteRows,
-    Expr,
     IndexColumn,
     InsertInto,
     InsertRows,
@@ -31,7 +29,6 @@ from sql.syntax import (
     Split,
     SplitBranch,
     Statement,
-    StreamSource,
     TableColumn,
     UpdateRows,
     UpdateStream,
@@ -79,7 +76,7 @@ class RelationParser(DefinitionParser):
         else:
             found = replace(found, like=self._name("a type, columns or SELECT").text)
         if self._match_word("insert"):
-            where = self._expression() if self._match(TokenType.WHERE) else None
+            where = self._where()
             found = replace(found, fill=True, where=where)
         return replace(found, span=self._since(start))
 
@@ -163,30 +160,6 @@ class RelationParser(DefinitionParser):
         self._match_word("into")
         return MergeGrammar(self).statement(start, trigger)
 
-    def _relation(self) -> StreamSource:
-        start = self._curr
-        name = self._name("a named window or table").text
-        return StreamSource(name, self._alias() or name, span=self._since(start))
-
-    def _where(self) -> Expr | None:
-        return self._expression() if self._match(TokenType.WHERE) else None
-
-    def _assignments(self) -> tuple[Assignment, ...]:
-        self._expect_word("set")
-        return self._listed(self._target)
-
-    def _target(self) -> Assignment:
-        """`name = e`, `alias.name = e`, `name[i] = e`."""
-        start = name = self._name("a column or variable")
-        if self._match(TokenType.DOT):
-            name = self._any_name("a column")
-        index = None
-        if self._match(TokenType.L_BRACKET):
-            index = self._expression()
-            self._expect(TokenType.R_BRACKET, "']'")
-        self._expect(TokenType.EQ, "'='")
-        return Assignment(name.text, self._expression(), index, span=self._since(start))
-
     def _on_select(self, start: Token, trigger: Source, into: InsertInto | None) -> OnSelect:
         begin = self._curr
         self._expect(TokenType.SELECT, "SELECT")
@@ -218,8 +191,6 @@ class RelationParser(DefinitionParser):
         self._match_word("and", "delete")
         items = self._listed(self._select_item)
         return SplitBranch(into, items, self._where(), span=self._since(start))
-
-    # --- merge ----------------------------------------------------------------------------------------------
 
     # --- update, delete, insert, into table -----------------------------------------------------------------
 

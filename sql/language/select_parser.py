@@ -7,8 +7,9 @@ from typing import Any, Literal
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of, word_of
-from sql.language.output_parser import OutputParser
-from sql.syntax import Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
+from sql.language.output_parser import OutputGrammar
+from sql.language.source_parser import SourceParser
+from sql.syntax import Assignment, Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
 from sql.syntax.window_words import GROUP_WINDOWS
 
 Selector = Literal["istream", "rstream", "irstream"]
@@ -37,7 +38,7 @@ _CLAUSES = {
 """Clauses after FROM by their first word, in their required order."""
 
 
-class SelectParser(OutputParser):
+class SelectParser(SourceParser):
     """The parser of SELECT. The order of clauses: FROM, WHERE, GROUP BY, HAVING, OUTPUT, ORDER BY, LIMIT."""
 
     def _parse_select(self, *args: Any, **kwargs: Any) -> Any:
@@ -59,10 +60,10 @@ class SelectParser(OutputParser):
         joins: tuple[Join, ...] = ()
         if self._match(TokenType.FROM):
             source, joins = self._sources()
-        where = self._expression() if self._match(TokenType.WHERE) else None
+        where = self._where()
         group_by, windows = self._grouping()
         having = self._expression() if self._match_word("having") else None
-        output = self._output_limit() if self._at_word("output") else None
+        output = OutputGrammar(self).output_limit() if self._at_word("output") else None
         order_by = self._listed(self.calls.ordering) if self._match_word("order", "by") else ()
         limit, offset = self._limit()
         self._refuse_misplaced_clause()
@@ -76,7 +77,7 @@ class SelectParser(OutputParser):
         start = self._curr
         self._expect(TokenType.FROM, "FROM")
         source, joins = self._lot_sources()
-        where = self._expression() if self._match(TokenType.WHERE) else None
+        where = self._where()
         group_by = self._listed(self._expression) if self._match_word("group", "by") else ()
         having = self._expression() if self._match_word("having") else None
         if not self._match(TokenType.SELECT):
@@ -119,6 +120,9 @@ class SelectParser(OutputParser):
         return SelectItem(node, alias, invisible, text, span=self._since(start))
 
     # --- clauses --------------------------------------------------------------------------------------------
+
+    def _where(self) -> Expr | None:
+        return self._expression() if self._match(TokenType.WHERE) else None
 
     def _grouping(self) -> tuple[tuple[Expr, ...], tuple[GroupWindow, ...]]:
         """GROUP BY: expressions and eKuiper's windows, in any order."""
@@ -166,3 +170,21 @@ class SelectParser(OutputParser):
             columns = self._wrapped(lambda: self._name("a column"))
         names = tuple(token.text for token in columns)
         return InsertInto(stream.text, selector or "istream", names, span=self._since(start))
+
+    # --- assignments ----------------------------------------------------------------------------------------
+
+    def _assignments(self) -> tuple[Assignment, ...]:
+        self._expect_word("set")
+        return self._listed(self._target)
+
+    def _target(self) -> Assignment:
+        """`name = e`, `alias.name = e`, `name[i] = e`."""
+        start = name = self._name("a column or variable")
+        if self._match(TokenType.DOT):
+            name = self._any_name("a column")
+        index = None
+        if self._match(TokenType.L_BRACKET):
+            index = self._expression()
+            self._expect(TokenType.R_BRACKET, "']'")
+        self._expect(TokenType.EQ, "'='")
+        return Assignment(name.text, self._expression(), index, span=self._since(start))

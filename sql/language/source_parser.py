@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal
 
 from sqlglot import Token, TokenType
 
@@ -15,9 +14,6 @@ from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.record import replace
 from sql.syntax import Binary, Expr, Join, LotSource, Source, StreamSource, WindowCall
 from sql.syntax.window_words import LOT_WINDOWS, LotArgument
-
-if TYPE_CHECKING:
-    from sql.language.output_parser import OutputParser
 
 _PATTERN_OPENINGS = (TokenType.L_BRACKET, TokenType.PARAMETER, TokenType.L_PAREN)
 
@@ -92,7 +88,7 @@ class SourceParser(ExpressionParser):
                 break
             joins.append(self._join(kind, start))
         if self._match_word("match_recognize"):
-            first = replace(first, recognize=RecognizeGrammar(cast("OutputParser", self)).clause())
+            first = replace(first, recognize=RecognizeGrammar(self).clause())
         return first, tuple(joins)
 
     def _join_kind(self) -> Literal["inner", "left", "right", "full", "cross"] | None:
@@ -142,9 +138,14 @@ class SourceParser(ExpressionParser):
         condition = self._stream_filter() if self._match(TokenType.L_PAREN) else None
         return self._windowed(start, name, condition)
 
+    def _relation(self) -> StreamSource:
+        start = self._curr
+        name = self._name("a named window or table").text
+        return StreamSource(name, self._alias() or name, span=self._since(start))
+
     def _pattern_source(self, start: Token) -> StreamSource:
         """`pattern [ … ]` of EPL or `PATTERN ( … ) WITHIN d`, after the word itself."""
-        grammar = PatternGrammar(cast("OutputParser", self))
+        grammar = PatternGrammar(self)
         steps = self._curr.token_type is TokenType.L_PAREN
         pattern = grammar.attempt() if steps else grammar.clause()
         return replace(self._windowed(start, "", None), pattern=pattern)
@@ -162,15 +163,6 @@ class SourceParser(ExpressionParser):
         return StreamSource(
             name, alias or name, condition, tuple(windows), retain, unidirectional, span=self._since(start)
         )
-
-    def _stream_filter(self) -> Expr | None:
-        """`E(a, b)`: commas mean AND."""
-        if self._match(TokenType.R_PAREN):
-            return None
-        with self._nested():
-            parts = self._listed(self._expression)
-        self._expect(TokenType.R_PAREN, "',' or ')'")
-        return reduce(lambda left, right: Binary("and", left, right, span=left.span.to(right.span)), parts)
 
     def _window_argument(self) -> Expr:
         node = self.calls.argument()

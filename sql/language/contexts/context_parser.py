@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sqlglot import Token, TokenType
 
 from sql.language.contexts.point_parser import PointGrammar
 from sql.language.cursor import span_of, word_of
+from sql.language.expression_parser import ExpressionParser
 from sql.language.tokens import UNITS
 from sql.syntax import (
     Call,
@@ -28,9 +29,6 @@ from sql.syntax import (
     NonOverlapping,
     Overlapping,
 )
-
-if TYPE_CHECKING:
-    from sql.language.output_parser import OutputParser
 
 Item = TypeVar("Item")
 
@@ -75,7 +73,7 @@ _RESERVED = frozenset(UNITS) | {
 class ContextGrammar:
     """The parser of contexts, nested ones too."""
 
-    def __init__(self, parser: OutputParser) -> None:
+    def __init__(self, parser: ExpressionParser) -> None:
         self.parser = parser
         self.points = PointGrammar(parser)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of, word_of
+from sql.language.expression_parser import ExpressionParser
 from sql.language.patterns.pattern_parser import PatternGrammar
 from sql.syntax import (
     CrontabPoint,
@@ -19,9 +18,6 @@ from sql.syntax import (
     Point,
 )
 
-if TYPE_CHECKING:
-    from sql.language.output_parser import OutputParser
-
 _GOES_ON = frozenset(
     {"initiated", "terminated", "end", "granularity", "preallocate", "start", "from", "context"}
 )
@@ -31,7 +27,7 @@ _GOES_ON = frozenset(
 class PointGrammar:
     """The parser of points: an event, a pattern, a length of time, a crontab, or @now."""
 
-    def __init__(self, parser: OutputParser) -> None:
+    def __init__(self, parser: ExpressionParser) -> None:
         self.parser = parser
 
     def at_now(self) -> bool:
@@ -89,10 +85,10 @@ class PointGrammar:
 
     def _crontab_point(self) -> CrontabPoint:
         parser, start = self.parser, self.parser._curr
-        crontabs = [parser._crontab()]
+        crontabs = [parser.periods.crontab()]
         while parser._curr.token_type is TokenType.COMMA and parser._next.token_type is TokenType.L_PAREN:
             parser._advance()
-            crontabs.append(parser._crontab())
+            crontabs.append(parser.periods.crontab())
         return CrontabPoint(tuple(crontabs), span=parser._since(start))
 
     def _period_point(self) -> PeriodPoint:

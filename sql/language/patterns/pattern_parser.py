@@ -7,12 +7,13 @@ to the atom or parenthesis right before it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import TokenType
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
+from sql.language.expression_parser import ExpressionParser
 from sql.language.patterns.timer_parser import TimerGrammar
 from sql.record import replace
 from sql.syntax import (
@@ -33,9 +34,6 @@ from sql.syntax import (
     Within,
 )
 
-if TYPE_CHECKING:
-    from sql.language.output_parser import OutputParser
-
 ANNOTATIONS = {"suppressoverlappingmatches": "suppress", "discardpartialsonmatch": "discard"}
 """The annotations between `pattern` and its bracket, and the field of `PatternClause` that each sets."""
 
@@ -43,7 +41,7 @@ ANNOTATIONS = {"suppressoverlappingmatches": "suppress", "discardpartialsonmatch
 class PatternGrammar:
     """The parser of a pattern, from the tokens of another parser."""
 
-    def __init__(self, parser: OutputParser) -> None:
+    def __init__(self, parser: ExpressionParser) -> None:
         self.parser = parser
         self.timers = TimerGrammar(parser)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import TokenType
 
 from sql.language.cursor import node_of, span_of
+from sql.language.expression_parser import ExpressionParser
 from sql.syntax import (
     Definition,
     Expr,
@@ -21,16 +22,13 @@ from sql.syntax import (
     RowVariable,
 )
 
-if TYPE_CHECKING:
-    from sql.language.output_parser import OutputParser
-
 SKIPS = ("past last row", "to next row", "to current row")
 
 
 class RecognizeGrammar:
     """The parser of the clause, from the tokens of another parser."""
 
-    def __init__(self, parser: OutputParser) -> None:
+    def __init__(self, parser: ExpressionParser) -> None:
         self.parser = parser
 
     def clause(self) -> Recognize:

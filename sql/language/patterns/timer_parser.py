@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import Token, TokenType
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
+from sql.language.expression_parser import ExpressionParser
 from sql.record import replace
 from sql.syntax import Binary, CrontabAtom, Expr, IntervalAtom, PeriodLiteral, PeriodPart, ScheduleAtom
-
-if TYPE_CHECKING:
-    from sql.language.output_parser import OutputParser
 
 OBSERVERS = ("interval", "at", "schedule")
 GUARDS = ("within", "withinmax")
@@ -21,7 +17,7 @@ GUARDS = ("within", "withinmax")
 class TimerGrammar:
     """The parser of what a pattern says of time."""
 
-    def __init__(self, parser: OutputParser) -> None:
+    def __init__(self, parser: ExpressionParser) -> None:
         self.parser = parser
 
     def guard(self) -> tuple[Expr, ...]:
@@ -61,7 +57,7 @@ class TimerGrammar:
         name = self._timer(OBSERVERS)
         word = name.text.lower()
         if word == "at":
-            return CrontabAtom(parser._crontab(), span=parser._since(start))
+            return CrontabAtom(parser.periods.crontab(), span=parser._since(start))
         if word == "schedule":
             return self._schedule(start)
         (period,) = self._only(parser._wrapped(self.length), name, 1)
