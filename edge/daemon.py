@@ -13,9 +13,9 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from edge.base import memory, signals, threads
 from edge.base.logs import register_secret
@@ -58,6 +58,8 @@ from edge.monitor.report import Report
 from sql import Catalog, Engine
 
 log = logging.getLogger("penstock.daemon")
+
+Result = TypeVar("Result")
 
 STOP_SOURCES_SHARE = 0.2
 FLUSH_SHARE = 0.6
@@ -271,6 +273,15 @@ class Daemon:
             log.info("snapshot.left_out", extra={"note": "the next start replays the journal"})
 
     # --- events ---------------------------------------------------------------------------------------------
+
+    def ask(self, question: Callable[[], Result]) -> Result:
+        """The answer of the loop to a question from any thread. Raises TimeoutError."""
+        limit_ms = self.config.http.answer_timeout_ms
+        try:
+            return self.intake.call(question, limit_ms / 1000)
+        except TimeoutError:
+            text = f"the gateway loop did not answer within {limit_ms} ms (http.answerTimeoutMs)"
+            raise TimeoutError(text) from None
 
     def _reload(self) -> None:
         """Called by the watch thread: read the files there, swap the rules in the loop."""

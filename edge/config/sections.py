@@ -167,6 +167,9 @@ class HttpConfig(Section):
     not loopback."""
     open: Names = ()
     """Pages that need no token: `metrics`, `status`."""
+    answer_timeout_ms: int = Field(default=2_000, ge=100)
+    """How long a page waits for the loop of the gateway. A loop that takes longer counts as stuck:
+    /healthz is 503."""
 
     ui: bool = True
     """Serve the page `/ui`; to this machine only."""

@@ -11,9 +11,8 @@
     and, where it is switched on, management (`edge.deploy.manage.routes`), always with the token
 
 All but the first two demand a token, see `edge.monitor.access`; the tables are shown to this machine only.
-The server threads never touch the engine: they call the gateway loop, and wait for its answer at most
-`ANSWER_TIMEOUT_S`. While the journal is replayed there is no loop: `/healthz` is 200, and the others report
-its progress.
+The server threads never touch the engine: they ask the gateway loop, which has `http.answerTimeoutMs` for its
+answer. While the journal is replayed there is no loop: `/healthz` is 200, and the others report its progress.
 """
 
 from __future__ import annotations
@@ -37,9 +36,6 @@ from edge.base.wakeup import Wakeup
 from edge.monitor.access import TOKEN_FILE, Access
 from edge.monitor.pages import Page, Pages
 from sql.errors import DataError, SqlError
-
-ANSWER_TIMEOUT_S = 2.0
-"""A loop that does not answer within this time counts as stuck."""
 
 CONNECTIONS_MAX = 16
 """Connections at the same time. One more takes the place of the one that has waited
@@ -237,8 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
                 answers[path]()
             else:
                 self._send(200 if path == "/healthz" else 503, f"{recovering}\n")
-        except TimeoutError:
-            self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
+        except TimeoutError as error:
+            self._send(503, f"{error}\n")
 
     do_HEAD = do_GET
 
@@ -278,8 +274,8 @@ class _Handler(BaseHTTPRequestHandler):
             who = f"{self.client_address[0]} {self.headers.get('User-Agent', '')}".strip()
             try:
                 reply = self.manage.handle(method, self.path.split("?", 1)[0], body, who)
-            except TimeoutError:
-                self._send(503, f"the gateway loop did not answer within {ANSWER_TIMEOUT_S} s\n")
+            except TimeoutError as error:
+                self._send(503, f"{error}\n")
                 return
             self._send(reply.status, reply.text, reply.kind)
 

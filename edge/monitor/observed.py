@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from cloud_sync.spool import Spool
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from edge.intake.sources.registry import Configured
     from edge.journal.commits import Commits
     from sql import Engine
+
+Result = TypeVar("Result")
 
 
 class Observed(Protocol):
@@ -43,3 +46,7 @@ class Observed(Protocol):
     dead_letters: DeadLetters
     cloud: CloudPath
     spool: Spool
+
+    def ask(self, question: Callable[[], Result]) -> Result:
+        """The answer of the loop to a question from any thread. Raises TimeoutError, whose text says
+        that the loop did not answer."""

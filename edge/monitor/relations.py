@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql.algebra.context.selectors import Selector, selector_of
 from sql.errors import DataError, did_you_mean
 from sql.plan.declared import AskedDeclaration, Bounds
@@ -42,11 +41,11 @@ class Relations:
 
     def listed(self) -> dict[str, Any]:
         """All relations by name."""
-        return self._daemon.intake.call(self._listed, ANSWER_TIMEOUT_S)
+        return self._daemon.ask(self._listed)
 
     def rows(self, name: str) -> bytes:
         """The rows of one as JSON lines. Raises KeyError where there is no such relation."""
-        rows = self._daemon.intake.call(lambda: self._daemon.engine.relation(name).rows(), ANSWER_TIMEOUT_S)
+        rows = self._daemon.ask(lambda: self._daemon.engine.relation(name).rows())
         return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
 
     def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes:
@@ -59,9 +58,8 @@ class Relations:
         if len(words) == 2 and words[0].lower() == "explain":
             rows = self._explained(words[1].strip(), values)
         else:
-            rows = self._daemon.intake.call(
-                lambda: engine.query(sql, parameters=values, read_only=True, selector=selector).rows,
-                ANSWER_TIMEOUT_S,
+            rows = self._daemon.ask(
+                lambda: engine.query(sql, parameters=values, read_only=True, selector=selector).rows
             )
         answer = {"rows": rows[:ROWS_MAX], "more": len(rows) > ROWS_MAX}
         return msgspec.json.encode(answer, enc_hook=str) + b"\n"
@@ -82,16 +80,14 @@ class Relations:
                 raise DataError(f"there is no rule '{name}'{f': {hint}' if hint else ''}")
             return running[name.strip()].rule.plan
 
-        plan = self._daemon.intake.call(found, ANSWER_TIMEOUT_S)
+        plan = self._daemon.ask(found)
         return [{"plan": line} for line in explain(plan).rstrip().splitlines()]
 
     def partitions(self, context: str, only: str = "") -> bytes:
         """Live partitions with their properties as JSON lines. Raises KeyError where no rule runs in such a
         context, DataError where `only` cannot be read."""
         selector = _selector(only)
-        found = self._daemon.intake.call(
-            lambda: self._daemon.engine.partitions(context, selector), ANSWER_TIMEOUT_S
-        )
+        found = self._daemon.ask(lambda: self._daemon.engine.partitions(context, selector))
         return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in found)
 
     def _listed(self) -> dict[str, Any]:

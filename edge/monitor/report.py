@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from edge.monitor.figures import Figures
-from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.metrics import render
 from edge.monitor.readiness import not_ready
 from edge.monitor.samples import Samples
@@ -35,16 +34,16 @@ class Report:
 
     def ping(self) -> None:
         """Return when the loop has turned."""
-        self._daemon.intake.call(lambda: None, ANSWER_TIMEOUT_S)
+        self._daemon.ask(lambda: None)
 
     def metrics_text(self) -> str:
         """Prometheus text."""
-        return render(self._daemon.intake.call(lambda: list(self._samples.all()), ANSWER_TIMEOUT_S))
+        return render(self._daemon.ask(lambda: list(self._samples.all())))
 
     def status(self) -> dict[str, Any]:
         """The whole state as JSON values."""
-        return self._daemon.intake.call(self._tree.whole, ANSWER_TIMEOUT_S)
+        return self._daemon.ask(self._tree.whole)
 
     def not_ready(self) -> list[str]:
         """Why the gateway is not doing all it should; empty when it is."""
-        return self._daemon.intake.call(lambda: not_ready(self._daemon), ANSWER_TIMEOUT_S)
+        return self._daemon.ask(lambda: not_ready(self._daemon))

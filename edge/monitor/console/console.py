@@ -20,7 +20,6 @@ import msgspec
 from edge.base.logs import recent
 from edge.delivery.letters import letter_of, note_retried, read_letters, retried
 from edge.intake.sources.mqtt_visit import Visit, VisitFailed
-from edge.monitor.http import ANSWER_TIMEOUT_S
 from edge.monitor.pages import Page
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class Console:
             running = self._daemon.manager.running.get(name)
             return None if running is None else (running.rule, self._daemon.engine.catalog.copied())
 
-        got = self._daemon.intake.call(found, ANSWER_TIMEOUT_S)
+        got = self._daemon.ask(found)
         if got is None:
             return Page(404, f"no rule '{name}' runs\n".encode(), "text/plain; charset=utf-8")
         rule, catalog = got

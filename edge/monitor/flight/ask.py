@@ -12,7 +12,6 @@ import msgspec
 
 from edge.monitor.flight.facts import Facts, collect
 from edge.monitor.flight.question import Question, Settings
-from edge.monitor.http import ANSWER_TIMEOUT_S
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
@@ -47,7 +46,7 @@ class Why:
         if not self._busy.acquire(blocking=False):
             raise Unanswered("another question is being answered; ask again")
         try:
-            facts, position = self._daemon.intake.call(lambda: self._facts(rule), ANSWER_TIMEOUT_S)
+            facts, position = self._daemon.ask(lambda: self._facts(rule))
             self._wait_for(position)
             from_ms = max(0, facts.now_ms - since_ms)
             question = Question(settings_of(self._daemon), facts, rule, from_ms, key, as_test, timeline)
@@ -81,7 +80,7 @@ class Why:
         """Wait until the journal is written up to a position, so that the other process sees it."""
         nobody = threading.Condition()
         for _ in range(WRITE_ATTEMPTS):
-            if self._daemon.intake.call(lambda: self._is_written(position), ANSWER_TIMEOUT_S):
+            if self._daemon.ask(lambda: self._is_written(position)):
                 return
             with nobody:
                 self._daemon.clock.wait(nobody, WRITE_STEP_MS)

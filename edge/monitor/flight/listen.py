@@ -17,7 +17,6 @@ import msgspec
 from edge.delivery.taps import Passed, Tap
 from edge.deploy.stream_types import codec_options
 from edge.intake.codecs import Decoder, decoder_for
-from edge.monitor.http import ANSWER_TIMEOUT_S
 from sql import Catalog, Emission, Engine
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
@@ -90,7 +89,7 @@ class Listen:
 
     def lines(self, names: Sequence[str], where: str | None) -> Generator[bytes]:
         """Data that passes from now on, in lines. Without names: all streams. Raises NotThere, SqlError."""
-        streams, rules = self._daemon.intake.call(self._known, ANSWER_TIMEOUT_S)
+        streams, rules = self._daemon.ask(self._known)
         names = list(names) or sorted(streams)
         for name in names:
             if name not in streams and name not in rules:

@@ -14,6 +14,7 @@ from edge.base.errors import UsageError
 from edge.monitor import http as edge_http
 from edge.monitor.access import Access, own_token, read_token
 from edge.monitor.http import StatusServer
+from tests.support.waiting import PATIENCE_S
 
 
 class Reporter:
@@ -26,7 +27,7 @@ class Reporter:
 
     def _answer(self) -> None:
         if self.stuck:
-            raise TimeoutError
+            raise TimeoutError("the gateway loop did not answer")
 
     def metrics_text(self) -> str:
         self._answer()
@@ -60,7 +61,7 @@ def server(reporter: Reporter) -> Iterator[StatusServer]:
 
 
 def ask(server: StatusServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=5)
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE_S)
     try:
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
