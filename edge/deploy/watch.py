@@ -95,7 +95,8 @@ class DirectoryWatch:
         self._stopping = False
         self._wakeup = Wakeup()
         self._seen = fingerprint(directory) if seen is None else seen
-        self._thread = threading.Thread(target=self._watch, args=(poll,), name="rule-watch", daemon=True)
+        notices = None if poll else open_notices(directory)
+        self._thread = threading.Thread(target=self._watch, args=(notices,), name="rule-watch", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -104,8 +105,7 @@ class DirectoryWatch:
         self._wakeup.set()
         self._thread.join(CLOSE_S)
 
-    def _watch(self, poll: bool) -> None:
-        notices = None if poll else open_notices(self._directory)
+    def _watch(self, notices: int | None) -> None:
         waiting = select.poll()
         waiting.register(self._wakeup, select.POLLIN)
         if notices is not None:

@@ -36,12 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     clock = SystemClock()
-    until_ms = None if arguments.for_ms is None else clock.monotonic_ms() + arguments.for_ms
     path = f"/tap?{urlencode({'streams': ','.join(arguments.streams)})}"
     with (
         gateway_arguments.client(arguments).follow(path) as lines,
         arguments.output.open("w", encoding="utf-8") as file,
     ):
+        until_ms = None if arguments.for_ms is None else clock.monotonic_ms() + arguments.for_ms
         return _tell(*_write(_until(lines, clock, until_ms), file))
 
 
