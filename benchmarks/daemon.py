@@ -16,8 +16,9 @@ from benchmarks.payloads import payloads
 from rules.collector import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
 from tests.integration.daemon.support import STREAM, Process
-from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto
 from tests.support.nursery import spawned
+from tests.support.waiting import wait_for
 
 RATE, MESSAGES, BURST = 20_000, 100_000, 40
 """Messages a second, their number, and how many are sent at once."""
@@ -93,9 +94,7 @@ def memory() -> Result:
                 sender.flush()
                 time.sleep(max(0.0, began + number / RATE - time.monotonic()))
         sender.flush()
-        wait_for(
-            lambda: process.status()["rules"]["r1"]["counters"]["events_in"] >= MESSAGES, 120, "the messages"
-        )
+        wait_for(lambda: process.status()["rules"]["r1"]["counters"]["events_in"] >= MESSAGES, "the messages")
         loaded = process.resident_bytes()
         sender.close()
     megabytes = {"ready_mb": at_first / 1e6, "loaded_mb": loaded / 1e6}

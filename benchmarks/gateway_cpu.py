@@ -149,7 +149,7 @@ def the_gateway(folder: Path, broker: Mosquitto, load: Load, rule: str = RULE) -
     """The daemon with a rule; its process id."""
     rules = {"rule.yaml": rule.replace("QOS", str(load.qos))}
     with daemon(folder / "gateway", broker.url, rules, PENSTOCK__MQTT__QOS=str(load.qos)) as process:
-        process.wait_ready(READY_S_MAX)
+        process.wait_ready()
         yield process.pid
 
 

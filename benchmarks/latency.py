@@ -26,7 +26,8 @@ from benchmarks.measure import Result
 from benchmarks.payloads import payloads
 from sinks.tcp import acknowledge_at_once, send_at_once
 from tests.integration.daemon.support import STREAM, daemon
-from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto
+from tests.support.waiting import wait_for
 
 RATES = (1_000, 10_000, 50_000)
 SECONDS = 4.0
@@ -156,7 +157,7 @@ def measure(broker: Mosquitto, rate: int) -> list[float]:
     client.loop_start()
     assert subscribed.wait(5)
     wanted = _send_evenly(broker.port, rate)
-    wait_for(lambda: len(found) >= wanted, 30, "the results")
+    wait_for(lambda: len(found) >= wanted, "the results")
     client.disconnect()
     client.loop_stop()
     return found[len(found) // 10 :]  # the first tenth warms up

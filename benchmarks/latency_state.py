@@ -25,7 +25,8 @@ from benchmarks.latency import CONNECT, paho_client
 from benchmarks.measure import Result
 from sinks.tcp import acknowledge_at_once, send_at_once
 from tests.integration.daemon.support import Process, daemon
-from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto
+from tests.support.waiting import wait_for
 
 RATES = (2_000, 5_000)
 SECONDS = 20.0
@@ -150,7 +151,7 @@ def listened(broker: Mosquitto, process: Process, rate: int, keys: int) -> list[
     )
     sender.start()
     sender.join(SECONDS + 60)
-    wait_for(lambda: len(found) >= SECONDS * STAMPED_PER_S * 0.99, 60, "the alerts")
+    wait_for(lambda: len(found) >= SECONDS * STAMPED_PER_S * 0.99, "the alerts")
     client.disconnect()
     client.loop_stop()
     return found

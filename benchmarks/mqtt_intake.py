@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 from edge.base.message import Message
 from edge.clock import SystemClock
 from edge.intake.sources.mqtt import MqttOptions, MqttSource
-from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto
+from tests.support.waiting import wait_for
 
 TOPIC = b"plant/17/temp"
 PAYLOAD = (
@@ -117,7 +118,7 @@ def intake(broker: Mosquitto, count: int, qos: int, version: str = "3.1.1") -> C
     source.set_subscriptions({"plant/+/temp": qos})
     source.start(on_batch)
     try:
-        wait_for(lambda: source.ready, 5, "subscription")
+        wait_for(lambda: source.ready, "subscription")
         assert source.intake == "buffered"
         return timer.measure(broker.port, count, qos)
     finally:

@@ -19,10 +19,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.gateway_cpu import READY_S_MAX, processor_s, results
+from benchmarks.gateway_cpu import processor_s, results
 from benchmarks.latency_state import SESSION_KEYS, SEVEN, publish, quantiles
 from tests.integration.daemon.support import Process, daemon
-from tests.support.brokers import mosquitto, wait_for
+from tests.support.brokers import mosquitto
+from tests.support.waiting import wait_for
 
 STEP_S = 10
 DRIFT_MAX = 0.05
@@ -104,7 +105,7 @@ def soak(minutes: float, rate: int) -> list[str]:
         text = SEVEN.replace("BROKER", f"tcp://127.0.0.1:{broker.port}")
         upload = ("--upload", str(Path(folder) / "bucket"), "--upload-interval-ms", "5000")
         with daemon(Path(folder) / "gateway", broker.url, {"rules.yaml": text}, *upload) as process:
-            process.wait_ready(READY_S_MAX)
+            process.wait_ready()
             found: list[float] = []
             with results(broker, found):
                 context = multiprocessing.get_context("spawn")
@@ -127,7 +128,7 @@ def soak(minutes: float, rate: int) -> list[str]:
 
 def miscounted(process: Process) -> list[str]:
     """Whether the broker has messages left, or the rules saw another number than was received."""
-    wait_for(lambda: is_drained(process.status()), DRAIN_S, "the end of the backlog")
+    wait_for(lambda: is_drained(process.status()), "the end of the backlog")
     status = process.status()
     seen = status["rules"]["alert"]["counters"]["events_in"]
     received = status["sources"]["mqtt"]["messages"] - status["sources"]["mqtt"]["duplicates"]

@@ -31,7 +31,7 @@ from sinks.delivery import Delivery
 from sinks.memory_bus import MemoryBus
 from sql import Emission
 
-PATIENCE_S = 10.0
+PATIENCE_S = 120.0
 """The time limit for each expected effect."""
 
 LOOK_S = 0.01

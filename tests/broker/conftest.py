@@ -3,6 +3,7 @@ that end with their test."""
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from edge.base.message import BadMessage, Message
 from edge.clock import SystemClock
 from edge.intake.sources.mqtt import MqttOptions, MqttSource
-from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto
+from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
 
 
 class Consumer:
@@ -47,9 +49,9 @@ class Consumer:
     def payloads(self) -> list[bytes]:
         return [payload for _, payload, _, _ in self.messages]
 
-    def wait(self, count: int, timeout_s: float = 15.0) -> None:
+    def wait(self, count: int) -> None:
         """Until `count` messages have come."""
-        wait_for(lambda: len(self.messages) >= count, timeout_s, f"{count} messages")
+        wait_for(lambda: len(self.messages) >= count, f"{count} messages")
 
 
 class Publisher:
@@ -62,19 +64,19 @@ class Publisher:
         self._client.max_inflight_messages_set(1_000)
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
-        assert self._connected.wait(5)
+        assert self._connected.wait(PATIENCE_S)
 
     def socket(self) -> Any:
         """The connection itself."""
         return self._client.socket()
 
     def publish(self, topic: str, payload: bytes, qos: int = 1, **settings: Any) -> None:
-        self._client.publish(topic, payload, qos, **settings).wait_for_publish(10)
+        sent = self._client.publish(topic, payload, qos, **settings)
+        wait_for(sent.is_published, "publishing")
 
     def publish_many(self, topic: str, payloads: list[bytes], qos: int = 1) -> None:
         sent = [self._client.publish(topic, payload, qos) for payload in payloads]
-        sent[-1].wait_for_publish(20)
-        wait_for(lambda: all(info.is_published() for info in sent), 20, "publishing")
+        wait_for(lambda: all(info.is_published() for info in sent), "publishing")
 
     def close(self) -> None:
         self._client.disconnect()
@@ -119,9 +121,15 @@ def start_source(request: pytest.FixtureRequest) -> Iterator[StartSource]:
         source.start(taker.on_batch, taker.on_bad)
         started.append(source)
         if ready:
-            wait_for(lambda: source.ready, 10, f"subscription ({source.problem})")
+            wait_for(lambda: source.ready, f"subscription ({source.problem})")
         return source, taker
 
     yield start
     for source in started:
-        assert source.stop(5_000), "the source's thread did not end"
+        assert source.stop(PATIENCE_MS), "the source's thread did not end"
+
+
+def cut_connection(source: MqttSource) -> None:
+    """End the TCP connection without a word, as a killed process does."""
+    connection: Any = source.attempts.connection
+    connection._socket.shutdown(socket.SHUT_RDWR)

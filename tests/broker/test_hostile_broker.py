@@ -11,7 +11,7 @@ import pytest
 
 from edge.intake.sources import intake as intake_module
 from tests.broker.conftest import StartSource
-from tests.support.brokers import wait_for
+from tests.support.waiting import PATIENCE_S, wait_for
 
 CONNACK, SUBACK = b"\x20\x02\x00\x00", b"\x90\x03"
 
@@ -38,7 +38,7 @@ class ScriptedBroker:
         self._server.close()
         for connection in self._open:
             connection.close()
-        self._thread.join(5)
+        self._thread.join(PATIENCE_S)
 
     def _serve(self) -> None:
         while True:

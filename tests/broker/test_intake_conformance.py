@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from edge.base.message import DUPLICATE, RETAINED, qos_of
-from tests.broker.conftest import Consumer, Publisher, StartSource
-from tests.support.brokers import Mosquitto, wait_for
+from tests.broker.conftest import Consumer, Publisher, StartSource, cut_connection
+from tests.support.brokers import Mosquitto, mosquitto
+from tests.support.waiting import PATIENCE_MS, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -110,7 +113,7 @@ def test_messages_sent_while_away_arrive(
     publish.publish("t", b"before")
     consumer.wait(1)
     wait_for(lambda: source.stats["acknowledged"] == 1, what="acknowledgement")
-    assert source.stop(5_000)
+    assert source.stop(PATIENCE_MS)
     log = broker.folder / "mosquitto.log"
     wait_for(
         lambda: "Client gateway disconnected" in log.read_text(),
@@ -124,24 +127,28 @@ def test_messages_sent_while_away_arrive(
 
 
 def test_a_pause_stops_reading_and_keeps_the_connection(
-    broker: Mosquitto, publish: Publisher, start_source: StartSource, settings: dict[str, str]
+    tmp_path: Path, start_source: StartSource, settings: dict[str, str]
 ) -> None:
-    """Paused for three keepalive times: the broker would hang up after one and a half without pings."""
-    source, consumer = start_source(broker.url, {"t": 1}, keepalive_s=1, **settings)
-    source.pause()
-    wait_for(lambda: source.stats["paused"] == 1, what="pause")
-    publish.publish("t", b"wakes the reader that was waiting already")
-    publish.publish_many("t", [b"%d" % number for number in range(3_000)])
-    seen = len(consumer.messages)
-    assert seen <= 1
-    import time
-
-    time.sleep(3)
-    assert len(consumer.messages) == seen
-    source.resume()
-    consumer.wait(3_001)
-    assert consumer.payloads[1:] == [b"%d" % number for number in range(3_000)]
-    assert source.stats["connects"] == 1
+    """Paused for two pings: the broker would hang up after one and a half keepalive times without one."""
+    with mosquitto(tmp_path / "m", lines=("log_type all",)) as broker:
+        publish = Publisher(broker.port)
+        source, consumer = start_source(broker.url, {"t": 1}, keepalive_s=3, **settings)
+        source.pause()
+        wait_for(lambda: source.stats["paused"] == 1, what="pause")
+        publish.publish("t", b"wakes the reader that was waiting already")
+        publish.publish_many("t", [b"%d" % number for number in range(3_000)])
+        seen = len(consumer.messages)
+        assert seen <= 1
+        log = broker.folder / "mosquitto.log"
+        pings = log.read_text().count("PINGREQ from gateway")
+        wait_for(lambda: log.read_text().count("PINGREQ from gateway") >= pings + 2, "two pings")
+        assert len(consumer.messages) == seen
+        source.resume()
+        consumer.wait(3_001)
+        assert consumer.payloads[1:] == [b"%d" % number for number in range(3_000)]
+        assert source.stats["connects"] == 1
+        publish.close()
+        assert source.stop(PATIENCE_MS)
 
 
 def test_filters_change_while_running(
@@ -218,11 +225,3 @@ def test_a_restart_of_the_broker_is_survived(
     consumer.wait(2)
     after.close()
     assert consumer.payloads == [b"one", b"two"]
-
-
-def cut_connection(source: object) -> None:
-    """End the TCP connection without a word, as a killed process does."""
-    import socket
-
-    connection = source.attempts.connection  # type: ignore[attr-defined]
-    connection._socket.shutdown(socket.SHUT_RDWR)

@@ -11,6 +11,7 @@ import pytest
 from edge.base.message import DUPLICATE
 from tests.broker.conftest import Publisher, StartSource
 from tests.support.brokers import Mosquitto
+from tests.support.waiting import PATIENCE_MS
 
 pytestmark = pytest.mark.broker
 
@@ -44,7 +45,7 @@ def test_kill_9(broker: Mosquitto, publish: Publisher, start_source: StartSource
     messages come again too.
     """
     source, _ = start_source(broker.url, {"t": 1})
-    assert source.stop(5_000)
+    assert source.stop(PATIENCE_MS)
     publish.publish_many("t", [b"%d" % number for number in range(1_000)])
     with subprocess.Popen([sys.executable, "-c", VICTIM, broker.url], stdout=subprocess.PIPE) as victim:
         assert victim.stdout is not None

@@ -25,7 +25,8 @@ from sql import Catalog
 from sql.catalog.streams import Stream
 from tests.broker.conftest import Publisher
 from tests.conformance.catalog import define
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -71,7 +72,9 @@ class TestHttpPush(SourceContract):
             while True:
                 if push.address is None:
                     return
-                with contextlib.closing(http.client.HTTPConnection(*push.address, timeout=10)) as connection:
+                with contextlib.closing(
+                    http.client.HTTPConnection(*push.address, timeout=PATIENCE_S)
+                ) as connection:
                     connection.request("POST", "/in", json.dumps({"n": number}))
                     status = connection.getresponse().status
                 if status != 503:  # held back: send it again
@@ -129,7 +132,7 @@ class TestMqtt(SourceContract):
             return source
 
         def send(numbers: Sequence[int]) -> None:
-            wait_for(lambda: self.source.ready, 10, "subscription")
+            wait_for(lambda: self.source.ready, "subscription")
             publisher.publish_many("plant/x", [b'{"n": %d}' % number for number in numbers])
 
         def close() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.brokers import wait_for
+from tests.support.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 BASE = "docker.io/library/python:3.11-slim"
@@ -145,7 +145,7 @@ class Container:
             *(f"--env={name}={value}" for name, value in self.environment.items()),
             "--volume", f"{self.rules}:/rules:ro", "--volume", f"{self.name}-data:/data", self.image,
         )  # fmt: skip
-        wait_for(lambda: self.healthy() or not self.running(), 30, "health of the container")
+        wait_for(lambda: self.healthy() or not self.running(), "health of the container")
         assert self.running(), self.log()
         return self
 

@@ -15,8 +15,9 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from tests.container.engine import Container, Engine
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
 from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.container
 
@@ -57,7 +58,7 @@ class Plant:
         self._client.connect("127.0.0.1", broker.port)
         self._client.loop_start()
         self._client.subscribe("out/#", qos=1)
-        assert self._subscribed.wait(10)
+        assert self._subscribed.wait(PATIENCE_S)
 
     def publish(self, *temperatures: int) -> None:
         for temperature in temperatures:
@@ -99,13 +100,13 @@ def gateway(engine: Engine, image: str, broker: Mosquitto, tmp_path: Path) -> It
 
 
 def ready(gateway: Container) -> None:
-    wait_for(lambda: gateway.run("penstock", "health", "--ready").returncode == 0, 20, "readiness")
+    wait_for(lambda: gateway.run("penstock", "health", "--ready").returncode == 0, "readiness")
 
 
 def events_of(gateway: Container, rule: str) -> int:
     """How many events a rule has taken, as its status page says."""
     address = gateway.environment["PENSTOCK__HTTP__BIND"]
-    with urlopen(f"http://{address}/status", timeout=10) as answer:  # PENSTOCK__HTTP__OPEN lets it
+    with urlopen(f"http://{address}/status", timeout=PATIENCE_S) as answer:  # PENSTOCK__HTTP__OPEN lets it
         return int(json.load(answer)["rules"][rule]["counters"]["events_in"])
 
 
@@ -140,9 +141,9 @@ def test_rules_are_reloaded_and_nothing_prints_the_secret(
 ) -> None:
     ready(gateway)
     (gateway.rules / "pairs.yaml").write_text(RULE.format(id="pairs", count=2, broker=broker.url))
-    wait_for(lambda: "pairs" in gateway.run("penstock", "top", "--once").stdout, 15, "reload")
+    wait_for(lambda: "pairs" in gateway.run("penstock", "top", "--once").stdout, "reload")
     plant.publish(20, 22)
-    wait_for(lambda: ("out/pairs", {"total": 42, "n": 2}) in plant.received, 15, "the new rule's message")
+    wait_for(lambda: ("out/pairs", {"total": 42, "n": 2}) in plant.received, "the new rule's message")
     shown = gateway.log() + gateway.run("penstock", "top", "--once").stdout
     assert SECRET not in shown
 
@@ -150,7 +151,7 @@ def test_rules_are_reloaded_and_nothing_prints_the_secret(
 def test_a_stop_stores_the_state_and_a_restart_goes_on(gateway: Container, plant: Plant) -> None:
     ready(gateway)
     plant.publish(1, 2)
-    wait_for(lambda: events_of(gateway, "fours") == 2, 15, "two events")
+    wait_for(lambda: events_of(gateway, "fours") == 2, "two events")
     before = time.monotonic()
     assert gateway.stop() == 0
     assert time.monotonic() - before < STOP_S_MAX
@@ -159,5 +160,5 @@ def test_a_stop_stores_the_state_and_a_restart_goes_on(gateway: Container, plant
     gateway.start()
     ready(gateway)
     plant.publish(4)
-    wait_for(lambda: plant.received, 15, "the window that began before the stop")
+    wait_for(lambda: plant.received, "the window that began before the stop")
     assert plant.received == [("out/fours", {"total": 10, "n": 4})]

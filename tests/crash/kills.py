@@ -210,7 +210,7 @@ class Campaign:
         for plant in plants:
             plant.send(LAST)
         self._until(lambda: has_last(self._bucket, confirmed.near, rules), "the last windows")
-        assert self._gateway.stop(WAIT_S_MAX) == 0
+        assert self._gateway.stop() == 0
         for plant in plants:
             plant.close()
         self._start()

@@ -12,7 +12,8 @@ import pytest
 from cloud_sync.names import archive_folder
 from edge.cli import main
 from tests.integration.daemon.support import bucket_rows, daemon, publisher
-from tests.support.brokers import mosquitto, wait_for
+from tests.support.brokers import mosquitto
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.broker, pytest.mark.usefixtures("spark")]
 
@@ -55,8 +56,8 @@ def test_a_backfill_of_the_archive_gives_the_gateways_rows(spark: Any, tmp_path:
             if number == 8:
                 gateway.kill()
                 gateway.start()
-        wait_for(lambda: len(archived(bucket)) == len(TIMES_S), 20, "the archive")
-        wait_for(lambda: gateway.status()["spool"]["rows"] == 0, 20, "the results' upload")
+        wait_for(lambda: len(archived(bucket)) == len(TIMES_S), "the archive")
+        wait_for(lambda: gateway.status()["spool"]["rows"] == 0, "the results' upload")
         late = gateway.output("late.jsonl")
         (archive,) = gateway.status()["archive"]
         assert (archive["rows"], archive["uploaded"]) == (0, len(TIMES_S))

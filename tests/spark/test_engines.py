@@ -26,8 +26,8 @@ from cloud_sync.spark.storage import open_storage
 from tests.spark.conftest import SMALL
 from tests.spark.crash import SUBMIT, line, newest
 from tests.spark.support import DAY_MS, Row, brute_force, fleet_table, rows, upload
-from tests.support.brokers import wait_for
 from tests.support.ports import free_port, listens
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -105,7 +105,7 @@ def connect_server() -> Iterator[str]:
         [*command, *pairs], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_for(lambda: listens(port), 120, "start of Spark Connect")
+        wait_for(lambda: listens(port), "start of Spark Connect")
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.kill()
@@ -126,7 +126,7 @@ def server() -> Iterator[str]:
         [program, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_for(lambda: listens(port), 120, "start of the S3 server")
+        wait_for(lambda: listens(port), "start of the S3 server")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.kill()

@@ -11,8 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -22,18 +21,7 @@ from typing import Any
 import pytest
 
 from tests.support.ports import free_port, listens
-
-STOP_S = 60
-START_S = 30.0
-
-
-def wait_for(condition: Callable[[], object], timeout_s: float = 10.0, what: str = "condition") -> None:
-    """Poll until `condition()` is true; fails the test at the deadline."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"{what} did not come true within {timeout_s} s")
-        time.sleep(0.005)
+from tests.support.waiting import PATIENCE_S, wait_for
 
 
 def mosquitto_path() -> str | None:
@@ -90,7 +78,7 @@ class Mosquitto:
         path.write_text("\n".join(settings) + "\n")
         with (self.folder / "mosquitto.log").open("ab") as log:
             self._process = subprocess.Popen([program, "-c", str(path)], stderr=log, stdout=log)
-        wait_for(lambda: self._ended() or listens(self.port), START_S, "start of mosquitto")
+        wait_for(lambda: self._ended() or listens(self.port), "start of mosquitto")
         if self._ended():
             pytest.fail(f"mosquitto did not start: {(self.folder / 'mosquitto.log').read_text()[-2000:]}")
         return self
@@ -99,14 +87,14 @@ class Mosquitto:
         """Stop in good order: with persistence everything is stored."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(STOP_S)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def kill(self) -> None:
         """End it as a power cut would."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
     def restart(self) -> None:
@@ -207,14 +195,14 @@ class Amqtt:
         """Start, and wait until it accepts connections."""
         command = [sys.executable, "-m", "edge.demo.broker", str(self.port)]
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        wait_for(lambda: listens(self.port), START_S, "start of amqtt")
+        wait_for(lambda: listens(self.port), "start of amqtt")
         return self
 
     def stop(self) -> None:
         """End the process; nothing is kept."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(PATIENCE_S)
             self._process = None
 
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.brokers import wait_for
 from tests.support.ports import free_port, listens
+from tests.support.waiting import PATIENCE_S, wait_for
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """How WebDriver names a reference to an element."""
@@ -54,7 +54,7 @@ class Browser:
 
     def command(self, method: str, path: str, body: Any = None) -> Any:
         """One command of WebDriver; its value. Fails the test for an error."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             data = None if body is None else json.dumps(body)
             connection.request(method, path, data, {"Content-Type": "application/json"})
@@ -98,10 +98,10 @@ class Browser:
                 return
         pytest.fail(f"{selector} is drawn anew all the time")
 
-    def wait_text(self, selector: str, wanted: str, timeout_s: float = 60) -> None:
+    def wait_text(self, selector: str, wanted: str) -> None:
         """Wait until the text of an element has a part."""
         try:
-            wait_for(lambda: wanted in self.text(selector), timeout_s)
+            wait_for(lambda: wanted in self.text(selector))
         except pytest.fail.Exception:
             pytest.fail(
                 f"{selector}: {wanted!r} is not in {self.text(selector)!r}; console: {self.console()}"
@@ -127,7 +127,7 @@ def chromium(folder: Path) -> Iterator[Browser]:
         process = subprocess.Popen([driver, f"--port={port}"], stdout=log, stderr=log)
     browser = Browser(port)
     try:
-        wait_for(lambda: listens(port), 20, "start of chromedriver")
+        wait_for(lambda: listens(port), "start of chromedriver")
         flags = [
             "--headless=new",
             "--no-sandbox",
@@ -149,4 +149,4 @@ def chromium(folder: Path) -> Iterator[Browser]:
         if browser.session:
             browser.do("DELETE", "")
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE_S)

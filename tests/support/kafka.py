@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-WAIT_S = 20.0
+from tests.support.waiting import PATIENCE_S
 
 
 class Kafka:
@@ -30,14 +30,14 @@ class Kafka:
         self.brokers = os.environ.get("PENSTOCK_KAFKA", "")
         if not self.brokers:
             self._broker = self.client.Producer({"test.mock.num.brokers": 1, "log_level": 0})
-            found = self._broker.list_topics(timeout=WAIT_S).brokers.values()
+            found = self._broker.list_topics(timeout=PATIENCE_S).brokers.values()
             self.brokers = ",".join(f"{broker.host}:{broker.port}" for broker in found)
 
     def topic(self) -> str:
         """A new name."""
         return f"penstock-{uuid.uuid4().hex[:12]}"
 
-    def records(self, topic: str, count: int, wait_s: float = WAIT_S) -> list[Any]:
+    def records(self, topic: str, count: int, wait_s: float = PATIENCE_S) -> list[Any]:
         """The first `count` records of a topic, in order; fewer if no more come."""
         consumer = self.client.Consumer(
             {
@@ -58,4 +58,4 @@ class Kafka:
 
     def _partitions(self, topic: str) -> list[int]:
         admin = self.client.Producer({"bootstrap.servers": self.brokers, "log_level": 0})
-        return sorted(admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions)
+        return sorted(admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions)

@@ -14,10 +14,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.support.brokers import wait_for
 from tests.support.ports import free_port, listens
-
-START_S = 20.0
+from tests.support.waiting import PATIENCE_S, wait_for
 
 
 def _required(found: str | None, what: str) -> str:
@@ -54,7 +52,7 @@ class Redis:
         self._process = subprocess.Popen(
             words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        wait_for(lambda: listens(self.port), START_S, "start of redis-server")
+        wait_for(lambda: listens(self.port), "start of redis-server")
         return self
 
     def stop(self) -> None:
@@ -99,13 +97,13 @@ class Influx:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_for(lambda: listens(self.port), START_S, "start of influxd")
+        wait_for(lambda: listens(self.port), "start of influxd")
         return self
 
     def ask(self, query: str, database: str = "") -> list[list[Any]]:
         """The rows of a statement of InfluxQL; instants in milliseconds."""
         words = urlencode({"q": query, "db": database, "epoch": "ms"}).encode()
-        with urlopen(f"{self.url}/query", words, timeout=10) as answer:
+        with urlopen(f"{self.url}/query", words, timeout=PATIENCE_S) as answer:
             series = json.load(answer)["results"][0].get("series", [])
         return [row for part in series for row in part["values"]]
 
@@ -148,7 +146,7 @@ class Postgres:
                         parent.chmod(parent.stat().st_mode | 0o011)
             self._run("initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync")
         options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-        self._run("pg_ctl", "-D", str(data), "-w", "-t", str(int(START_S)), "-l", str(self.folder / "log"),
+        self._run("pg_ctl", "-D", str(data), "-w", "-t", str(int(PATIENCE_S)), "-l", str(self.folder / "log"),
                   "-o", options, "start")  # fmt: skip
         return self
 
@@ -167,7 +165,7 @@ class Postgres:
             check=False,
             cwd=self.folder,
             env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"},
-            timeout=60,
+            timeout=PATIENCE_S,
         )
         if check and done.returncode:
             pytest.fail(f"{program}: {done.stderr.decode(errors='replace')[-1000:]}")

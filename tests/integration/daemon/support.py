@@ -16,10 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.brokers import wait_for
 from tests.support.nursery import Child, forked
+from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[3]
+
+ENVIRONMENT = {"PYTHONWARNINGS": "error", "PENSTOCK__HTTP__ANSWERTIMEOUTMS": str(PATIENCE_MS)}
+"""A loop that a busy machine holds up is waited for."""
 
 STREAM = 'streams:\n  - "CREATE STREAM m () WITH (DATASOURCE=\\"plant/#\\")"\n'
 
@@ -80,11 +83,9 @@ class Process:
             f"test-{os.getpid()}-{self.folder.name}",
             *self.arguments,
         ]
-        self._child = self.spawn(
-            command, {**os.environ, "PYTHONWARNINGS": "error", **self.environment}, self.log_path
-        )
+        self._child = self.spawn(command, {**os.environ, **ENVIRONMENT, **self.environment}, self.log_path)
         if wait:
-            wait_for(lambda: self.ended() or self.has_started(), 60, "start of the daemon")
+            wait_for(lambda: self.ended() or self.has_started(), "start of the daemon")
             assert not self.ended(), self.log()
         return self
 
@@ -107,14 +108,14 @@ class Process:
         """End it as a power cut would."""
         if self._child is not None:
             self._child.kill()
-            self._child.wait(10)
+            self._child.wait(PATIENCE_S)
             self._child = None
 
-    def stop(self, timeout_s: float = 15) -> int:
+    def stop(self) -> int:
         """Ask it to stop; returns the exit code."""
         assert self._child is not None
         self._child.send_signal(signal.SIGTERM)
-        code = self._child.wait(timeout_s)
+        code = self._child.wait(PATIENCE_S)
         self._child = None
         return code
 
@@ -136,7 +137,7 @@ class Process:
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of one of its pages."""
         host, _, port = self.address.rpartition(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)
         try:
             token = (self.data / "http.token").read_text().strip()
             connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
@@ -151,8 +152,8 @@ class Process:
         found: dict[str, Any] = json.loads(text)
         return found
 
-    def wait_ready(self, timeout_s: float = 10) -> None:
-        wait_for(lambda: self.get("/readyz")[0] == 200, timeout_s, "readiness")
+    def wait_ready(self) -> None:
+        wait_for(lambda: self.get("/readyz")[0] == 200, "readiness")
 
     def output(self, name: str) -> list[Any]:
         """What a file action has written: each line's JSON."""
@@ -179,7 +180,7 @@ def page_address(process: Process) -> str:
     command = [sys.executable, "-m", "edge.cli", "ui", "--print", "--address", process.address]
     command += ["--data", str(process.data)]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+        command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True
     ).stdout.strip()
 
 
@@ -201,7 +202,8 @@ class Publisher:
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         sent = self._client.publish(topic, body, qos, retain)
         if wait:
-            sent.wait_for_publish(10)
+            sent.wait_for_publish(PATIENCE_S)
+            assert sent.is_published()
 
     def close(self) -> None:
         self._client.disconnect()

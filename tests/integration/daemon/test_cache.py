@@ -13,8 +13,9 @@ from threading import Thread
 import pytest
 
 from tests.integration.daemon.support import STREAM, daemon, publisher
-from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto
 from tests.support.ports import free_port
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -99,14 +100,12 @@ def test_nothing_is_lost_while_the_destination_is_away(sink: str, broker: Mosqui
                 and status["intake"]["unacknowledged"] == 0
             )
 
-        wait_for(taken, 20, "all messages, acknowledged while the destination is away")
+        wait_for(taken, "all messages, acknowledged while the destination is away")
         gateway.kill()
         gateway.start()
         destination = far_broker(tmp_path / "far", port) if sink == "mqtt" else web_server(port)
         with destination as numbers:
-            wait_for(lambda: len(numbers) >= COUNT, 30, "all results")
-            wait_for(
-                lambda: gateway.status()["rules"]["each"]["actions"][0]["queued"] == 0, 10, "an empty file"
-            )
+            wait_for(lambda: len(numbers) >= COUNT, "all results")
+            wait_for(lambda: gateway.status()["rules"]["each"]["actions"][0]["queued"] == 0, "an empty file")
             assert numbers == list(range(COUNT))
         assert gateway.stop() == 0

@@ -13,8 +13,9 @@ import pytest
 
 from edge.cli import main
 from tests.integration.daemon.support import STREAM, daemon, publisher
-from tests.integration.daemon.test_clock_jumps import library
-from tests.support.brokers import Mosquitto, wait_for
+from tests.integration.daemon.test_clock_jumps import library, write_offset
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import wait_for
 
 PER_DEVICE = (
     STREAM
@@ -92,7 +93,7 @@ def test_a_shift_begins_and_ends_when_the_clock_is_set(broker: Mosquitto, tmp_pa
 
     def set_clock(hour: int, minute: int) -> None:
         wanted = day.replace(hour=hour, minute=minute).timestamp()
-        offset.write_text(f"+{int(wanted - time.time())}\n")
+        write_offset(offset, f"+{int(wanted - time.time())}")
 
     set_clock(1, 30)
     fake = {

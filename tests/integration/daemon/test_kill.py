@@ -12,7 +12,8 @@ import pytest
 
 from tests.broker.conftest import StartSource, start_source
 from tests.integration.daemon.support import STREAM, Process, bucket_rows, publisher
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -112,12 +113,12 @@ def test_under_load_at_random_moments(broker: Mosquitto, tmp_path: Path, text: s
             threading.Event().wait(dice.uniform(0.05, 0.6))
             gateway.kill()
             gateway.start()
-        assert sent.wait(60)
-        wait_for(lambda: received(tmp_path, text) >= total, 30, f"all messages, seed {seed}")
+        assert sent.wait(PATIENCE_S)
+        wait_for(lambda: received(tmp_path, text) >= total, f"all messages, seed {seed}")
         assert gateway.stop() == 0
     finally:
         gateway.kill()
-        thread.join(60)
+        thread.join(PATIENCE_S)
     rows = bucket_rows(tmp_path / "bucket")
     if text is EACH:
         assert Counter(row["keys"]["n"] for row in rows) == Counter(range(total)), seed
@@ -156,7 +157,7 @@ def test_results_of_messages_that_no_commit_held(
                 if dice.random() < 4 / total:
                     gateway.kill()
                     gateway.start()
-        wait_for(is_complete, 30, f"all results, seed {seed}")
+        wait_for(is_complete, f"all results, seed {seed}")
         journal = gateway.status()["journal"]
         assert journal["commits"] < 20, "one for the deployment, few where results came late"
     finally:

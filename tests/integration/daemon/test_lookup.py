@@ -9,7 +9,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests.integration.daemon.support import Process, daemon, publisher
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import wait_for
 
 RULES = """
 streams:

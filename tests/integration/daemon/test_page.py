@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.integration.daemon.support import STREAM, Process, daemon, page_address, publisher
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
 from tests.support.browser import Browser, chromium
+from tests.support.waiting import wait_for
 
-pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("page")]
+pytestmark = pytest.mark.broker
 
 RULES = """
 rules:
@@ -155,7 +156,7 @@ def test_near_misses_refresh_by_themselves(page: Browser, broker: Mosquitto) -> 
     with publisher(broker.port) as plant:
         plant.send("plant/1", {"dev": "pump-08", "temp": 89.99})
     # The next look waits twenty times the processor time of the last one, and is niced.
-    page.wait_text("#findings", "89.99", 120)
+    page.wait_text("#findings", "89.99")
 
 
 def test_keyboard_narrow_screens_and_the_second_view(page: Browser) -> None:
@@ -192,10 +193,10 @@ def test_it_says_when_the_gateway_is_gone_and_comes_back_by_itself(page: Browser
 
     gateway.send(signal.SIGSTOP)
     try:
-        page.wait_text("#state", "does not answer", 30)
+        page.wait_text("#state", "does not answer")
     finally:
         gateway.send(signal.SIGCONT)
-    page.wait_text("#state", "running", 30)
+    page.wait_text("#state", "running")
 
 
 def test_without_the_page(broker: Mosquitto, tmp_path: Path) -> None:

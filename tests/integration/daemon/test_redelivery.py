@@ -13,7 +13,8 @@ import pytest
 
 from tests.integration.daemon.support import Process, bucket_rows, publisher
 from tests.integration.daemon.test_kill import EACH
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -147,16 +148,13 @@ def test_three_thousand_in_flight_at_a_kill_count_once(tmp_path: Path) -> None:
                 plant.send("plant/x", {"n": number}, wait=number == count - 1)
             wait_for(
                 lambda: sum(uploaded(tmp_path).values()) == count,
-                30,
                 "the upload, without an acknowledgement",
             )
             gateway.kill()
             proxy.muted = False
             proxy.cut()
             gateway.start()
-            wait_for(
-                lambda: gateway.status()["intake"]["redelivered"] == count, 30, "the broker sending again"
-            )
+            wait_for(lambda: gateway.status()["intake"]["redelivered"] == count, "the broker sending again")
             plant.send("plant/x", {"n": count})
             wait_for(lambda: uploaded(tmp_path)[count], what="a new message")
             assert uploaded(tmp_path) == Counter(range(count + 1))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.integration.daemon.support import STREAM, Process, daemon, publisher
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -21,6 +23,12 @@ def rule(rule_id: str, sql: str) -> str:
 def reloads(gateway: Process, count: int) -> None:
     """Wait until the directory was taken over so many times since the start."""
     wait_for(lambda: f"penstock_reloads_total {count}" in gateway.get("/metrics")[1], what=f"reload {count}")
+
+
+def logged(gateway: Process, event: str) -> datetime:
+    """When an event was logged."""
+    (line,) = [line for line in gateway.log().splitlines() if event in line]
+    return datetime.fromisoformat(line.split()[0].removeprefix("time="))
 
 
 def has_output(gateway: Process, name: str, row: object) -> Callable[[], bool]:
@@ -77,9 +85,9 @@ def test_rules_come_and_go(broker: Mosquitto, tmp_path: Path) -> None:
         (gateway.rules / "a.yaml").unlink()
         reloads(gateway, 3)
         assert gateway.status()["rules"] == {}
-        assert "a" in gateway.status()["leaving"]
-        assert "event=rule.stopped" not in gateway.log()
         wait_for(lambda: "event=rule.stopped rule=a" in gateway.log(), what="the end of its grace")
+        leaving, stopped = (logged(gateway, f"event=rule.{what} rule=a") for what in ("leaving", "stopped"))
+        assert stopped - leaving > timedelta(seconds=1)
         assert gateway.status()["leaving"] == {}
 
 
@@ -95,6 +103,7 @@ def test_a_rule_whose_file_comes_back_within_its_grace_has_missed_nothing(
         (gateway.rules / "a.yaml").unlink()
         reloads(gateway, 2)
         assert "event=rule.leaving rule=a" in gateway.log()
+        assert "a" in gateway.status()["leaving"]
         plant.send("plant/x", {"n": 1})
         wait_for(lambda: gateway.status()["intake"]["received"] == {"m": 1}, what="the message")
         assert gateway.output("a.jsonl") == []

@@ -10,7 +10,8 @@ import pytest
 
 from tests.broker.conftest import Consumer, StartSource, start_source
 from tests.integration.daemon.support import STREAM, daemon, publisher
-from tests.support.brokers import Mosquitto, mosquitto, wait_for
+from tests.support.brokers import Mosquitto, mosquitto
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -51,9 +52,7 @@ def test_actions_share_a_connection(tmp_path: Path, broker: Mosquitto, start_sou
             "two of the test, one for the streams, one for all results"
         )
         # The broker confirms a message after it has passed it on.
-        wait_for(
-            lambda: gateway.status()["rules"]["hot"]["actions"][0]["sent"] == 49, 10, "the confirmations"
-        )
+        wait_for(lambda: gateway.status()["rules"]["hot"]["actions"][0]["sent"] == 49, "the confirmations")
         assert gateway.stop() == 0
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from edge.cli import main
 from tests.integration.daemon.support import Process, daemon, publisher
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import wait_for
 
 RULES = """
 streams:

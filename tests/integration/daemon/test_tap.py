@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.integration.daemon.support import ROOT, STREAM, Process, daemon, publisher
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -40,19 +41,19 @@ def command(gateway: Process, *words: str) -> Iterator[subprocess.Popen[str]]:
         "--data",
         str(gateway.data),
     ]
-    wait_for(lambda: gateway.status()["listeners"] == 0, 10, "the end of the listener before")
+    wait_for(lambda: gateway.status()["listeners"] == 0, "the end of the listener before")
     with subprocess.Popen(
         line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            wait_for(lambda: gateway.status()["listeners"] == 1, 20, "the listener")
+            wait_for(lambda: gateway.status()["listeners"] == 1, "the listener")
             yield process
         finally:
             process.kill()
 
 
 def lines(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
-    out, errors = process.communicate(timeout=20)
+    out, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
     return [json.loads(line) for line in out.splitlines()]
 
@@ -97,7 +98,7 @@ def test_what_is_not_there_is_named(gateway: Process) -> None:
             "--data",
             str(gateway.data),
         ]
-        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 2
         assert text in done.stderr
 
@@ -106,7 +107,7 @@ def test_nobody_without_the_token_listens(gateway: Process) -> None:
     import http.client
 
     host, _, port = gateway.address.rpartition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+    connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)
     for path in ("/tap/m", "/why/hot"):
         connection.request("GET", path)
         response = connection.getresponse()
@@ -119,11 +120,11 @@ def test_a_recording_is_replayed(gateway: Process, broker: Mosquitto, tmp_path: 
     path = tmp_path / "events.jsonl"
     with (
         publisher(broker.port) as plant,
-        command(gateway, "record", "--for", "3s", "-o", str(path)) as record,
+        command(gateway, "record", "--for", "5s", "-o", str(path)) as record,
     ):
         for number in (1, 4, 5):
             plant.send("plant/7", {"n": number})
-        _, errors = record.communicate(timeout=20)
+        _, errors = record.communicate(timeout=PATIENCE_S)
         assert (record.returncode, errors) == (0, "3 events recorded\n")
     recorded = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["stream"], line["topic"], line["event"]) for line in recorded] == [
@@ -136,4 +137,4 @@ def test_a_recording_is_replayed(gateway: Process, broker: Mosquitto, tmp_path: 
 def test_a_listener_that_hangs_up_is_forgotten(gateway: Process) -> None:
     with command(gateway, "tap", "m"):
         pass
-    wait_for(lambda: gateway.status()["listeners"] == 0, 10, "the end of the listener")
+    wait_for(lambda: gateway.status()["listeners"] == 0, "the end of the listener")

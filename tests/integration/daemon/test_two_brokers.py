@@ -10,7 +10,8 @@ import pytest
 
 from tests.integration.daemon.support import Process, bucket_rows, publisher
 from tests.integration.daemon.test_redelivery import Proxy
-from tests.support.brokers import Mosquitto, wait_for
+from tests.support.brokers import Mosquitto
+from tests.support.waiting import wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -50,14 +51,14 @@ def test_a_kill_between_two_brokers(broker: Mosquitto, tmp_path: Path) -> None:
             for number in range(10):
                 here.send("plant/x", {"n": number})
                 there.send("plant/x", {"n": number + 100})
-            wait_for(lambda: uploaded(tmp_path).total() == 20, 20, "rows of both brokers")
+            wait_for(lambda: uploaded(tmp_path).total() == 20, "rows of both brokers")
             gateway.kill()
             proxy.muted = False
             proxy.cut()
             here.send("plant/x", {"n": 10})
             there.send("plant/x", {"n": 110})
             gateway.start()
-            wait_for(lambda: uploaded(tmp_path).total() >= 22, 20, "what came meanwhile")
+            wait_for(lambda: uploaded(tmp_path).total() >= 22, "what came meanwhile")
             status = gateway.status()
             assert status["intake"]["redelivered"] == 10
             wait_for(lambda: gateway.status()["intake"]["unacknowledged"] == 0, what="acknowledgements")

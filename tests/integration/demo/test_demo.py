@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
 
 def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "edge.demo", "--folder", str(folder), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 @pytest.mark.spark

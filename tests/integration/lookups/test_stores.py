@@ -17,6 +17,7 @@ from edge.intake.sources.registry import BadSource, settings_of
 from sql.catalog.streams import Stream
 from tests.integration.sinks.support import HttpPeer
 from tests.support.servers import Postgres, Redis
+from tests.support.waiting import PATIENCE_MS, PATIENCE_S
 
 TABLE = "CREATE TABLE device (id TEXT, slot INTEGER, site TEXT, weight NUMERIC)"
 ROWS = "INSERT INTO device VALUES ('a', 1, 'north', 2.5), ('a', 2, 'south', 3), ('b', 1, NULL, NULL)"
@@ -63,30 +64,30 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_a_database_gives_the_rows_of_a_key(url: str, tmp_path: Path) -> None:
     store = lookup("sql", "device", tmp_path, url=url, rowsMax=2)
-    assert store.find(("id", "slot"), ("a", 1), 1000) == [
+    assert store.find(("id", "slot"), ("a", 1), PATIENCE_MS) == [
         {"id": "a", "slot": 1, "site": "north", "weight": 2.5}
     ]
-    assert [row["site"] for row in store.find(("id",), ("a",), 1000)] == ["north", "south"]
-    assert store.find(("id",), ("b",), 1000) == [{"id": "b", "slot": 1, "site": None, "weight": None}]
-    assert store.find(("id",), ("'; DROP TABLE device; --",), 1000) == []
+    assert [row["site"] for row in store.find(("id",), ("a",), PATIENCE_MS)] == ["north", "south"]
+    assert store.find(("id",), ("b",), PATIENCE_MS) == [{"id": "b", "slot": 1, "site": None, "weight": None}]
+    assert store.find(("id",), ("'; DROP TABLE device; --",), PATIENCE_MS) == []
     small = lookup("sql", "device", tmp_path, url=url, rowsMax=1)
     with pytest.raises(Unanswered, match="more than 1 rows"):
-        small.find(("id",), ("a",), 1000)
+        small.find(("id",), ("a",), PATIENCE_MS)
     small.close()
     with pytest.raises(Unanswered):
-        store.find(("colour",), ("red",), 1000)
-    assert len(store.find(("id",), ("a",), 1000)) == 2  # it has connected again
+        store.find(("colour",), ("red",), PATIENCE_MS)
+    assert len(store.find(("id",), ("a",), PATIENCE_MS)) == 2  # it has connected again
     store.close()
 
 
 def test_a_database_that_is_away_is_asked_again_when_it_is_back(tmp_path: Path) -> None:
     store = lookup("sql", "device", tmp_path, url="sqlite:///later.db")
     with pytest.raises(Unanswered, match="unable to open"):
-        store.find(("id",), ("a",), 1000)
+        store.find(("id",), ("a",), PATIENCE_MS)
     with closing(sqlite3.connect(tmp_path / "later.db")) as connection, connection:
         connection.execute(TABLE)
         connection.execute(ROWS)
-    assert len(store.find(("id",), ("a",), 1000)) == 2
+    assert len(store.find(("id",), ("a",), PATIENCE_MS)) == 2
     store.close()
 
 
@@ -98,20 +99,20 @@ def test_a_server_gives_objects_and_lists(http_peer: HttpPeer, tmp_path: Path) -
         headers={"Authorization": "Bearer t"},
     )
     http_peer.answer(200, body=b'{"site": "north"}')
-    assert store.find(("id", "slot"), ("a/b", 7), 1000) == [{"id": "a/b", "slot": 7, "site": "north"}]
+    assert store.find(("id", "slot"), ("a/b", 7), PATIENCE_MS) == [{"id": "a/b", "slot": 7, "site": "north"}]
     asked = http_peer.requests[-1]
     assert (asked.path, asked.headers["authorization"]) == ("/device/a%2Fb?slot=7", "Bearer t")
     http_peer.answer(404, body=b"no such device")
-    assert store.find(("id", "slot"), ("c", 1), 1000) == []
+    assert store.find(("id", "slot"), ("c", 1), PATIENCE_MS) == []
     assert http_peer.requests[0].peer == http_peer.requests[1].peer  # one connection
     http_peer.answer(500)
     with pytest.raises(Unanswered, match="HTTP 500"):
-        store.find(("id", "slot"), ("c", 1), 1000)
+        store.find(("id", "slot"), ("c", 1), PATIENCE_MS)
     http_peer.answer(200, body=b"<html>")
     with pytest.raises(Unanswered, match="no JSON"):
-        store.find(("id", "slot"), ("c", 1), 1000)
+        store.find(("id", "slot"), ("c", 1), PATIENCE_MS)
     with pytest.raises(Unanswered, match=r"wants \{slot\}"):
-        store.find(("id",), ("c",), 1000)
+        store.find(("id",), ("c",), PATIENCE_MS)
     store.close()
 
 
@@ -119,8 +120,8 @@ def test_a_list_of_everything_is_searched_for_the_key(http_peer: HttpPeer, tmp_p
     store = lookup("http", "/devices", tmp_path, url=http_peer.url)
     text = json.dumps([{"id": 1, "site": "north"}, {"id": 2, "site": "south"}, {"site": "none"}]).encode()
     http_peer.answer(200, body=text)
-    assert store.find(("id",), (2,), 1000) == [{"id": 2, "site": "south"}]
-    http_peer.answer(200, body=text, delay_s=2)
+    assert store.find(("id",), (2,), PATIENCE_MS) == [{"id": 2, "site": "south"}]
+    http_peer.answer(200, body=text, delay_s=PATIENCE_S)
     with pytest.raises(Unanswered, match="timed out"):
         store.find(("id",), (2,), 100)
     store.close()
@@ -139,12 +140,12 @@ def test_redis_gives_the_json_under_a_key(tmp_path: Path) -> None:
         client.close()
         address = {"addr": f"127.0.0.1:{server.port}", "password": "s3cret"}
         store = lookup("redis", "3", tmp_path, **address)
-        assert store.find(("id",), ("a",), 1000) == [{"id": "a", "site": "north"}]
-        assert store.find(("id",), ("none",), 1000) == []
+        assert store.find(("id",), ("a",), PATIENCE_MS) == [{"id": "a", "site": "north"}]
+        assert store.find(("id",), ("none",), PATIENCE_MS) == []
         with pytest.raises(Unanswered, match="no JSON"):
-            store.find(("id",), ("bad",), 1000)
+            store.find(("id",), ("bad",), PATIENCE_MS)
         listed = lookup("redis", "3", tmp_path, **address, dataType="list")
-        assert [row["site"] for row in listed.find(("id",), ("b",), 1000)] == ["east", "south"]
+        assert [row["site"] for row in listed.find(("id",), ("b",), PATIENCE_MS)] == ["east", "south"]
         store.close()
         listed.close()
     finally:

@@ -6,8 +6,7 @@ import json
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 
 from tests.support.nursery import forked
 from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[3]
 EXTRA = '{"data": [{"n": 7}], "interval": 20}'
@@ -42,18 +42,11 @@ class Gateway:
         if token is not None:
             request.add_header("Authorization", f"Bearer {token}")
         try:
-            with urlopen(request, timeout=15) as reply:
+            with urlopen(request, timeout=PATIENCE_S) as reply:
                 status, text = reply.status, reply.read().decode()
         except HTTPError as error:
             status, text = error.code, error.read().decode()
         return status, json.loads(text) if text[:1] in "{[" else text
-
-    def wait(self, condition: Callable[[], bool]) -> None:
-        for _ in range(400):
-            if condition():
-                return
-            time.sleep(0.05)
-        raise AssertionError("it did not happen in time")
 
     def state(self, rule: str) -> str:
         return str(self.ask("GET", f"/rules/{rule}/status")[1]["status"])
@@ -77,11 +70,11 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
     process = forked(run, {**os.environ, "PYTHONPATH": str(ROOT)}, tmp_path / "gateway.log")
     found = Gateway(f"http://127.0.0.1:{port}", rules, tmp_path / "data")
     try:
-        found.wait(lambda: _answers(found))
+        wait_for(lambda: _answers(found))
         yield found
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        process.wait(PATIENCE_S)
 
 
 def _answers(gateway: Gateway) -> bool:
@@ -97,8 +90,8 @@ def test_a_rule_lives_and_dies(gateway: Gateway) -> None:
     assert gateway.ask("GET", "/streams/sim/schema")[1] == {"n": {"type": "bigint"}}
     assert gateway.ask("POST", "/rules", RULE) == (201, "Rule plus was created successfully.\n")
     assert gateway.state("plus") in ("starting", "running")
-    gateway.wait(lambda: gateway.state("plus") == "running")
-    gateway.wait(lambda: gateway.ask("GET", "/rules/plus/status")[1]["counters"]["rows_out"] > 2)
+    wait_for(lambda: gateway.state("plus") == "running")
+    wait_for(lambda: gateway.ask("GET", "/rules/plus/status")[1]["counters"]["rows_out"] > 2)
     assert gateway.ask("GET", "/rules/plus")[1] == RULE
     found = gateway.ask("GET", "/rules/status/all")[1]
     assert {name: status["status"] for name, status in found.items()} == {
@@ -107,11 +100,11 @@ def test_a_rule_lives_and_dies(gateway: Gateway) -> None:
     }
     assert "stream sim" in gateway.ask("GET", "/rules/plus/explain")[1]
     assert gateway.ask("POST", "/rules/plus/stop")[0] == 200
-    gateway.wait(lambda: gateway.state("plus") == "stopped")
+    wait_for(lambda: gateway.state("plus") == "stopped")
     assert gateway.ask("POST", "/rules/plus/start")[0] == 200
-    gateway.wait(lambda: gateway.state("plus") == "running")
+    wait_for(lambda: gateway.state("plus") == "running")
     assert gateway.ask("POST", "/rules/plus/restart")[0] == 200
-    gateway.wait(lambda: gateway.state("plus") == "running")
+    wait_for(lambda: gateway.state("plus") == "running")
     assert gateway.ask("PUT", "/rules/plus", {**RULE, "sql": "SELECT n FROM sim"})[0] == 200
     assert gateway.ask("DELETE", "/streams/sim")[0] == 400  # a rule reads it
     assert gateway.ask("DELETE", "/rules/plus") == (200, "Rule plus is dropped.\n")
@@ -149,7 +142,7 @@ def test_a_ruleset_is_exported_and_imported_as_a_whole(gateway: Gateway) -> None
     assert gateway.ask("POST", "/ruleset/import", {"content": json.dumps(bad)})[0] == 400
     assert gateway.ask("GET", "/streams")[1] == ["byhand"]
     assert gateway.ask("POST", "/ruleset/import", {"content": json.dumps(ruleset)})[1] == {"imported": 2}
-    gateway.wait(lambda: gateway.state("plus") == "running")
+    wait_for(lambda: gateway.state("plus") == "running")
     exported = gateway.ask("POST", "/ruleset/export")[1]
     assert exported["streams"] == {"sim": STREAM} and json.loads(exported["rules"]["plus"]) == RULE
     entries = [json.loads(line) for line in (gateway.data / "audit.log").read_text().splitlines()]

@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.slow  # it builds and installs a package: `make search` runs it
 
@@ -153,7 +153,7 @@ def test_a_gateway_runs_them_and_survives_what_they_raise(site: Path, tmp_path: 
         wait_for(lambda: any((tmp_path / "data" / "dead-letters").glob("*")))
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE_S)
     assert process.returncode == 0
     assert [json.loads(line.lower()) for line in out.read_text().splitlines()] == [
         [{"f": 32.0, "c": 10.0}],
@@ -161,11 +161,3 @@ def test_a_gateway_runs_them_and_survives_what_they_raise(site: Path, tmp_path: 
     ]
     letters = "".join(path.read_text() for path in (tmp_path / "data" / "dead-letters").glob("*"))
     assert letters.count("careless() raised Odd: negative") == 2
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
-    for _ in range(int(seconds / 0.05)):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")

@@ -14,7 +14,7 @@ from typing import Any
 from edge.clock import SystemClock
 from edge.delivery.dead_letters import DeadLetters
 from sinks import CachedDelivery, Delivery, Environment, MemoryBus, build_action
-from tests.unit.sinks.support import PATIENCE_MS, poll
+from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
 
 
 class Gateway:
@@ -42,7 +42,7 @@ class Gateway:
 
     def await_receipts(self, count: int) -> list[tuple[Any, str]]:
         """The receipts, as soon as there are `count` of them."""
-        poll(lambda: len(self.receipts) >= count)
+        wait_for(lambda: len(self.receipts) >= count)
         return list(self.receipts)
 
     def within(self, milliseconds: int = PATIENCE_MS) -> int:
@@ -159,7 +159,7 @@ class Listener:
         )
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
-        assert self._ready.wait(5)
+        assert self._ready.wait(PATIENCE_S)
 
     def payloads(self) -> list[bytes]:
         """What has arrived so far."""

@@ -11,7 +11,8 @@ import pytest
 from sinks.line_protocol import line
 from tests.integration.sinks.support import Gateway, HttpPeer
 from tests.support.servers import Influx
-from tests.unit.sinks.support import poll, rows
+from tests.support.waiting import wait_for
+from tests.unit.sinks.support import rows
 
 
 def test_points_of_version_2(gateway: Gateway, http_peer: HttpPeer) -> None:
@@ -86,7 +87,7 @@ def test_an_influxdb_that_was_away_gets_what_waited(gateway: Gateway, server: In
     delivery = gateway.action("influx", settings)
     for number in range(20):
         delivery.submit(rows({"n": number, "ts": number}), number)
-    poll(lambda: delivery.stats().state == "retrying")
+    wait_for(lambda: delivery.stats().state == "retrying")
     server.start()
     assert [outcome for _, outcome in gateway.await_receipts(20)] == ["delivered"] * 20
     assert server.ask("SELECT count(n), sum(n) FROM m", "away") == [[0, 20, 190]]

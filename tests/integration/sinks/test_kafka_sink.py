@@ -12,7 +12,8 @@ from sinks import sink_kind
 from tests.integration.sinks.support import Gateway
 from tests.support.kafka import Kafka
 from tests.support.ports import free_port
-from tests.unit.sinks.support import poll, rows
+from tests.support.waiting import wait_for
+from tests.unit.sinks.support import rows
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_without_a_broker_it_waits_and_says_why_once(
     settings = {"brokers": f"127.0.0.1:{free_port()}", "topic": "t", "timeout": 1000}
     action = gateway.action("kafka", settings)
     action.submit(rows({"n": 1}), "x")
-    poll(lambda: action.stats().state == "retrying")
+    wait_for(lambda: action.stats().state == "retrying")
     assert "Kafka" in action.stats().last_error
     assert gateway.receipts == []
     assert [record.message for record in caplog.records if record.name == "penstock.sinks.kafka"] == []

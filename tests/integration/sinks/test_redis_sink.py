@@ -12,7 +12,8 @@ import pytest
 from rules.secrets import Secret
 from tests.integration.sinks.support import Gateway
 from tests.support.servers import Redis
-from tests.unit.sinks.support import poll, rows
+from tests.support.waiting import wait_for
+from tests.unit.sinks.support import rows
 
 PASSWORD = "s3cret"
 
@@ -86,13 +87,13 @@ def test_a_row_without_its_key_is_a_dead_letter(gateway: Gateway, server: Redis)
 def test_messages_are_published(gateway: Gateway, server: Redis) -> None:
     listener = client(server).pubsub()
     listener.subscribe("out")
-    poll(lambda: listener.get_message(timeout=0.1) is not None)
+    wait_for(lambda: listener.get_message(timeout=0.1) is not None)
     address = settings(server, channel="out")
     address["address"] = address.pop("addr")
     gateway.action("redisPub", address).submit(rows({"n": 1}), 1)
     gateway.await_receipts(1)
     found: list[Any] = []
-    poll(lambda: _received(listener, found))
+    wait_for(lambda: _received(listener, found))
     assert json.loads(found[-1]["data"]) == {"n": 1}
     listener.close()
 
@@ -107,7 +108,7 @@ def test_without_the_server_all_wait_and_a_wrong_password_is_told(gateway: Gatew
     assert dict(gateway.await_receipts(2))[2] == "delivered"
     wrong = gateway.action("redis", settings(server, key="k", password=Secret("wrong")))
     wrong.submit(rows({"n": 3}), 3)
-    poll(lambda: "refused the connection" in str(wrong.stats()))
+    wait_for(lambda: "refused the connection" in str(wrong.stats()))
 
 
 def _received(listener: Any, found: list[Any]) -> bool:

@@ -20,6 +20,7 @@ from cloud_sync.names import manifest_name
 from cloud_sync.spool import Spool, SpoolSettings
 from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
 from edge.clock import SystemClock
+from tests.support.waiting import PATIENCE_S
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, flip_body, record, records
 
 
@@ -283,7 +284,7 @@ class SettableClock(SystemClock):
         return self.set
 
     def wait(self, condition: threading.Condition, timeout_ms: int | None) -> None:
-        condition.wait(10)  # only `wake` and `close` end it
+        condition.wait(PATIENCE_S)  # only `wake` and `close` end it
 
 
 def test_the_worker_waits_for_a_clock_that_is_set_and_uploads_when_woken(spool: Spool) -> None:

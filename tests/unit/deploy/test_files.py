@@ -16,6 +16,7 @@ import yaml
 from edge.cli import main
 from edge.config import load
 from edge.monitor.metrics import METRICS
+from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
@@ -189,7 +190,11 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
         (DEPLOY / "penstock.service").read_text().replace("/opt/penstock/bin/penstock", str(program))
     )
     done = subprocess.run(
-        [analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60, check=False
+        [analyze, "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
@@ -200,7 +205,7 @@ def test_the_unit_exposes_little() -> None:
         [analyze, "security", "--offline=true", "--no-pager", str(DEPLOY / "penstock.service")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     exposure = re.search(r"Overall exposure level for penstock.service: ([\d.]+)", done.stdout)

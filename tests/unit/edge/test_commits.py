@@ -21,6 +21,7 @@ from edge.journal.reader import Reading, read
 from edge.journal.record import Tick
 from edge.journal.snapshots import Snapshots
 from edge.journal.writer import Journal
+from tests.support.waiting import PATIENCE_S
 
 
 @dataclass
@@ -35,7 +36,7 @@ class SlowDisk(Disk):
 
     def sync(self, descriptor: int) -> None:
         self.threads.add(threading.current_thread().name)
-        assert self.may_sync.wait(10)
+        assert self.may_sync.wait(PATIENCE_S)
         if self.fails:
             raise OSError(28, "No space left on device")
         super().sync(descriptor)
@@ -144,7 +145,7 @@ def test_a_slow_disk_does_not_hold_the_loop(loop: Loop) -> None:
     assert loop.acknowledged == []
     assert loop.commits.unacknowledged == 4
     loop.disk.may_sync.set()
-    assert loop.woken.wait(10)
+    assert loop.woken.wait(PATIENCE_S)
     assert loop.commits.due_in_ms() == 0
     assert loop.commits.make()
     assert set(loop.acknowledged) >= {0, 1}
@@ -161,7 +162,7 @@ def test_what_comes_while_a_commit_is_under_way_is_not_acknowledged_with_it(loop
     loop.commits.make()
     loop.take(1)
     loop.disk.may_sync.set()
-    assert loop.woken.wait(10)
+    assert loop.woken.wait(PATIENCE_S)
     assert loop.stored() == [0, 1], "only what the commit had"
     loop.disk.may_sync.clear()
     loop.commits.make()  # ends the first commit, begins the next
@@ -190,7 +191,7 @@ def test_a_commit_that_fails_on_the_thread_acknowledges_nothing_and_is_made_agai
     loop.take(2)
     assert loop.commits.make()
     loop.disk.may_sync.set()
-    assert loop.woken.wait(10)
+    assert loop.woken.wait(PATIENCE_S)
     loop.take(1)
     assert not loop.commits.make()
     assert loop.commits.problem is not None

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from edge.intake.queue import Intake
+from tests.support.waiting import PATIENCE_S
 
 
 def test_everything_that_waits_is_taken_at_once() -> None:
@@ -40,7 +41,7 @@ def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:
         return "answer"
 
     def ask() -> None:
-        answers.append(intake.call(answer, 5))
+        answers.append(intake.call(answer, PATIENCE_S))
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -48,7 +49,7 @@ def test_a_call_runs_in_the_loop_and_returns_its_result() -> None:
         intake.poller.wait(1_000)
         for call in intake.take_calls():
             call()
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert answers == ["answer"]
     assert ran_in == [threading.current_thread().name]
 
@@ -70,12 +71,12 @@ def test_what_a_call_raises_reaches_the_caller() -> None:
     intake: Intake[str] = Intake(100)
 
     def loop() -> None:
-        intake.poller.wait(5_000)
+        intake.poller.wait(None)
         for call in intake.take_calls():
             call()
 
     thread = threading.Thread(target=loop)
     thread.start()
     with pytest.raises(ZeroDivisionError):
-        intake.call(lambda: 1 // 0, 5)
-    thread.join(5)
+        intake.call(lambda: 1 // 0, PATIENCE_S)
+    thread.join(PATIENCE_S)

@@ -15,7 +15,7 @@ from edge.cli import main
 from edge.config import load
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.letters import FOLDER
-from tests.support.brokers import wait_for
+from tests.support.waiting import wait_for
 
 WRONG = """\
 streams: [{name: m, datasource: m, columns: {dev: string, temp: float}}]
@@ -98,9 +98,9 @@ def test_watch_does_it_again(rules: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, env=environment) as child:
         try:
-            wait_for(lambda: "1 error" in log.read_text(), 60, "the first result")
+            wait_for(lambda: "1 error" in log.read_text(), "the first result")
             rules.write_text(WRONG.replace("tmp", "temp"))
-            wait_for(lambda: "0 errors" in log.read_text(), 60, "the second result")
+            wait_for(lambda: "0 errors" in log.read_text(), "the second result")
         finally:
             child.terminate()
 

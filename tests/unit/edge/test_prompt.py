@@ -18,6 +18,7 @@ from edge.commands.sql import split
 from sql import Catalog, parse
 from sql.catalog.stream_text import declaration
 from sql.syntax import CreateStream
+from tests.support.waiting import PATIENCE_S
 
 DDL = """CREATE STREAM m (dev STRING, v FLOAT DEFAULT 1.5, w STRUCT(a ARRAY(BIGINT), b BOOLEAN))
          WITH (DATASOURCE="m/+")"""
@@ -125,7 +126,7 @@ def test_statements_end_at_semicolons_outside_quotes_and_comments() -> None:
 
 def penstock(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     run = [sys.executable, "-m", "edge.cli", "sql", *words]
-    return subprocess.run(run, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(run, input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def test_the_command_over_recorded_data(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_the_tab_key_completes_words_streams_and_columns(tmp_path: Path) -> None
         os.write(master, b".ta\t\n")
         shown(master, b"no tables are declared")
         os.write(master, b"quit\n")
-        assert child.wait(5) == 0
+        assert child.wait(PATIENCE_S) == 0
     finally:
         child.kill()
         child.wait()
@@ -198,5 +199,5 @@ def shown(terminal: int, text: bytes) -> None:
     """Read until the terminal has shown the text."""
     seen = b""
     while text not in seen:
-        assert select.select([terminal], [], [], 20)[0], seen
+        assert select.select([terminal], [], [], PATIENCE_S)[0], seen
         seen += os.read(terminal, 65_536)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
 from tests.unit.edge.world import World, rule
 
 ALL = rule("all", "SELECT * FROM s", "{file: {path: out.jsonl}}")
@@ -46,13 +47,14 @@ def stream(datasource: str, kind: str, declared: str = "", form: str = "", **ext
     return f"streams:\n  - {json.dumps(text)}\n"
 
 
-def turn_until(world: World, done: Callable[[], bool], seconds: float = 5.0) -> None:
+def turn_until(world: World, done: Callable[[], bool]) -> None:
     """Let the loop turn until something is so."""
-    until = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < until, world.manager.failed_sources
+
+    def is_done() -> bool:
         world.gateway.turn()
-        time.sleep(0.005)
+        return done()
+
+    wait_for(is_done, f"{world.manager.failed_sources}")
 
 
 def written(world: World) -> list[dict[str, Any]]:
@@ -120,7 +122,7 @@ def test_a_file_goes_on_behind_the_rows_that_are_safe(world: World) -> None:
     deploy(world, stream("rows.jsonl", "file", fileType="lines"))
     assert len(rows(world, 2)) == 2
     turn_until(world, lambda: world.gateway.sources["s"].stats["safe"] == 2)
-    world.gateway.sources.stop(1_000)
+    world.gateway.sources.stop(PATIENCE_MS)
     with path.open("a", encoding="utf-8") as file:
         file.write('{"a": 3}\n')
     crash(world)
@@ -131,10 +133,8 @@ def test_a_file_goes_on_behind_the_rows_that_are_safe(world: World) -> None:
 def test_rows_that_are_not_safe_are_read_again(world: World) -> None:
     (world.folder / "input" / "rows.jsonl").write_text('{"a": 1}\n{"a": 2}\n', "utf-8")
     deploy(world, stream("rows.jsonl", "file", fileType="lines"))
-    until = time.monotonic() + 5
-    while world.gateway.sources["s"].stats["rows"] < 2 and time.monotonic() < until:
-        time.sleep(0.005)
-    world.gateway.sources.stop(1_000)  # nothing was processed, so nothing is safe
+    wait_for(lambda: world.gateway.sources["s"].stats["rows"] >= 2, "two rows")
+    world.gateway.sources.stop(PATIENCE_MS)  # nothing was processed, so nothing is safe
     crash(world)
     assert [row["a"] for row in rows(world, 2)] == [1, 2]
 
@@ -291,7 +291,7 @@ def test_a_token_is_got_before_the_server_is_asked(world: World, server: str) ->
 
 def post(world: World, path: str, body: str, method: str = "POST") -> int:
     assert world.push.address is not None
-    connection = http.client.HTTPConnection(*world.push.address, timeout=10)
+    connection = http.client.HTTPConnection(*world.push.address, timeout=PATIENCE_S)
     connection.request(method, path, body)
     status = connection.getresponse().status
     connection.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import wait_for
 from tests.unit.edge.world import World
 
 MACHINES = [{"id": 1, "hall": "A"}, {"id": 2, "hall": "B"}]
@@ -42,11 +43,13 @@ def deploy(world: World, text: str) -> None:
 
 
 def turn_until(world: World, done: Callable[[], bool]) -> None:
-    until = time.monotonic() + 5
-    while not done():
-        assert time.monotonic() < until
+    """Let the loop turn until something is so; then commit."""
+
+    def is_done() -> bool:
         world.gateway.turn()
-        time.sleep(0.005)
+        return done()
+
+    wait_for(is_done)
     world.gateway.commit(force=True)
 
 

@@ -138,12 +138,12 @@ EXPLODING = [
 
 @pytest.mark.parametrize("pattern", EXPLODING)
 def test_no_pattern_explodes(engine: str, pattern: str) -> None:
-    started = time.perf_counter()
+    started_s = time.thread_time()
     try:
         call("regexp_matches", "a" * 40 + "!", pattern)
     except DataError as error:
         assert engine == "re" and "re2" in str(error)
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started_s < 2
 
 
 def test_the_length_of_the_text_counts_without_re2(engine: str) -> None:

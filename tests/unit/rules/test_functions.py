@@ -185,9 +185,9 @@ def test_a_call_that_does_not_come_back_is_ended_and_the_function_switched_off()
 
 
 def test_quick_calls_are_never_ended() -> None:
-    guarded = Guarded("quick", lambda x: x, watch=Watch(call_ms_max=8))
-    end = time.perf_counter() + 0.3
+    guarded = Guarded("quick", lambda x: x, watch=Watch(call_ms_max=400))
+    end = time.perf_counter() + 1
     while time.perf_counter() < end:
         assert guarded(1) == 1
     done = threading.Event()
-    assert not done.wait(0.05)  # nothing is pending in this thread
+    assert not done.wait(0.15)  # nothing is pending in this thread

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from edge.clock import SystemClock
 from sinks import Delivery, Environment, MemoryBus, Message, SinkContext, SinkSettings
 from sql import Emission
-
-PATIENCE_MS = 10_000
+from tests.support.waiting import PATIENCE_MS, PATIENCE_S
 
 
 def rows(*inserted: dict[str, Any], at_ms: int = 1_000) -> Emission:
@@ -86,7 +85,7 @@ class Scripted:
 
     def send(self, messages: Sequence[Message]) -> None:
         self.calls.append("send")
-        assert self.gate.wait(PATIENCE_MS / 1000)
+        assert self.gate.wait(PATIENCE_S)
         failure = self.script.pop(0) if self.script else None
         done = len(messages) if failure is None else getattr(failure, "done", 0)
         self.taken += [message.payload for message in messages[:done]]
@@ -125,22 +124,9 @@ class Bench:
     def await_receipts(self, count: int) -> list[tuple[Any, str]]:
         """The receipts, as soon as there are `count` of them."""
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.receipts) >= count, PATIENCE_MS / 1000), (
-                self.receipts
-            )
+            assert self._changed.wait_for(lambda: len(self.receipts) >= count, PATIENCE_S), self.receipts
             return list(self.receipts)
 
     def close(self, within_ms: int = PATIENCE_MS) -> int:
         """Close the delivery within so much time."""
         return self.delivery.close(self.clock.monotonic_ms() + within_ms)
-
-
-def poll(ready: Callable[[], Any], within_s: float = PATIENCE_MS / 1000) -> Any:
-    """The first true answer of `ready`; fails after `within_s`."""
-    answer: Any = None
-    pause = threading.Event()
-    for _ in range(int(within_s / 0.01)):
-        if answer := ready():
-            return answer
-        pause.wait(0.01)
-    raise AssertionError(f"not within {within_s} s: last answer {answer!r}")

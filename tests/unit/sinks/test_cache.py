@@ -16,7 +16,8 @@ from edge.clock import SystemClock
 from sinks import Retry, SinkSettings
 from sinks.cache import CachedDelivery, cache_path, mark_of
 from sinks.cache.store import CacheStore
-from tests.unit.sinks.support import Bench, Scripted, poll, rows
+from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
+from tests.unit.sinks.support import Bench, Scripted, rows
 
 AWAY = [Retry("away")] * 10_000
 """A destination that does not come back."""
@@ -42,14 +43,14 @@ class Cached:
 
     def submit(self, *numbers: int) -> None:
         for number in numbers:
-            assert self.delivery.submit(rows({"n": number}), Number(number), 5_000)
+            assert self.delivery.submit(rows({"n": number}), Number(number), PATIENCE_MS)
 
     def stored(self, *numbers: int) -> None:
         """Wait for the receipts of these numbers."""
         wanted = [(Number(number), "delivered") for number in numbers]
         assert self.bench.await_receipts(len(wanted)) == wanted
 
-    def close(self, within_ms: int = 5_000) -> int:
+    def close(self, within_ms: int = PATIENCE_MS) -> int:
         return self.delivery.close(self.bench.clock.monotonic_ms() + within_ms)
 
 
@@ -68,9 +69,9 @@ def test_results_pass_in_order_and_leave_the_file(tmp_path: Path) -> None:
     sink = Scripted()
     cached = Cached(tmp_path, sink)
     cached.submit(*range(1, 301))
-    poll(lambda: len(sink.taken) == 300)
+    wait_for(lambda: len(sink.taken) == 300)
     assert taken(sink) == list(range(1, 301))
-    poll(lambda: cached.delivery.stats().queued == 0)
+    wait_for(lambda: cached.delivery.stats().queued == 0)
     assert cached.close() == 0
     assert count_in(cached.path) == 0
     assert mark_of(cached.path) == 300
@@ -92,7 +93,7 @@ def test_the_file_goes_on_after_a_restart_before_anything_new(tmp_path: Path) ->
     sink = Scripted()
     second = Cached(tmp_path, sink)
     second.submit(4)
-    poll(lambda: len(sink.taken) == 4)
+    wait_for(lambda: len(sink.taken) == 4)
     assert taken(sink) == [1, 2, 3, 4]
     second.close()
 
@@ -104,7 +105,7 @@ def test_without_a_new_result_the_file_is_sent_too(tmp_path: Path) -> None:
     first.close(50)
     sink = Scripted()
     second = Cached(tmp_path, sink)
-    poll(lambda: taken(sink) == [1])
+    wait_for(lambda: taken(sink) == [1])
     second.close()
 
 
@@ -116,7 +117,7 @@ def test_what_the_journal_gives_again_is_not_stored_twice(tmp_path: Path) -> Non
     sink = Scripted()
     second = Cached(tmp_path, sink)
     second.submit(1, 2, 3)
-    poll(lambda: len(sink.taken) == 3)
+    wait_for(lambda: len(sink.taken) == 3)
     second.close()
     assert taken(sink) == [1, 2, 3]
 
@@ -133,9 +134,9 @@ def test_or_loses_its_oldest_results_where_the_settings_say_so(tmp_path: Path) -
     sink = Scripted(*AWAY)
     cached = Cached(tmp_path, sink, maxDiskCache=3, memoryCacheThreshold=1, disableBufferFullDiscard=False)
     cached.submit(*range(1, 8))
-    poll(lambda: cached.delivery.stats().dropped == 4)
+    wait_for(lambda: cached.delivery.stats().dropped == 4)
     sink.script.clear()
-    poll(lambda: len(sink.taken) == 3)
+    wait_for(lambda: len(sink.taken) == 3)
     assert taken(sink) == [1, 6, 7]  # 1 was on its way
     cached.close()
 
@@ -144,11 +145,11 @@ def test_late_results_are_marked(tmp_path: Path) -> None:
     sink = Scripted(*AWAY)
     cached = Cached(tmp_path, sink, resendIndicatorField="again", memoryCacheThreshold=1)
     cached.submit(1)
-    poll(lambda: cached.delivery.stats().state == "retrying")
+    wait_for(lambda: cached.delivery.stats().state == "retrying")
     cached.submit(2)
     cached.stored(1, 2)
     sink.script.clear()
-    poll(lambda: len(sink.taken) == 2)
+    wait_for(lambda: len(sink.taken) == 2)
     assert sink.taken == [b'[{"n":1}]', b'[{"n":2,"again":true}]']
     cached.close()
 
@@ -161,7 +162,7 @@ def test_results_that_a_restart_found_in_the_file_are_marked(tmp_path: Path) -> 
     sink = Scripted()
     second = Cached(tmp_path, sink, resendIndicatorField="again")
     second.submit(3)
-    poll(lambda: len(sink.taken) == 3)
+    wait_for(lambda: len(sink.taken) == 3)
     assert sink.taken == [b'[{"n":1,"again":true}]', b'[{"n":2,"again":true}]', b'[{"n":3}]']
     second.close()
 
@@ -170,7 +171,7 @@ def test_a_stop_may_forget_the_file(tmp_path: Path) -> None:
     cached = Cached(tmp_path, Scripted(*AWAY), cleanCacheAtStop=True)
     cached.submit(1, 2)
     cached.stored(1, 2)
-    poll(lambda: cached.delivery.stats().state == "retrying")
+    wait_for(lambda: cached.delivery.stats().state == "retrying")
     cached.close()
     assert count_in(cached.path) == 0
 
@@ -208,10 +209,10 @@ def test_a_disk_that_refuses_holds_the_source_back_until_it_works(tmp_path: Path
     cached = Cached(folder, sink, memoryCacheThreshold=2)
     cached.submit(1, 2)
     assert not cached.delivery.submit(rows({"n": 3}), Number(3))
-    poll(lambda: "cache:" in cached.delivery.stats().last_error)
+    wait_for(lambda: "cache:" in cached.delivery.stats().last_error)
     folder.unlink()
     cached.submit(3)
-    poll(lambda: len(sink.taken) == 3)
+    wait_for(lambda: len(sink.taken) == 3)
     assert taken(sink) == [1, 2, 3]
     cached.close()
 
@@ -223,7 +224,7 @@ def test_the_next_version_of_an_action_waits_for_the_one_before(tmp_path: Path) 
     first = Cached(tmp_path, slow)
     first.submit(1)
     first.stored(1)
-    poll(lambda: "send" in slow.calls)
+    wait_for(lambda: "send" in slow.calls)
     sink = Scripted()
     second = Cached(tmp_path, sink)
     second.submit(2)
@@ -231,8 +232,8 @@ def test_the_next_version_of_an_action_waits_for_the_one_before(tmp_path: Path) 
     closing = threading.Thread(target=first.close)
     closing.start()
     gate.set()
-    closing.join(10)
-    poll(lambda: len(sink.taken) == 1)
+    closing.join(PATIENCE_S)
+    wait_for(lambda: len(sink.taken) == 1)
     assert (taken(slow), taken(sink)) == ([1], [2])
     second.close()
 

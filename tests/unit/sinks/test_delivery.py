@@ -11,7 +11,8 @@ import pytest
 from rules.secrets import Secret
 from sinks import Fatal, Reject, Retry
 from sinks.builtin.rest import RestSettings
-from tests.unit.sinks.support import Bench, LeapingClock, Scripted, poll, rows
+from tests.support.waiting import PATIENCE_MS, wait_for
+from tests.unit.sinks.support import Bench, LeapingClock, Scripted, rows
 
 
 def submit(bench: Bench, *numbers: int) -> None:
@@ -31,7 +32,7 @@ def held(*script: Exception | None, **settings: Any) -> tuple[Bench, Scripted]:
     sink.gate.clear()
     bench = Bench(sink, settings, LeapingClock())
     submit(bench, 0)
-    poll(lambda: "send" in sink.calls)
+    wait_for(lambda: "send" in sink.calls)
     return bench, sink
 
 
@@ -155,7 +156,7 @@ def test_the_state_is_visible_while_a_sink_is_degraded() -> None:
     sink = Scripted(on_open=[Fatal("bad certificate")] * 1000)
     bench = Bench(sink, {"retryMaxInterval": 1000}, clock)
     submit(bench, 1)
-    stats = poll(lambda: (now := bench.delivery.stats()).state == "degraded" and now)
+    stats = wait_for(lambda: (now := bench.delivery.stats()).state == "degraded" and now)
     assert (stats.last_error, stats.queued) == ("bad certificate", 1)
     assert bench.close(0) == 1
 
@@ -186,7 +187,7 @@ def test_a_full_queue_holds_the_caller_back() -> None:
     assert not bench.delivery.submit(rows({"n": 3}), 3, timeout_ms=20)
     assert bench.delivery.stats().queued == 3
     sink.gate.set()
-    poll(lambda: bench.delivery.submit(rows({"n": 3}), 3))
+    wait_for(lambda: bench.delivery.submit(rows({"n": 3}), 3))
     bench.await_receipts(4)
     assert taken(sink) == [0, 1, 2, 3]
     assert bench.delivery.stats().dropped == 0
@@ -198,10 +199,10 @@ def test_a_caller_that_waits_goes_on_as_soon_as_there_is_room() -> None:
     sink.gate.clear()
     bench = Bench(sink, {"bufferLength": 1})
     submit(bench, 0)
-    poll(lambda: "send" in sink.calls)
+    wait_for(lambda: "send" in sink.calls)
     submit(bench, 1)
     threading.Timer(0.05, sink.gate.set).start()
-    assert bench.delivery.submit(rows({"n": 2}), 2, timeout_ms=10_000)
+    assert bench.delivery.submit(rows({"n": 2}), 2, timeout_ms=PATIENCE_MS)
     bench.await_receipts(3)
     assert bench.close() == 0
 
@@ -264,7 +265,7 @@ def test_close_keeps_to_its_bound_and_leaves_the_rest_unacknowledged() -> None:
     sink = Scripted(*[Retry("busy")] * 100_000)
     bench = Bench(sink, {"retryInterval": 10, "retryMaxInterval": 20})
     submit(bench, 1, 2, 3)
-    poll(lambda: bench.delivery.stats().state == "retrying")
+    wait_for(lambda: bench.delivery.stats().state == "retrying")
     assert bench.close(within_ms=100) == 3
     assert bench.receipts == []
 
@@ -276,7 +277,7 @@ def test_close_does_not_wait_for_a_sink_that_hangs() -> None:
     submit(bench, 1)
     assert bench.close(within_ms=50) == 1
     sink.gate.set()
-    poll(lambda: sink.calls[-1] == "close")
+    wait_for(lambda: sink.calls[-1] == "close")
     assert bench.receipts == []
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from sinks import build_action
 from sql import Emission
-from tests.unit.sinks.support import PATIENCE_MS, Bench, LeapingClock, Scripted, rows
+from tests.support.waiting import PATIENCE_MS
+from tests.unit.sinks.support import Bench, LeapingClock, Scripted, rows
 
 Open = Callable[..., "Files"]
 

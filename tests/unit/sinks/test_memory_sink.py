@@ -9,7 +9,8 @@ import pytest
 
 from sinks import build_action
 from sinks.memory_bus import MemoryBus, topic_matches
-from tests.unit.sinks.support import PATIENCE_MS, Bench, LeapingClock, Scripted, rows
+from tests.support.waiting import PATIENCE_MS
+from tests.unit.sinks.support import Bench, LeapingClock, Scripted, rows
 
 
 @pytest.mark.parametrize(
