@@ -10,8 +10,8 @@ from rules.problems import FileProblem
 from rules.read import tables as read_tables
 from rules.read.contexts import bind, warnings_of
 from rules.read.reading import LoadedExpression, LoadedStream, LoadedTable
-from sql.binder.relations.declarations import declare_expression
 from sql.binder.rule import plan_lookup
+from sql.binder.statements.declarations import declare_expression
 from sql.catalog.streams import Catalog, Stream, Variable
 from sql.errors import Problem, SqlError
 from sql.plan.options import RuleOptions

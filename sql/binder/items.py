@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder import kuiper
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import META
 from sql.binder.spread_binder import SpreadBinder
 from sql.binder.stars import check_excluded

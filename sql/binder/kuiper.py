@@ -4,9 +4,9 @@ joins of what a window shows, also with tables."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sql import syntax as ast
+from sql.binder.binding import Binding, Place
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
@@ -27,9 +27,6 @@ from sql.plan.logical import Plan
 from sql.record import replace
 from sql.types import Type
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
-
 HITS = {
     "last_hit_count": ("SELECT", "WHERE", "HAVING", "WHEN"),
     "last_hit_time": ("SELECT", "WHERE", "HAVING", "WHEN"),
@@ -39,7 +36,7 @@ HITS = {
 """Hit counters and the clauses they count in."""
 
 
-def bind_hit(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+def bind_hit(binder: Binding, node: ast.Call, place: Place) -> Bound:
     """`last_hit_count()` and its like: 0 before the first hit."""
     if node.args:
         binder.problems.error("B310", f"{node.name}() takes no arguments", node.span)
@@ -58,7 +55,7 @@ def bind_hit(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     return Slot("hit", binder.hits.index(call), type=Type.INTEGER, span=node.span)
 
 
-def bind_row_number(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+def bind_row_number(binder: Binding, node: ast.Call, place: Place) -> Bound:
     """`row_number() OVER ([PARTITION BY …] [ORDER BY …])` in SELECT; ORDER BY may use its alias."""
     error, over = binder.problems.error, node.over or ast.Over()
     if node.args:
@@ -92,7 +89,7 @@ def bind_row_number(binder: ExpressionBinder, node: ast.Call, place: Place) -> B
     return Slot("row_number", binder.numberings.index(numbering), type=Type.INTEGER, span=node.span)
 
 
-def check_rows_back(binder: ExpressionBinder, bound: Bound, span: Span) -> None:
+def check_rows_back(binder: Binding, bound: Bound, span: Span) -> None:
     """Check that the number of rows lag() counts back is a constant."""
     if any(isinstance(node, Read) for node in bound.walk()):
         binder.problems.error("B312", "lag() needs a constant number of rows", span)

@@ -4,7 +4,8 @@ variables and its own counts."""
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.windows.lengths import bind_period
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import Bound, Const, Read

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sql.aggregates
 import sql.functions  # noqa: F401 - fill the registries
 from sql import syntax as ast
-from sql.binder.any_statement import bind_statement, is_bound
-from sql.binder.relations.declarations import bind_index
+from sql.binder.statements.any_statement import bind_statement, is_bound
+from sql.binder.statements.declarations import bind_index
 from sql.catalog.declared_relations import Declared
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Catalog, Stream

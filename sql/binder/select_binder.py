@@ -6,12 +6,13 @@ from typing import Literal
 
 from sql import syntax as ast
 from sql.binder import kuiper
+from sql.binder.binding import Place
 from sql.binder.clause_checks import check_clauses, check_plan
 from sql.binder.contexts.context_binder import priority_of
-from sql.binder.contexts.partition_properties import keys_fixed
 from sql.binder.contexts.statement_checks import check_statement, check_without_source, context_named
 from sql.binder.effects import check_effects
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.expressions.partition_properties import keys_fixed
 from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
 from sql.binder.relations import lookups, relation_binder

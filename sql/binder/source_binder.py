@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from sql import syntax as ast
 from sql.algebra.windows import catalog as windows
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
 from sql.binder.patterns.recognize_binder import RecognizeBinder, refuse_join
 from sql.binder.relations import lookups

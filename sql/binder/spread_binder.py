@@ -6,20 +6,17 @@ the output stage (`sql.algebra.output.spreads`) takes it out again and makes row
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sql import syntax as ast
+from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_binder import SPREADS
-from sql.binder.expression_binder import Place
 from sql.errors import DataError
 from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const
 from sql.plan.clauses import ItemPlan, SpreadPlan
 from sql.rows import as_dict
 from sql.types import Type, describe
-
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder
 
 
 def _array(value: object) -> Any:
@@ -70,7 +67,7 @@ _CHECKS = {
 class SpreadBinder:
     """Binds the items of one SELECT that are spread out."""
 
-    def __init__(self, binder: ExpressionBinder, place: Place) -> None:
+    def __init__(self, binder: Binding, place: Place) -> None:
         self.binder = binder
         self.place = place
         self.found: list[SpreadPlan] = []

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql import functions
 from sql import syntax as ast
+from sql.binder.binding import Binding, Place
 from sql.plan.bound import Apply, Bound, Const
 from sql.rows import columns_of, whole_row
 from sql.types import Type
-
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
 
 WHOLE_ROW = functions.Function(
     "whole_row",
@@ -32,7 +28,7 @@ ROW_VALUE = functions.Function(
 )
 
 
-def row_value(binder: ExpressionBinder, star: ast.Star, place: Place) -> Bound:
+def row_value(binder: Binding, star: ast.Star, place: Place) -> Bound:
     """The event as an object, or the joined row of eKuiper's rules; REPLACE wins where EXCEPT
     names the same column."""
     reads = tuple(binder.scope.read_all(index, star.span) for index in _chosen(binder, star))
@@ -48,7 +44,7 @@ def row_value(binder: ExpressionBinder, star: ast.Star, place: Place) -> Bound:
     return row
 
 
-def every_column(binder: ExpressionBinder, star: ast.Star) -> list[Bound]:
+def every_column(binder: Binding, star: ast.Star) -> list[Bound]:
     """`*` as arguments: the declared columns, or the whole row of a stream without any."""
     check_excluded(binder, star)
     if star.replaced:
@@ -67,14 +63,14 @@ def every_column(binder: ExpressionBinder, star: ast.Star) -> list[Bound]:
     return [Apply(WHOLE_ROW, (row,), span=star.span)]
 
 
-def check_excluded(binder: ExpressionBinder, star: ast.Star) -> None:
+def check_excluded(binder: Binding, star: ast.Star) -> None:
     """Report a name after EXCEPT that no source has."""
     for name in star.excluded:
         if not any(source.columns is None or name in source.columns for source in binder.scope.sources):
             binder.scope.unknown(name, star.span)
 
 
-def _chosen(binder: ExpressionBinder, star: ast.Star) -> list[int]:
+def _chosen(binder: Binding, star: ast.Star) -> list[int]:
     """The sources that a star stands for."""
     scope = binder.scope
     if star.table is None:

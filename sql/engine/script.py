@@ -7,12 +7,13 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.event import Event
-from sql.binder.any_statement import bind_statement, is_bound
+from sql.binder.binding import Place
 from sql.binder.contexts.context_binder import bind_context, priority_of
 from sql.binder.contexts.statement_checks import context_named
-from sql.binder.expression_binder import ExpressionBinder, Place
-from sql.binder.relations.declarations import bind_index, declare_expression
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, SourceScope
+from sql.binder.statements.any_statement import bind_statement, is_bound
+from sql.binder.statements.declarations import bind_index, declare_expression
 from sql.catalog.streams import Catalog, Stream
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings

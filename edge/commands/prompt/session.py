@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from rules.drive import Arrival, drive, in_runs
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
-from sql.binder.relations.declarations import declare_expression
+from sql.binder.statements.declarations import declare_expression
 from sql.catalog.stream_text import declaration, described
 from sql.catalog.streams import Stream
 from sql.emission import apart

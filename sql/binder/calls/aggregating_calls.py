@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import stars
+from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_arguments import argument_place, check_arity, check_literal, remember
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
@@ -14,13 +15,8 @@ from sql.functions.definition import Parameter
 from sql.plan.bound import AggregateCall, Bound, Const, Op, Slot
 from sql.record import replace
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
 
-
-def bind_aggregate(
-    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place
-) -> Bound:
+def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggregate, place: Place) -> Bound:
     if not place.aggregates:
         hint = (
             "compute it in one rule, and read its results in another" if place.name.endswith("()") else None
@@ -64,7 +60,7 @@ def bind_aggregate(
 
 
 def _split_arguments(
-    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, place: Place
+    binder: Binding, node: ast.Call, definition: aggregates.Aggregate, place: Place
 ) -> tuple[tuple[Bound, ...], tuple[Any, ...]]:
     """Arguments evaluated per event, and trailing ones that are constants."""
     first_constant = len(definition.parameters) - definition.constants
@@ -84,7 +80,7 @@ def _split_arguments(
     return tuple(values), tuple(constants)
 
 
-def _constant_of(binder: ExpressionBinder, name: str, parameter: Parameter, bound: Bound, span: Span) -> Any:
+def _constant_of(binder: Binding, name: str, parameter: Parameter, bound: Bound, span: Span) -> Any:
     """The value of an aggregate's parameter that is a constant."""
     if not isinstance(bound, Const):
         binder.problems.error("B332", f"{name}() needs a constant for '{parameter.name}'", span)
@@ -97,7 +93,7 @@ def _constant_of(binder: ExpressionBinder, name: str, parameter: Parameter, boun
 
 
 def _check_aggregate_types(
-    binder: ExpressionBinder, node: ast.Call, definition: aggregates.Aggregate, values: tuple[Bound, ...]
+    binder: Binding, node: ast.Call, definition: aggregates.Aggregate, values: tuple[Bound, ...]
 ) -> None:
     for index, value in enumerate(values):
         if not definition.parameters or isinstance(node.args[min(index, len(node.args) - 1)], ast.Star):

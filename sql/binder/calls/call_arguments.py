@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sql import syntax as ast
+from sql.binder.binding import Binding, Place
 from sql.errors import DataError, Span
 from sql.functions.definition import Parameter
 from sql.plan.bound import Bound, Const
 from sql.record import replace
 from sql.types import type_of
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
-
 C = TypeVar("C")
 
 
-def check_arity(binder: ExpressionBinder, node: ast.Call, least: int, most: int | None) -> bool:
+def check_arity(binder: Binding, node: ast.Call, least: int, most: int | None) -> bool:
     """True if a call has as many arguments as it may have; else that is reported."""
     count = len(node.args)
     if count >= least and (most is None or count <= most):
@@ -28,7 +26,7 @@ def check_arity(binder: ExpressionBinder, node: ast.Call, least: int, most: int 
     return False
 
 
-def check_literal(binder: ExpressionBinder, parameter: Parameter, bound: Bound, span: Span) -> None:
+def check_literal(binder: Binding, parameter: Parameter, bound: Bound, span: Span) -> None:
     """Report a literal that the parameter cannot be, such as a pattern that is no regular expression."""
     if parameter.check is None or not isinstance(bound, Const) or bound.value is None:
         return

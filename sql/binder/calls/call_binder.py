@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import kuiper
+from sql.binder.binding import Binding, Place
 from sql.binder.calls.aggregating_calls import bind_aggregate
 from sql.binder.calls.call_arguments import check_arity
 from sql.binder.calls.earlier_calls import ANALYTICS, PREVS, bind_analytic, bind_prev
@@ -18,9 +17,6 @@ from sql.plan.bound import Bound, Op, Slot
 from sql.record import replace
 from sql.syntax.window_words import GROUP_WINDOWS
 from sql.types import Type
-
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
 
 BARE = ("current_timestamp",)
 """Functions that EPL writes without parentheses."""
@@ -40,7 +36,7 @@ SPREADS = ("unnest", "extract", "changed_cols", "dedup_trigger")
 OVER_FUNCTIONS = frozenset({*ANALYTICS, "row_number"})
 
 
-def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
     """The bound form of a call."""
     name = node.name
     if node.over is not None and name not in OVER_FUNCTIONS:
@@ -74,7 +70,7 @@ def bind_call(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     return _unknown_function(binder, node) if function is None else bind_scalar(binder, node, function, place)
 
 
-def _renamed(binder: ExpressionBinder, node: ast.Call) -> ast.Call:
+def _renamed(binder: Binding, node: ast.Call) -> ast.Call:
     """The call by the name of its function, where its arguments or the language decide that."""
     name = node.name
     if name in SCALAR_FORMS and len(node.args) > 1:
@@ -93,7 +89,7 @@ def _inside(place: Place) -> str:
 # --- scalar functions ---------------------------------------------------------------------------------------
 
 
-def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
+def _unknown_function(binder: Binding, node: ast.Call) -> Bound:
     from sql.functions.refused import REFUSED
 
     span = node.name_span if node.name_span.end else node.span
@@ -126,7 +122,7 @@ def _unknown_function(binder: ExpressionBinder, node: ast.Call) -> Bound:
 # --- what operators keep ------------------------------------------------------------------------------------
 
 
-def _window_function(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+def _window_function(binder: Binding, node: ast.Call, place: Place) -> Bound:
     check_arity(binder, node, 0, 0)
     if node.name == "event_time":
         return Slot("event_time", type=Type.INTEGER, span=node.span)
@@ -136,7 +132,7 @@ def _window_function(binder: ExpressionBinder, node: ast.Call, place: Place) -> 
     return Slot("window", WINDOW_FUNCTIONS[node.name], type=Type.INTEGER, span=node.span)
 
 
-def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+def _meta(binder: Binding, node: ast.Call, place: Place) -> Bound:
     if not check_arity(binder, node, 1, 1):
         return UNKNOWN
     binder.uses_meta = True
@@ -165,7 +161,7 @@ def _meta(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     return bound
 
 
-def _meta_source(binder: ExpressionBinder, node: ast.Call, table: str | None, wanted: str) -> int:
+def _meta_source(binder: Binding, node: ast.Call, table: str | None, wanted: str) -> int:
     """The source whose metadata is read: the one that is named, or the only one."""
     sources = binder.scope.sources
     if table is None and len(sources) > 1:

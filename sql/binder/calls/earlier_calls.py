@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql import syntax as ast
 from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
 from sql.binder import kuiper, stars
+from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_arguments import argument_place, check_arity, remember
 from sql.binder.scope import UNKNOWN
 from sql.plan.bound import AnalyticCall, Bound, Const, PrevCall, Read, Slot
 from sql.record import replace
 from sql.types import Type
-
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
 
 PREVS = {"prev": (1, 2), "prior": (1, 2), "prevtail": (1, 2), "prevcount": (1, 1), "prevwindow": (1, 1)}
 
@@ -29,7 +25,7 @@ ANALYTIC_RESULTS = {
 }
 
 
-def bind_prev(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
     least, most = PREVS[node.name]
     if not check_arity(binder, node, least, most):
         return UNKNOWN
@@ -59,7 +55,7 @@ def bind_prev(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
     return Slot("prev", remember(binder.prevs, call), type=result, span=node.span)
 
 
-def bind_analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bound:
+def bind_analytic(binder: Binding, node: ast.Call, place: Place) -> Bound:
     least, most = ANALYTICS[node.name]
     if not check_arity(binder, node, least, most):
         return UNKNOWN
@@ -95,7 +91,7 @@ def bind_analytic(binder: ExpressionBinder, node: ast.Call, place: Place) -> Bou
     return Slot("analytic", remember(binder.analytics, call), type=result, span=node.span)
 
 
-def _analytic_arguments(binder: ExpressionBinder, node: ast.Call, place: Place) -> list[Bound]:
+def _analytic_arguments(binder: Binding, node: ast.Call, place: Place) -> list[Bound]:
     out: list[Bound] = []
     for index, arg in enumerate(node.args):
         if not isinstance(arg, ast.Star):

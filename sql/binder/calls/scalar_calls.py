@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql import syntax as ast
+from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_arguments import check_arity, check_literal
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
@@ -14,14 +13,11 @@ from sql.plan.bound import Apply, Bound, Const
 from sql.record import replace
 from sql.types import Type, type_named
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
-
 SCALARS = frozenset({Type.BOOLEAN, Type.INTEGER, Type.FLOAT, Type.NUMBER})
 """Types whose values a function of text takes by their text."""
 
 
-def bind_scalar(binder: ExpressionBinder, node: ast.Call, function: Function, place: Place) -> Bound:
+def bind_scalar(binder: Binding, node: ast.Call, function: Function, place: Place) -> Bound:
     """The bound form of a call of a scalar function."""
     if node.name == "cast" and len(node.args) == 2 and isinstance(node.args[1], ast.Column):
         node = replace(node, args=(node.args[0], ast.Constant(node.args[1].name, span=node.args[1].span)))
@@ -52,7 +48,7 @@ def bind_scalar(binder: ExpressionBinder, node: ast.Call, function: Function, pl
     return Apply(function, args, type=function.result_type([arg.type for arg in args]), span=node.span)
 
 
-def cast(binder: ExpressionBinder, operand: Bound, type_name: str, span: Span) -> Bound:
+def cast(binder: Binding, operand: Bound, type_name: str, span: Span) -> Bound:
     """CAST(x AS type) is the function cast(x, "type")."""
     function = functions.lookup("cast")
     assert function is not None

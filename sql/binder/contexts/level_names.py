@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, SourceScope
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean

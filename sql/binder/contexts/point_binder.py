@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder.contexts.level_names import POINT, LevelNames
-from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
 from sql.binder.scope import Scope
 from sql.calendar.crontab import Crontab

@@ -7,7 +7,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from sql import syntax as ast
-from sql.binder.expression_binder import Place
+from sql.binder.binding import Place
 from sql.binder.patterns.advice import advise
 from sql.binder.patterns.pattern_expressions import PatternExpressions, Visible, is_above
 from sql.binder.patterns.rewriting import with_sources

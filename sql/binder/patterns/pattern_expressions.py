@@ -7,7 +7,8 @@ of `every-distinct` also the tags of their own operand; everything else the tags
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.tags import PatternTags
 from sql.binder.scope import Scope, SourceScope
 from sql.calendar.period import Period

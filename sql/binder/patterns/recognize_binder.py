@@ -8,7 +8,8 @@ from itertools import takewhile
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.rewriting import rewritten
 from sql.binder.scope import Scope, SourceScope
 from sql.catalog.streams import Catalog

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sql import syntax as ast
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import SourceScope
 from sql.binder.stars import ROW_VALUE
 from sql.catalog.streams import Catalog, Stream

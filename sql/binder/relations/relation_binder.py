@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from sql import syntax as ast
-from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, did_you_mean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.algebra.windows import catalog
-from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.windows.window_arguments import bind_arguments
 from sql.errors import did_you_mean
 from sql.plan.clauses import WindowPlan

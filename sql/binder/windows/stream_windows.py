@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.algebra.windows.lots import lot_window
-from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
 from sql.plan.bound import Bound, Const
 from sql.plan.clauses import LotPlan, LotWindowPlan

@@ -7,7 +7,8 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.windows.catalog import WindowParameter, WindowSpec
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Bound, Const, Slot

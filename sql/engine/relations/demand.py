@@ -13,7 +13,7 @@ from typing import Any
 from sql import syntax as ast
 from sql.algebra.context.selectors import Selector
 from sql.algebra.event import Delta, Event
-from sql.binder.relations.trigger_binder import TriggerBinder, bind_question
+from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.program import Program, looking_code, subqueries_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, Engine, parse, plan_rule, run_script
-from sql.binder.any_statement import bind_statement
+from sql.binder.statements.any_statement import bind_statement
 from sql.explain.code import explain_code
 from sql.plan.options import RuleOptions
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from sql import syntax as ast
-from sql.binder.expression_binder import ExpressionBinder, Place
+from sql.binder.binding import Place
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.items import ItemBinder
 from sql.binder.relations import lookups, relation_binder
 from sql.binder.scope import SourceScope

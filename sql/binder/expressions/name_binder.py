@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
+from sql.binder.binding import Binding, Place
 from sql.binder.calls import call_binder
-from sql.binder.contexts.partition_properties import below, bind_property
-from sql.binder.relations import table_reads
+from sql.binder.expressions import table_reads
+from sql.binder.expressions.partition_properties import below, bind_property
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.plan.bound import Bound, LambdaRead, Op, Slot
 from sql.plan.context_plan import WORD
 from sql.record import replace
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
-
 
 class NameBinder:
     """Finds what a name means where it stands."""
 
-    def __init__(self, binder: ExpressionBinder) -> None:
+    def __init__(self, binder: Binding) -> None:
         self.binder = binder
         self.scope = binder.scope
-        self.parameters: list[str] = []
-        """Those of the lambdas around, the innermost last."""
         self._resolving: list[str] = []
         self._circles: set[frozenset[str]] = set()
 
@@ -36,9 +30,10 @@ class NameBinder:
             return self.binder.bind(
                 ast.Call("first", (node,), span=node.span), replace(place, of_window=False)
             )
-        if self.parameters and node.name == self.parameters[-1] and node.table is None:
+        parameters = self.binder.parameters
+        if parameters and node.name == parameters[-1] and node.table is None:
             return LambdaRead(span=node.span)
-        if self.parameters and node.table == self.parameters[-1]:
+        if parameters and node.table == parameters[-1]:
             return LambdaRead(node.name, span=node.span)
         builtin = place.builtins.get(node.table or node.name)
         if builtin is not None:

@@ -3,20 +3,16 @@ rows of tables, methods of lists."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql import syntax as ast
-from sql.binder.contexts.partition_properties import bind_property, property_path
-from sql.binder.relations import table_reads
+from sql.binder.binding import Binding, Place
+from sql.binder.expressions import table_reads
+from sql.binder.expressions.partition_properties import bind_property, property_path
 from sql.binder.scope import UNKNOWN
 from sql.plan.bound import Bound, Const, Enumerate, Op, Read, TableRead
 from sql.types import Type
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
 
-
-def bind_index(binder: ExpressionBinder, node: ast.Index, place: Place) -> Bound:
+def bind_index(binder: Binding, node: ast.Index, place: Place) -> Bound:
     """An element of an array, the value of a key, an event of a repeat, or a row of a table."""
     problems, column = binder.problems, node.base
     if isinstance(column, ast.Column) and column.table is None and table_reads.is_table(binder, column.name):
@@ -37,7 +33,7 @@ def bind_index(binder: ExpressionBinder, node: ast.Index, place: Place) -> Bound
     return Op("index", (base, index), span=node.span)
 
 
-def bind_slice(binder: ExpressionBinder, node: ast.Slice, place: Place) -> Bound:
+def bind_slice(binder: Binding, node: ast.Slice, place: Place) -> Bound:
     """A part of an array."""
     base = binder.bind(node.base, place)
     binder.expect(base, Type.ARRAY, "a slice is cut out of an array", node.base.span)
@@ -49,7 +45,7 @@ def bind_slice(binder: ExpressionBinder, node: ast.Slice, place: Place) -> Bound
     return Op("slice", (base, *bounds), type=Type.ARRAY, span=node.span)
 
 
-def bind_field(binder: ExpressionBinder, node: ast.Field, place: Place) -> Bound:
+def bind_field(binder: Binding, node: ast.Field, place: Place) -> Bound:
     """A field of a struct, a column of a table's row, or a property of the context."""
     path = None if binder.scope.context is None else property_path(node)
     if path is not None and binder.scope.context is not None:
@@ -60,7 +56,7 @@ def bind_field(binder: ExpressionBinder, node: ast.Field, place: Place) -> Bound
     return binder.scope.field(base, node.name, node.span)
 
 
-def bind_method(binder: ExpressionBinder, node: ast.Method, place: Place) -> Bound:
+def bind_method(binder: Binding, node: ast.Method, place: Place) -> Bound:
     """`selectFrom(x => …)` and the other methods of lists."""
     if (
         isinstance(node.base, ast.Column)
@@ -77,7 +73,7 @@ def bind_method(binder: ExpressionBinder, node: ast.Method, place: Place) -> Bou
         return UNKNOWN
     body = node.args[0]
     base = binder.bind(node.base, place)
-    binder.names.parameters.append(body.parameters[0])
+    binder.parameters.append(body.parameters[0])
     bound = binder.bind(body.body, place)
-    binder.names.parameters.pop()
+    binder.parameters.pop()
     return Enumerate(base, "selectfrom", bound, type=Type.ARRAY, span=node.span)

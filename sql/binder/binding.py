@@ -1,37 +1,21 @@
-"""Binding expressions: names to columns, calls to definitions, operands to types. Reports, never raises."""
+"""The side of the binder of expressions that binders of operators, calls and names use: the scope, and what
+expressions of the statement have been found to hold."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 from sql import syntax as ast
-from sql.binder import access_binder, comparisons, operator_binder
-from sql.binder.calls import call_binder
-from sql.binder.name_binder import NameBinder
-from sql.binder.scope import UNKNOWN, Scope
+from sql.binder.scope import Scope
 from sql.errors import Problems, Span
-from sql.plan.bound import (
-    AggregateCall,
-    AnalyticCall,
-    Bound,
-    HitCall,
-    PrevCall,
-)
+from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.clauses import Numbering
 from sql.record import Record, field
 from sql.types import Type
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
 """Binds a subquery, in the scope it stands in."""
-
-MISPLACED: dict[type[ast.Expr], tuple[str, str]] = {
-    ast.Star: ("B202", "'*' stands only in SELECT and in functions that take whole rows"),
-    ast.Ordering: ("B304", "ASC and DESC stand only in sort criteria"),
-    ast.Lambda: ("B305", "'=>' stands only inside an enumeration method"),
-    ast.PeriodLiteral: ("B306", "a time period stands only as a parameter of windows and output limits"),
-}
-"""What is an expression only at the places that expect it: the code and the message everywhere else."""
 
 
 class Place(Record):
@@ -48,8 +32,8 @@ class Place(Record):
     outside: str | None = None  # the alias being defined: inside its definition the name means the column
 
 
-class ExpressionBinder:
-    """Binds expressions of one statement; collects the aggregates, analytic functions and prevs it meets."""
+class Binding(ABC):
+    """Collects the aggregates, analytic functions and prevs of one statement."""
 
     def __init__(self, scope: Scope, bind_subquery: BindSubquery) -> None:
         self.scope = scope
@@ -69,19 +53,12 @@ class ExpressionBinder:
         self.epl = False
         self.uses_meta = False
         self.text = ""
-        self.names = NameBinder(self)
+        self.parameters: list[str] = []
+        """The parameters of the lambdas around, the innermost last."""
 
+    @abstractmethod
     def bind(self, node: ast.Expr, place: Place) -> Bound:
         """The bound form of an expression; `UNKNOWN` where a problem was reported."""
-        misplaced = MISPLACED.get(type(node))
-        if misplaced is not None:
-            self.problems.error(*misplaced, node.span)
-            return UNKNOWN
-        return BINDERS[type(node)](self, node, place)
-
-    def call(self, node: ast.Call, place: Place) -> Bound:
-        """A call of a function; a part of the language may read some of its own way."""
-        return call_binder.bind_call(self, node, place)
 
     def condition(self, node: ast.Expr | None, place: Place) -> Bound | None:
         """An expression that must be a boolean."""
@@ -97,28 +74,3 @@ class ExpressionBinder:
             if hint is None and wanted.is_numeric and bound.type is Type.STRING:
                 hint = 'text is never taken for a number, in eKuiper neither; write cast(x, "float")'
             self.problems.error("B301", f"{what}, not {bound.type.value}", span, hint)
-
-    # --- access ---------------------------------------------------------------------------------------------
-
-
-BINDERS: dict[type[ast.Expr], Callable[[ExpressionBinder, Any, Place], Bound]] = {
-    ast.Constant: operator_binder.bind_constant,
-    ast.Column: lambda binder, node, place: binder.names.column(node, place),
-    ast.Unary: operator_binder.bind_unary,
-    ast.Binary: operator_binder.bind_binary,
-    ast.IsNull: operator_binder.bind_is_null,
-    ast.Between: comparisons.bind_between,
-    ast.In: comparisons.bind_in,
-    ast.Like: operator_binder.bind_like,
-    ast.Case: operator_binder.bind_case,
-    ast.Cast: operator_binder.bind_cast,
-    ast.ArrayLiteral: operator_binder.bind_array,
-    ast.Quantified: operator_binder.bind_quantified,
-    ast.Subquery: lambda binder, node, place: binder.bind_subquery(node, binder.scope),
-    ast.Field: access_binder.bind_field,
-    ast.Index: access_binder.bind_index,
-    ast.Slice: access_binder.bind_slice,
-    ast.Method: access_binder.bind_method,
-    ast.Call: lambda binder, node, place: binder.call(node, place),
-}
-"""By the kind of an expression, what binds it."""

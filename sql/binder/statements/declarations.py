@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder.expression_binder import ExpressionBinder
+from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.select_binder import SelectBinder
 from sql.binder.windows.from_clause import bind_windows

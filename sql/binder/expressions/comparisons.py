@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 from sql import syntax as ast
+from sql.binder.binding import Binding, Place
 from sql.binder.calls.scalar_calls import cast
 from sql.errors import DataError, Span
 from sql.functions.instants import instant_ms
 from sql.plan.bound import Bound, Const, Op
 from sql.types import Type, order_key
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
-
 SIGNS = frozenset({"=", "!=", "<", "<=", ">", ">=", "is"})
 
 
-def bind_comparison(binder: ExpressionBinder, node: ast.Binary, args: Sequence[Bound]) -> Bound:
+def bind_comparison(binder: Binding, node: ast.Binary, args: Sequence[Bound]) -> Bound:
     """`a < b` of two bound sides."""
     left, right = args
     if not (left.type.accepts(right.type) or right.type.accepts(left.type)):
@@ -36,12 +33,12 @@ def bind_comparison(binder: ExpressionBinder, node: ast.Binary, args: Sequence[B
     return _test(node.op, instants(binder, args), node.span)
 
 
-def bind_equality(binder: ExpressionBinder, subject: Bound, value: Bound, span: Span) -> Bound:
+def bind_equality(binder: Binding, subject: Bound, value: Bound, span: Span) -> Bound:
     """`CASE subject WHEN value`."""
     return _test("=", instants(binder, (subject, value)), span)
 
 
-def bind_between(binder: ExpressionBinder, node: ast.Between, place: Place) -> Bound:
+def bind_between(binder: Binding, node: ast.Between, place: Place) -> Bound:
     """`a BETWEEN b AND c`. EPL turns a reversed range round; its ranges may leave out an end."""
     bound = [binder.bind(part, place) for part in (node.operand, node.low, node.high)]
     for end in bound[1:]:
@@ -58,7 +55,7 @@ def bind_between(binder: ExpressionBinder, node: ast.Between, place: Place) -> B
     return negatable(Op("between", args, turned, type=Type.BOOLEAN, span=node.span), node.negated)
 
 
-def bind_in(binder: ExpressionBinder, node: ast.In, place: Place) -> Bound:
+def bind_in(binder: Binding, node: ast.In, place: Place) -> Bound:
     """`a IN (b, …)` and `a IN array`."""
     operand = binder.bind(node.operand, place)
     if node.array is not None:
@@ -77,14 +74,14 @@ def negatable(op: Op, negated: bool) -> Bound:
     return Op("not", (op,), type=Type.BOOLEAN, span=op.span) if negated else op
 
 
-def instants(binder: ExpressionBinder, args: Sequence[Bound]) -> tuple[Bound, ...]:
+def instants(binder: Binding, args: Sequence[Bound]) -> tuple[Bound, ...]:
     """The sides of a comparison; beside a datetime, those that may be texts as epoch milliseconds."""
     if all(arg.type is not Type.DATETIME for arg in args):
         return tuple(args)
     return tuple(_instant(binder, arg) for arg in args)
 
 
-def _instant(binder: ExpressionBinder, arg: Bound) -> Bound:
+def _instant(binder: Binding, arg: Bound) -> Bound:
     if arg.type not in (Type.DATETIME, Type.STRING, Type.ANY):
         return arg
     if isinstance(arg, Const) and isinstance(arg.value, str):
@@ -99,7 +96,7 @@ def _test(op: str, args: Sequence[Bound], span: Span) -> Op:
     return Op(op, tuple(args), type=Type.BOOLEAN, span=span)
 
 
-def _expect(binder: ExpressionBinder, bound: Bound, type_: Type, word: str, span: Span) -> None:
+def _expect(binder: Binding, bound: Bound, type_: Type, word: str, span: Span) -> None:
     """Numbers compare with numbers of either kind, everything else with its own type."""
     wanted = Type.NUMBER if type_.is_numeric else type_
     binder.expect(bound, wanted, f"{word} compares with {type_.value}", span)

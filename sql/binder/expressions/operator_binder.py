@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sql import syntax as ast
-from sql.binder import comparisons
+from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_arguments import check_literal
 from sql.binder.calls.scalar_calls import cast
+from sql.binder.expressions import comparisons
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
 from sql.functions import registry as functions
 from sql.plan.bound import Apply, Bound, Const, Op
 from sql.types import Type, type_named, type_names, type_of
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
 
-
-def bind_constant(binder: ExpressionBinder, node: ast.Constant, place: Place) -> Bound:
+def bind_constant(binder: Binding, node: ast.Constant, place: Place) -> Bound:
     """A constant, with its type."""
     return Const(node.value, type=type_of(node.value), span=node.span)
 
 
-def bind_unary(binder: ExpressionBinder, node: ast.Unary, place: Place) -> Bound:
+def bind_unary(binder: Binding, node: ast.Unary, place: Place) -> Bound:
     """NOT, a sign."""
     operand = binder.bind(node.operand, place)
     if node.op == "not":
@@ -37,7 +33,7 @@ def bind_unary(binder: ExpressionBinder, node: ast.Unary, place: Place) -> Bound
     return Op("neg", (operand,), type=operand.type, span=node.span)
 
 
-def bind_binary(binder: ExpressionBinder, node: ast.Binary, place: Place) -> Bound:
+def bind_binary(binder: Binding, node: ast.Binary, place: Place) -> Bound:
     """AND and OR, comparisons, arithmetic, `||`."""
     args = (binder.bind(node.left, place), binder.bind(node.right, place))
     sides = zip(args, (node.left, node.right), strict=True)
@@ -55,13 +51,13 @@ def bind_binary(binder: ExpressionBinder, node: ast.Binary, place: Place) -> Bou
     return Op(node.op, args, type=_arithmetic_type(node.op, args), span=node.span)
 
 
-def bind_is_null(binder: ExpressionBinder, node: ast.IsNull, place: Place) -> Bound:
+def bind_is_null(binder: Binding, node: ast.IsNull, place: Place) -> Bound:
     """`a IS [NOT] NULL`."""
     test = Op("isnull", (binder.bind(node.operand, place),), type=Type.BOOLEAN, span=node.span)
     return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
 
 
-def bind_like(binder: ExpressionBinder, node: ast.Like, place: Place) -> Bound:
+def bind_like(binder: Binding, node: ast.Like, place: Place) -> Bound:
     """LIKE, and REGEXP as a function."""
     args = (binder.bind(node.operand, place), binder.bind(node.pattern, place))
     for bound, side in zip(args, (node.operand, node.pattern), strict=True):
@@ -77,7 +73,7 @@ def bind_like(binder: ExpressionBinder, node: ast.Like, place: Place) -> Bound:
     )
 
 
-def bind_case(binder: ExpressionBinder, node: ast.Case, place: Place) -> Bound:
+def bind_case(binder: Binding, node: ast.Case, place: Place) -> Bound:
     """CASE with a subject, or searched."""
     args: list[Bound] = []
     subject = None if node.operand is None else binder.bind(node.operand, place)
@@ -93,7 +89,7 @@ def bind_case(binder: ExpressionBinder, node: ast.Case, place: Place) -> Bound:
     return Op("case", tuple(args), type=types.pop() if len(types) == 1 else Type.ANY, span=node.span)
 
 
-def bind_cast(binder: ExpressionBinder, node: ast.Cast, place: Place) -> Bound:
+def bind_cast(binder: Binding, node: ast.Cast, place: Place) -> Bound:
     """`CAST(a AS type)`."""
     if type_named(node.type_name) is None:
         hint = did_you_mean(node.type_name, type_names())
@@ -102,13 +98,13 @@ def bind_cast(binder: ExpressionBinder, node: ast.Cast, place: Place) -> Bound:
     return cast(binder, binder.bind(node.operand, place), node.type_name, node.span)
 
 
-def bind_array(binder: ExpressionBinder, node: ast.ArrayLiteral, place: Place) -> Bound:
+def bind_array(binder: Binding, node: ast.ArrayLiteral, place: Place) -> Bound:
     """`{a, b}`."""
     items = tuple(binder.bind(item, place) for item in node.items)
     return Op("array", items, type=Type.ARRAY, span=node.span)
 
 
-def bind_quantified(binder: ExpressionBinder, node: ast.Quantified, place: Place) -> Bound:
+def bind_quantified(binder: Binding, node: ast.Quantified, place: Place) -> Bound:
     """`a op ANY|ALL (select …)`."""
     operand = binder.bind(node.operand, place)
     values = binder.bind_subquery(node, binder.scope)

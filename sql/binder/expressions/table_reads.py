@@ -3,19 +3,17 @@ methods of their lists."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql import syntax as ast
+from sql.binder.binding import Binding, Place
 from sql.errors import Span, did_you_mean
 from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const, TableRead
 from sql.types import Type
 
-if TYPE_CHECKING:
-    from sql.binder.expression_binder import ExpressionBinder, Place
 
-
-def is_table(binder: ExpressionBinder, name: str) -> bool:
+def is_table(binder: Binding, name: str) -> bool:
     """True if a name means a table here: one is declared, and no source or column hides it."""
     stream = binder.scope.catalog.streams.get(name)
     if stream is None or stream.kind != "table" or binder.scope.source_named(name) is not None:
@@ -23,7 +21,7 @@ def is_table(binder: ExpressionBinder, name: str) -> bool:
     return not binder.scope.holders(name)
 
 
-def row(binder: ExpressionBinder, name: str, keys: tuple[ast.Expr, ...], place: Place, span: Span) -> Bound:
+def row(binder: Binding, name: str, keys: tuple[ast.Expr, ...], place: Place, span: Span) -> Bound:
     """The row of a table at a key; without keys the one row of a table that has none."""
     table = binder.scope.catalog.relations[name]
     bound = tuple(binder.bind(key, place) for key in keys)
@@ -43,7 +41,7 @@ def row(binder: ExpressionBinder, name: str, keys: tuple[ast.Expr, ...], place: 
     return TableRead(name, bound, type=Type.OBJECT, span=span)
 
 
-def column(binder: ExpressionBinder, base: Bound, name: str, span: Span) -> Bound:
+def column(binder: Binding, base: Bound, name: str, span: Span) -> Bound:
     """A column of a table's row."""
     if not isinstance(base, TableRead):
         return base
@@ -56,7 +54,7 @@ def column(binder: ExpressionBinder, base: Bound, name: str, span: Span) -> Boun
     return TableRead(base.table, base.keys, name, type=columns[name], span=span)
 
 
-def keys(binder: ExpressionBinder, name: str, span: Span) -> Bound:
+def keys(binder: Binding, name: str, span: Span) -> Bound:
     """`T.keys()`."""
     binder.scope.tables.add(name)
     return TableRead(name, None, type=Type.ARRAY, span=span)
@@ -90,7 +88,7 @@ LIST_METHODS = {
 """Methods without parameters of lists, such as the columns `window(*)` and `sorted(e)` of a table."""
 
 
-def method(binder: ExpressionBinder, node: ast.Method, base: Bound) -> Bound:
+def method(binder: Binding, node: ast.Method, base: Bound) -> Bound:
     """`list.first()` and its like."""
     binder.expect(base, Type.ARRAY, f"{node.name}() is a method of lists", node.base.span)
     function = LIST_METHODS[node.name]

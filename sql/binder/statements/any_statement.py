@@ -12,10 +12,10 @@ from typing import Any
 from sql import syntax as ast
 from sql.binder.contexts.context_binder import priority_of
 from sql.binder.contexts.statement_checks import check_statement, context_named
-from sql.binder.relations.declarations import bind_table, bind_window
-from sql.binder.relations.ownership import check_ownership
-from sql.binder.relations.trigger_binder import TriggerBinder, bind_choice
 from sql.binder.select_binder import bind
+from sql.binder.statements.declarations import bind_table, bind_window
+from sql.binder.statements.ownership import check_ownership
+from sql.binder.statements.trigger_binder import TriggerBinder, bind_choice
 from sql.catalog.streams import Catalog
 from sql.errors import Problems
 from sql.plan.asks import AskPlan

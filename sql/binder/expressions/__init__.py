@@ -1,0 +1,1 @@
+"""Expressions: names to columns, operators, access to fields and elements, rows of tables."""

@@ -1,0 +1,1 @@
+"""Statements of all kinds: queries, triggered statements on relations, declarations."""
