@@ -4,6 +4,7 @@ start, ended with the demo."""
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -19,6 +20,12 @@ START_MS = 20_000
 
 STOP_S = 20
 LOG_TAIL_CHARS = 1_500
+
+PORTS = range(15_000, 32_000)
+"""Below the ports that the system gives to outgoing connections: one of theirs may be taken between its
+choice and the start of the broker."""
+
+PORTS_TRIED_MAX = 100
 
 
 class DemoError(Exception):
@@ -99,9 +106,11 @@ def shown(path: Path) -> str:
 
 def free_port() -> int:
     """A TCP port of the loopback interface without a listener now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    for port in random.SystemRandom().sample(PORTS, PORTS_TRIED_MAX):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise DemoError(f"all of {PORTS_TRIED_MAX} ports between {PORTS.start} and {PORTS.stop} are in use")
 
 
 def listens(port: int) -> bool:

@@ -7,9 +7,18 @@ import argparse
 import logging
 import random
 import sys
+import time
+from collections.abc import Iterator
 
 from tests.fuzz.search import search
 from tests.fuzz.targets import TARGETS
+
+
+def during(seconds: float) -> Iterator[None]:
+    """One item after the other, for so long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
 
 
 def main() -> int:
@@ -24,7 +33,7 @@ def main() -> int:
     failed = False
     for target in TARGETS:
         if not arguments.names or target.name in arguments.names:
-            given, found = search(target, arguments.seed, arguments.seconds)
+            given, found = search(target, arguments.seed, during(arguments.seconds))
             print(f"{target.name}, seed {arguments.seed}: {given} inputs, {len(found)} findings", flush=True)
             for finding in found:
                 print(f"{finding.data!r}\n{finding.trace}")

@@ -31,17 +31,20 @@ from rules.compile import compile_rules
 from rules.lint.check import lint
 from rules.loader import load_text, unite
 from sql import Catalog, Engine, SqlError, parse, plan_rule
+from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
 class Target:
-    """`good` inputs, and what takes a damaged one. `open` gives that function for as long as it is used."""
+    """`good` inputs, and what takes a damaged one. `open` gives that function for as long as it is used;
+    `moment` inputs take a few seconds."""
 
     name: str
     good: Sequence[bytes]
     open: Callable[[], Any]
+    moment: int
 
 
 PAYLOADS = (
@@ -282,15 +285,16 @@ REQUESTS = (
 def requests() -> Iterator[Callable[[bytes], None]]:
     """HTTP: whatever one connection brings, the next one is answered."""
     server = StatusServer("127.0.0.1", 0, _Gateway())
+    address = ("127.0.0.1", server.port)
     try:
 
         def take(data: bytes) -> None:
-            with socket.create_connection(("127.0.0.1", server.port), 5) as connection, suppress(OSError):
+            with socket.create_connection(address, PATIENCE_S) as connection, suppress(OSError):
                 connection.sendall(data)
                 connection.shutdown(socket.SHUT_WR)
                 connection.settimeout(0.05)
                 connection.recv(65_536)
-            other = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+            other = http.client.HTTPConnection(*address, timeout=PATIENCE_S)
             try:
                 other.request("GET", "/healthz")
                 assert other.getresponse().status == 200
@@ -305,12 +309,12 @@ def requests() -> Iterator[Callable[[bytes], None]]:
 EXAMPLES = tuple(path.read_bytes() for path in sorted((ROOT / "rules" / "examples").glob("*.yaml")))
 
 TARGETS = (
-    Target("payloads", PAYLOADS, payloads),
-    Target("rules", EXAMPLES, rule_files),
-    Target("sql", SQL, sql),
-    Target("packets", PACKETS, packets),
-    Target("journal", (_journal_file(),), journal_files),
-    Target("snapshots", (INDEX + PAGES,), snapshot_files),
-    Target("spool", (_spool_file(),), spool_files),
-    Target("http", REQUESTS, requests),
+    Target("payloads", PAYLOADS, payloads, 8_000),
+    Target("rules", EXAMPLES, rule_files, 1_000),
+    Target("sql", SQL, sql, 1_200),
+    Target("packets", PACKETS, packets, 50_000),
+    Target("journal", (_journal_file(),), journal_files, 150),
+    Target("snapshots", (INDEX + PAGES,), snapshot_files, 1_000),
+    Target("spool", (_spool_file(),), spool_files, 3_000),
+    Target("http", REQUESTS, requests, 1_500),
 )

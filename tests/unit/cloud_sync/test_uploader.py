@@ -7,8 +7,7 @@ import hashlib
 import json
 import random
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from cloud_sync.names import manifest_name
 from cloud_sync.spool import Spool, SpoolSettings
 from cloud_sync.uploader import Uploader, UploadSettings, UploadWorker
 from edge.clock import SystemClock
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_for
 from tests.unit.cloud_sync.support import DATE, NOW_MS, MemoryTarget, flip_body, record, records
 
 
@@ -267,14 +266,6 @@ def test_a_heartbeat_tells_what_the_spool_has_counted(tmp_path: Path) -> None:
         assert json.loads(target.files[name])["at"] == NOW_MS, "the clock was set back: due at once"
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread does."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.005)
-
-
 class SettableClock(SystemClock):
     """The real clock, or one that was not set since boot."""
 
@@ -296,12 +287,12 @@ def test_the_worker_waits_for_a_clock_that_is_set_and_uploads_when_woken(spool: 
     assert target.files == {}
     clock.set = True
     worker.wake()
-    until(lambda: spool.stats().rows == 0)
+    wait_for(lambda: spool.stats().rows == 0)
     fill(spool, 2, start=4)
     worker.wake()
-    until(lambda: spool.stats().rows == 0)
+    wait_for(lambda: spool.stats().rows == 0)
     assert arrived(target) == [1, 2, 3, 4, 5]
-    assert worker.close(10)
+    assert worker.close(PATIENCE_S)
 
 
 def test_a_defect_does_not_end_the_uploads(spool: Spool, caplog: pytest.LogCaptureFixture) -> None:
@@ -318,11 +309,11 @@ def test_a_defect_does_not_end_the_uploads(spool: Spool, caplog: pytest.LogCaptu
     clock.set = True
     worker = UploadWorker(Uploader(spool, target, UploadSettings(wait_ms=0)), clock)
     worker.start()
-    until(lambda: "upload.defect" in caplog.text)
+    wait_for(lambda: "upload.defect" in caplog.text)
     target.works = True
     worker.wake()
-    until(lambda: spool.stats().rows == 0)
-    assert worker.close(10) and arrived(target) == [1]
+    wait_for(lambda: spool.stats().rows == 0)
+    assert worker.close(PATIENCE_S) and arrived(target) == [1]
 
 
 def test_every_row_that_was_not_uploaded_is_counted_in_the_heartbeat(tmp_path: Path) -> None:
