@@ -7,7 +7,7 @@ late days, clock steps, new disks, a changed rule.
 After some runs of the job the tables must say what plain loops say.
 `--growth 2 100 --files 20` then measures the processor time of runs with so many new files after
 so many earlier batches (`fleet_history`), the whole process tree counted;
-`--shapes 5000 200000 100` compares costs by size (`fleet_growth`).
+`--late 1000000 --heap 10000 --rules 100` compares costs by size (`fleet_growth`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fleet_growth import shapes, tree_seconds
-from benchmarks.fleet_history import growth
+from benchmarks import fleet_growth
+from benchmarks.fleet_growth import tree_seconds
+from benchmarks.fleet_history import growth, made
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
-from cloud_sync.names import manifest_name
+from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import partial
 from cloud_sync.spark import job, view
@@ -38,6 +39,7 @@ HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 START_MS = 1_763_683_200_000  # 2025-11-21T00:00:00Z
 DEVICES = ("a", "b")
 STEPS_PER_DAY = 2
+HALF_DAY_MS = DAY_MS // STEPS_PER_DAY
 HOT: dict[str, Any] = {
     "keys": ["dev"],
     "merge": {"n": "count", "s": "sum", "lo": "min", "mean": {"sum": "s", "count": "n"}},
@@ -46,6 +48,7 @@ HOT: dict[str, Any] = {
 BEFORE = CloudSettings.model_validate(HOT)
 AFTER = CloudSettings.model_validate(HOT | {"merge": HOT["merge"] | {"hi": "max"}})
 STATED = CloudSettings.model_validate(HOT | {"restates": True, "merge": {"n": "count"}})
+SIZES = {"late": fleet_growth.late, "heap": fleet_growth.heap, "rules": fleet_growth.rules}
 Row = dict[str, Any]
 Group = tuple[str, str, int, str]
 """Rule, level, start of the window and device."""
@@ -68,6 +71,7 @@ class World:
     bucket: Path
     rng: random.Random
     gateways: list[Gateway]
+    now_ms: int = START_MS + 10 * DAY_MS
     counted: dict[Group, list[Row]] = field(default_factory=lambda: defaultdict(list))
     stated: dict[tuple[str, int, str], Row] = field(default_factory=dict)
     later: list[tuple[Path, bytes]] = field(default_factory=list)
@@ -79,21 +83,20 @@ class World:
         self.troubles[what] += found
         return found
 
-    def step(self, day: int, half: int, settings: CloudSettings) -> None:
+    def step(self, settings: CloudSettings) -> None:
         """Every gateway uploads half a day; files that were held back come."""
         for path, content in self.later:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         self.later = []
+        self.now_ms += HALF_DAY_MS
         for gateway in self.gateways:
             if self.happens("new disk", 0.02):
                 gateway.spool, gateway.seq = f"{self.rng.getrandbits(64):016x}", 0
             if self.happens("clock step", 0.02):
                 gateway.clock_ms = self.rng.randrange(-30, 30) * HOUR_MS
             late_ms = DAY_MS if self.happens("late day", 0.03) else 0
-            begin_ms = (
-                START_MS + 10 * DAY_MS + day * DAY_MS + half * 12 * HOUR_MS + gateway.clock_ms - late_ms
-            )
+            begin_ms = self.now_ms - HALF_DAY_MS + gateway.clock_ms - late_ms
             self._hot(gateway, begin_ms, settings)
             self._stated(gateway, begin_ms)
 
@@ -161,7 +164,8 @@ class World:
         planned, content = form_file(spooled, gateway.name, gateway.spool)
         target = open_target(str(self.bucket))
         target.put_if_absent(planned.name, content)
-        target.put_if_absent(manifest_name(planned.name), manifest(planned, gateway.name, gateway.spool))
+        place = arrival_name(planned.name, self.now_ms + gateway.clock_ms)
+        target.put_if_absent(place, manifest(planned, gateway.name, gateway.spool))
         return self.bucket / planned.name, content
 
     def expected(self) -> dict[Group, Row]:
@@ -225,8 +229,9 @@ def arguments_of(given: list[str]) -> argparse.Namespace:
     numbers = {"gateways": 200, "days": 1, "files": 20, "seed": random.randrange(2**32)}
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--shapes", type=int, nargs=3, metavar=("FILES", "RECORDS", "RULES"))
     parser.add_argument("--growth", type=int, nargs="*", default=[], metavar="BATCHES")
+    for name in SIZES:
+        parser.add_argument(f"--{name}", type=int, metavar="N")
     return parser.parse_args(given)
 
 
@@ -240,11 +245,12 @@ def trouble(spark: Any, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     world = World(bucket, rng, fleet)
     files, seconds, began = 0, tree_seconds(), time.monotonic()
     for step in range(chosen.days * STEPS_PER_DAY + 1):
-        day, half = divmod(step, STEPS_PER_DAY)
-        if day == chosen.days:  # only what was held back
+        is_last = step == chosen.days * STEPS_PER_DAY
+        if is_last:  # only what was held back, and what clocks have put into far hours
             world.gateways = []
-        world.step(day, half, AFTER if step >= chosen.days else BEFORE)
-        files += job.aggregate(spark, str(bucket), out, job.Options(lambda: START_MS)).files
+        world.step(AFTER if step >= chosen.days else BEFORE)
+        options = job.Options(lambda: world.now_ms, everything=is_last)
+        files += job.aggregate(spark, str(bucket), out, options).files
     told = {"files": files, "troubles": dict(world.troubles), "wall_s": round(time.monotonic() - began)}
     told["processor_s"] = round(tree_seconds() - seconds)
     return compare(world.expected(), found(spark, out)) | told
@@ -261,7 +267,10 @@ def main(arguments: list[str]) -> int:
             measured = growth(spark, Path(name), chosen.growth, chosen.files)
             report["growth_s"] = {str(mark): round(value, 2) for mark, value in measured.items()}
             report["growth"] = round(measured[max(chosen.growth)] / measured[min(chosen.growth)], 2)
-        if chosen.shapes:
-            report |= shapes(spark, Path(name) / "shapes", *chosen.shapes)
+        sizes = {name: size for name in SIZES if (size := vars(chosen)[name])}
+        if sizes:
+            made(spark, Path(name) / "first", 2, chosen.files)  # a first run compiles
+        for measure, size in sizes.items():
+            report[measure] = round(SIZES[measure](spark, Path(name), size), 2)
     print(json.dumps(report))
     return int(any(report.get(name) for name in ("wrong", "lost", "doubled")))

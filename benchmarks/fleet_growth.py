@@ -1,9 +1,9 @@
 """What a run of the cloud job costs beside what is in the tables already:
-`python -m benchmarks fleet --shapes`.
+`python -m benchmarks fleet --late 1000000 --heap 10000 --rules 100`.
 
 Each figure is a ratio of processor times (the whole process tree, the median of three runs) in one session:
-a run with few new files after many and after few earlier files, a late row in a full and in an empty day,
-many rules and one rule with equal rows; and of the heap that the driver retains.
+a late row in a full and in an empty day, many rules and one rule with equal rows;
+and of the heap that the driver retains after many and after few files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
-from cloud_sync.names import manifest_name
+from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import partial
 from cloud_sync.spark import job
@@ -44,6 +44,7 @@ class Plant:
 
     spark: Any
     folder: Path
+    now_ms: int = START_MS
     seqs: dict[str, int] = field(default_factory=dict)
 
     def upload(self, gateway: str, starts_ms: Sequence[int], rule: str = "hot") -> None:
@@ -67,13 +68,14 @@ class Plant:
         planned, content = form_file(spooled, gateway, "s")
         target = open_target(str(bucket))
         target.put_if_absent(planned.name, content)
-        target.put_if_absent(manifest_name(planned.name), manifest(planned, gateway, "s"))
+        place = arrival_name(planned.name, self.now_ms)
+        target.put_if_absent(place, manifest(planned, gateway, "s"))
 
     def run(self) -> float:
         """The processor seconds of a run of the job."""
         began = tree_seconds()
         paths = str(self.folder / "bucket"), str(self.folder / "out")
-        metrics = job.aggregate(self.spark, *paths, job.Options(lambda: START_MS))
+        metrics = job.aggregate(self.spark, *paths, job.Options(lambda: self.now_ms))
         seconds = tree_seconds() - began
         print(
             f"{self.folder.name}: {metrics.files} files, {metrics.rows} rows: {seconds:.1f} s",
@@ -99,39 +101,32 @@ class Plant:
         return float(memory.getHeapMemoryUsage().getUsed()) / 2**20
 
 
-def shapes(spark: Any, folder: Path, files: int, records: int, rules: int) -> dict[str, Any]:
-    """The ratios, by name; those whose size is 0 are left out."""
-    _history(Plant(spark, folder / "warm"), 20)
-    found = {}
-    if files:
-        few, few_mb = _history(Plant(spark, folder / "few"), 20)
-        many, many_mb = _history(Plant(spark, folder / "many"), files)
-        found[f"after {files} files"] = many / few
-        found[f"heap after {files} files"] = many_mb / few_mb
-    if rules:
-        one, several = (_rules(Plant(spark, folder / f"rules{count}"), count, rules) for count in (1, rules))
-        found[f"{rules} rules"] = several / one
-    if records:
-        empty, full = (_late(Plant(spark, folder / f"day{count}"), count) for count in (0, records))
-        found[f"late row in a day of {records}"] = full / empty
-    return {name: round(ratio, 2) for name, ratio in found.items()}
+def heap(spark: Any, folder: Path, files: int) -> float:
+    """The heap after a run over so many files, beside that after one over a hundred."""
+    few, many = (_heap_mb(Plant(spark, folder / f"files{count}"), count) for count in (100, files))
+    return many / few
 
 
-def _history(plant: Plant, earlier: int) -> tuple[float, float]:
-    """Ten new files, the next hour, after so many files of earlier hours; and the heap afterwards."""
-    hours = earlier // 10
-    for number in range(10):
-        for hour in range(hours):
-            plant.upload(f"gw{number}", [START_MS + hour * HOUR_MS])
+def rules(spark: Any, folder: Path, count: int) -> float:
+    """A run over files of so many rules, beside one over as many files of one."""
+    one, many = (_rules(Plant(spark, folder / f"rules{each}"), each, count) for each in (1, count))
+    return many / one
+
+
+def late(spark: Any, folder: Path, records: int) -> float:
+    """A run with a late row in a day of so many records, beside one in an empty day."""
+    empty, full = (_late(Plant(spark, folder / f"day{count}"), count) for count in (0, records))
+    return full / empty
+
+
+def _heap_mb(plant: Plant, files: int) -> float:
+    """The heap after a run over so many files, an hour of ten gateways after another."""
+    for number in range(files):
+        plant.upload(f"gw{number % 10}", [START_MS + number // 10 * HOUR_MS])
     plant.run()
-
-    def new(at: int) -> None:
-        for number in range(10):
-            plant.upload(f"gw{number}", [START_MS + (hours + at) * HOUR_MS])
-
-    seconds, heap_mb = plant.rounds(new), plant.heap_mb()
-    print(f"{plant.folder.name}: heap {heap_mb:.0f} MB", file=sys.stderr, flush=True)
-    return seconds, heap_mb
+    found = plant.heap_mb()
+    print(f"{plant.folder.name}: heap {found:.0f} MB", file=sys.stderr, flush=True)
+    return found
 
 
 def _rules(plant: Plant, count: int, files: int) -> float:

@@ -46,12 +46,13 @@ def made(spark: Any, folder: Path, batches: int, files: int) -> Plant:
 
 def _take_in(plant: Plant) -> None:
     """One run of the job, with large batches."""
-    options = job.Options(lambda: START_MS, files_per_batch=FILES_PER_BATCH)
+    options = job.Options(lambda: plant.now_ms, files_per_batch=FILES_PER_BATCH)
     job.aggregate(plant.spark, str(plant.folder / "bucket"), str(plant.folder / "out"), options)
 
 
 def upload_hour(plant: Plant, hour: int, files: int) -> None:
-    """A file of one row from each gateway."""
+    """A file of one row from each gateway, in the hour after."""
+    plant.now_ms = START_MS + (hour + 1) * HOUR_MS
     for gateway in range(files):
         plant.upload(f"gw{gateway}", [START_MS + hour * HOUR_MS])
 

@@ -1,15 +1,17 @@
 """The names of uploaded files, which gateways write and the cloud job reads.
 
     v2/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.jsonl.gz
-    v2-manifests/gw=<gateway>/rule=<rule>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.json
+    v2-arrivals/day=<utc day>/hour=<hour>/gw=<gateway>/rule=<rule>/date=<utc date>/<as the file>.json
     v2-schemas/rule=<rule>/<rule hash>-<schema>.json
     v2-heartbeats/gw=<gateway>/<spool>.json
     v2-archive/gw=<gateway>/date=<utc date>/<first seq>-<last seq>-<sha256 prefix>.jsonl.gz
     v2-archive-heartbeats/gw=<gateway>/<spool>.json
 
 The version comes first because a level added deeper would break readers of partition folders. Names derive
-from sequence numbers and content, never from the time or from chance, and are never used twice; heartbeats
-alone are replaced. This module needs nothing but the standard library: Spark's workers import it.
+from sequence numbers and content, never from chance, and are never used twice; heartbeats alone are replaced.
+Manifests alone lie by the hour of their upload, so that the job finds new ones without listing old ones. The
+job knows each by a name without the hour (`manifest_name`), so two of one file are one to it. This module
+needs nothing but the standard library: Spark's workers import it.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def data_folder(version: int = VERSION) -> str:
 
 
 def manifest_folder(version: int = VERSION) -> str:
-    """The folder of all manifests of a version of the contract."""
+    """The folder of all manifests that do not lie by the hour of their upload."""
     return f"v{version}-manifests"
 
 
@@ -83,13 +85,37 @@ def file_name(gateway: str, rule: str, date: str, first_seq: int, last_seq: int,
 
 
 def manifest_name(data_name: str) -> str:
-    """The name of the manifest of a data file.
+    """The name by which the job knows the manifest of a data file; earlier gateways uploaded it there.
 
     >>> manifest_name("v1/gw=a/rule=r/date=2026-11-21/1-9-ab.jsonl.gz")
     'v1-manifests/gw=a/rule=r/date=2026-11-21/1-9-ab.json'
     """
     version, _, rest = data_name.partition("/")
     return f"{version}-manifests/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
+
+
+def arrivals_folder(version: int = VERSION) -> str:
+    """The folder of all manifests that lie by the hour of their upload; version 1 has none."""
+    return f"v{version}-arrivals"
+
+
+def arrival_hour(at_ms: int) -> str:
+    """The folder of an hour, UTC. Folders sort as the hours do.
+
+    >>> arrival_hour(1_763_683_200_000)
+    'day=2025-11-21/hour=00'
+    """
+    return f"day={utc_date(at_ms)}/hour={at_ms // 3_600_000 % 24:02}"
+
+
+def arrival_name(data_name: str, at_ms: int) -> str:
+    """The name of the manifest of a data file that is uploaded at an instant.
+
+    >>> arrival_name("v2/gw=a/rule=r/date=2025-11-21/1-9-ab.jsonl.gz", 1_763_683_200_000)
+    'v2-arrivals/day=2025-11-21/hour=00/gw=a/rule=r/date=2025-11-21/1-9-ab.json'
+    """
+    rest = data_name.partition("/")[2]
+    return f"{arrivals_folder()}/{arrival_hour(at_ms)}/{rest.removesuffix(DATA_SUFFIX)}{MANIFEST_SUFFIX}"
 
 
 def schema_folder(version: int = VERSION) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cloud_sync.names import archive_heartbeat_name, archive_name, file_name, heartbeat_name, manifest_name
+from cloud_sync.names import archive_heartbeat_name, archive_name, arrival_name, file_name, heartbeat_name
 from cloud_sync.schemas import SchemaFile
 
 ROW_OVERHEAD_BYTES = 64
@@ -81,17 +81,18 @@ class Layout(NamedTuple):
     """The place and the form of a spool's rows in the bucket.
 
     `file` names a data file by gateway, rule, date, first and last sequence number and SHA-256;
-    `line` writes a row of it; `manifest` names its manifest, None for files that need none;
+    `line` writes a row of it; `manifest` names its manifest by the instant of the upload, None for files that
+    need none;
     `heartbeat` names that of a gateway's spool.
     """
 
     file: Callable[[str, str, str, int, int, str], str]
     line: Callable[[SpooledRow, str, str], bytes]
-    manifest: Callable[[str], str] | None
+    manifest: Callable[[str, int], str] | None
     heartbeat: Callable[[str, str], str]
 
 
-RESULTS = Layout(file_name, line, manifest_name, heartbeat_name)
+RESULTS = Layout(file_name, line, arrival_name, heartbeat_name)
 """Rows for the fleet's tables."""
 ARCHIVE = Layout(archive_name, body_line, None, archive_heartbeat_name)
 """Raw events, as `penstock cloud backfill` reads them: in the order of arrival, whatever rule sent them."""

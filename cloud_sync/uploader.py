@@ -100,7 +100,7 @@ class Uploader:
         try:
             formed = self._formed(now_ms, force)
             if formed is not None:
-                self._upload(*formed)
+                self._upload(*formed, now_ms)
             self._pulse.beat_if_due(now_ms)
         except (TargetError, SpoolError) as error:
             return self._failed(str(error))
@@ -112,7 +112,7 @@ class Uploader:
     def drain(self, now_ms: int) -> None:
         """Upload everything that waits. Raises TargetError or SpoolError at the first failure."""
         while (formed := self._formed(now_ms, force=True)) is not None:
-            self._upload(*formed)
+            self._upload(*formed, now_ms)
 
     def _failed(self, reason: str) -> int:
         if reason != self.stats.last_error:
@@ -172,7 +172,7 @@ class Uploader:
 
     # --- uploading ------------------------------------------------------------------------------------------
 
-    def _upload(self, planned: PlannedFile, content: bytes | None) -> None:
+    def _upload(self, planned: PlannedFile, content: bytes | None, now_ms: int) -> None:
         spool = self._spool
         try:
             if planned.schema and planned.schema not in self._schemas:
@@ -181,7 +181,7 @@ class Uploader:
                 self._put(planned.name, content)
             if spool.layout.manifest is not None:
                 told = manifest(planned, spool.gateway, spool.spool_id, self._settings.sign_key)
-                self._put(spool.layout.manifest(planned.name), told)
+                self._put(spool.layout.manifest(planned.name, now_ms), told)
         except Conflict as conflict:
             LOG.error("upload.conflict", extra={"file": planned.name, "rule": planned.rule})
             self.stats.conflicts += 1

@@ -13,7 +13,7 @@ record is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,8 @@ FILES = (
 """The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate
 is not, and none of a day before the one from which the tables are kept; nor are the `held` ones,
 which break a check that keeps them out."""
-QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING"
+QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING, place STRING"
+"""The files that do not count. `place` is the path of the manifest, NULL if there is none."""
 RECORDS_PARTS_MAX = 50
 """A partition of records with more parts than this is written again as one part."""
 FLEET_PARTITION = ("of_rule", "of_level", "of_day")
@@ -80,12 +81,13 @@ class Batch:
         self._version = version
         self._run = run
 
-    def take(self, listed: Sequence[Any], keys: intake.Keys | None = None) -> Counts:
-        """Take in the listed files (rows of `intake.LISTING`); with `keys` only those that are signed."""
+    def take(self, listed: Sequence[intake.Listed], keys: intake.Keys | None = None) -> Counts:
+        """Take in the listed files; with `keys` only those that are signed."""
         read = intake.read(self._spark, self._bucket, listed, keys).persist()
         try:
             found = _summaries(read).collect() if listed else []
-            self._quarantine([row for row in found if row["reason"] is not None])
+            places = {file.name: file.place for file in listed if file.length is not None}
+            self._quarantine([row for row in found if row["reason"] is not None], places)
             good = [row for row in found if row["reason"] is None]
             if good:
                 self._count(read.where("reason IS NULL"), good)
@@ -93,11 +95,13 @@ class Batch:
         finally:
             read.unpersist()
 
-    def _quarantine(self, bad: Sequence[Any]) -> None:
+    def _quarantine(self, bad: Sequence[Any], places: Mapping[str, str]) -> None:
         self.counts.quarantined = len(bad)
         if bad:
             rows = [
-                (row["manifest"], intake.data_name(row["manifest"]), row["reason"], self._run) for row in bad
+                (name, intake.data_name(name), row["reason"], self._run, places.get(name))
+                for row in bad
+                for name in [row["manifest"]]
             ]
             path = f"quarantine/run={self._run}"
             self._tables.write(local(self._spark, rows, QUARANTINE), path)

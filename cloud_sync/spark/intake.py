@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,6 +14,7 @@ from cloud_sync.names import (
     DATA_SUFFIX,
     MANIFEST_SUFFIX,
     VERSIONS,
+    arrivals_folder,
     data_folder,
     manifest_folder,
     safe,
@@ -36,9 +37,21 @@ from cloud_sync.spark.tables import local, nothing
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+class Listed(NamedTuple):
+    """A file that the tables do not know: its name (that of its manifest), where its manifest lies,
+    and the lengths of manifest and file; None for one that is not there."""
+
+    name: str
+    place: str
+    length: int | None
+    data_length: int | None
+
+
 Keys = Mapping[str, str]
 """The key that signs the manifests of a gateway, by gateway."""
-LISTING = "name STRING, length BIGINT, data_length BIGINT"
+NAMES = "name STRING, place STRING"
+LISTED = "file STRING, manifest STRING, place STRING, length BIGINT, data_length BIGINT"
 READ = (
     "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
     f"seq BIGINT, window_start BIGINT, window_end BIGINT, windows {SPANS}, keys STRING, "
@@ -50,35 +63,34 @@ READ = (
 `broken` are the checks of the schema that the record breaks, with what follows: warn, quarantine or fail."""
 
 
-def listing(spark: SparkSession, bucket: Storage) -> DataFrame:
-    """Every manifest of the bucket and every file without one, by the manifest's name: its length and its
-    file's; NULL if one of the two is missing. Nothing is opened."""
-    found = nothing(spark, LISTING)
-    for version in VERSIONS:
-        folders = manifest_folder(version), data_folder(version)
-        manifests, data = (_files(spark, bucket, folder) for folder in folders)
-        if manifests is None and data is None:
-            continue
-        empty = nothing(spark, "name STRING, length BIGINT")
-        announced = (manifests if manifests is not None else empty).where(
-            F.col("name").endswith(MANIFEST_SUFFIX)
-        )
-        there = (data if data is not None else empty).where(F.col("name").endswith(DATA_SUFFIX))
-        there = there.select(
-            _manifest_of("name", version).alias("name"), F.col("length").alias("data_length")
-        )
-        found = found.unionByName(announced.join(there, "name", "full_outer"))
+def listing(spark: SparkSession, bucket: Storage, hours: Sequence[str] | None) -> DataFrame:
+    """The manifests in these hours of the arrivals (None: everywhere, and data files without one), and those
+    that do not lie by hours. `name` is the one by which the job knows a file, `place` the path of
+    its manifest, NULL if there is none. Nothing is opened."""
+    by_hour = [arrivals_folder()] if hours is None else [f"{arrivals_folder()}/{hour}" for hour in hours]
+    found = nothing(spark, NAMES)
+    for folder in (*by_hour, *map(manifest_folder, VERSIONS)):
+        # A folder is a listing of its own: object stores then list it in one go, not folder by folder.
+        if (places := _files(spark, bucket, folder, MANIFEST_SUFFIX)) is not None:
+            known_as = F.regexp_replace("name", f"^{arrivals_folder()}/[^/]*/[^/]*/", f"{manifest_folder()}/")
+            found = found.unionByName(places.select(known_as.alias("name"), F.col("name").alias("place")))
+    for version in VERSIONS if hours is None else ():
+        if (data := _files(spark, bucket, data_folder(version), DATA_SUFFIX)) is not None:
+            name = _manifest_of("name", version).alias("name")
+            found = found.unionByName(data.select(name, F.lit(None).cast("STRING").alias("place")))
     return found
 
 
-def _files(spark: SparkSession, bucket: Storage, folder: str) -> DataFrame | None:
+def _files(spark: SparkSession, bucket: Storage, folder: str, suffix: str) -> DataFrame | None:
+    """The names below the bucket of the files in a folder; None if there is no such folder."""
     if not bucket.is_folder(folder):
         return None
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    names = files.load(literal(f"{bucket.root}/{folder}")).select("path", "length")
+    paths = files.load(literal(f"{bucket.root}/{folder}"))
     # The name below the bucket: the last place where the folder begins, in case the
     # bucket's own path has one too.
-    return names.select(F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"), "length")
+    names = paths.select(F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"))
+    return names.where(F.col("name").endswith(suffix))
 
 
 def _manifest_of(column: str, version: int) -> Any:
@@ -97,18 +109,32 @@ def data_name(manifest: str) -> str:
     return f"{version}/{rest.removesuffix(MANIFEST_SUFFIX)}{DATA_SUFFIX}"
 
 
-def read(spark: SparkSession, bucket: Storage, listed: Sequence[Any], keys: Keys | None = None) -> DataFrame:
-    """The records of the listed files (rows of LISTING), and the reasons of those that do not count.
+def measured(bucket: Storage, named: Sequence[Any]) -> list[Listed]:
+    """The lengths of some files (rows of NAMES); those that have left the bucket are left out."""
+    places = [row["place"] or row["name"] for row in named]
+    lengths = bucket.lengths([*places, *(data_name(row["name"]) for row in named)])
+    found = [
+        Listed(row["name"], place, lengths.get(place), lengths.get(data_name(row["name"])))
+        for row, place in zip(named, places, strict=True)
+    ]
+    return [file for file in found if file.length is not None or file.data_length is not None]
+
+
+def read(
+    spark: SparkSession, bucket: Storage, listed: Sequence[Listed], keys: Keys | None = None
+) -> DataFrame:
+    """The records of the listed files, and the reasons of those that do not count.
     `keys` of gateways: only what they signed counts."""
-    manifests = [row["name"] for row in listed if _is_within(row["length"], MANIFEST_BYTES_MAX)]
-    data = [data_name(row["name"]) for row in listed if _is_within(row["data_length"], FILE_BYTES_MAX)]
-    named = [(row["name"], data_name(row["name"]), row["length"], row["data_length"]) for row in listed]
-    names = local(spark, named, "manifest STRING, file STRING, length BIGINT, data_length BIGINT")
+    announced = [file for file in listed if _is_within(file.length, MANIFEST_BYTES_MAX)]
+    manifests = [file.place for file in announced]
+    data = [data_name(file.name) for file in listed if _is_within(file.data_length, FILE_BYTES_MAX)]
+    named = [(data_name(file.name), *file) for file in listed]
+    names = local(spark, named, LISTED)
     found = (
-        names.join(_contents(spark, bucket, manifests, "manifest", "announcement"), "manifest", "left")
+        names.join(_contents(spark, bucket, manifests, "place", "announcement"), "place", "left")
         .join(_contents(spark, bucket, data, "file", "content"), "file", "left")
         .withColumn("schema", _schema_of("manifest", "announcement"))
-        .join(F.broadcast(_schemas(spark, bucket, manifests)), "schema", "left")
+        .join(F.broadcast(_schemas(spark, bucket, [file.name for file in announced])), "schema", "left")
         .select("manifest", "length", "data_length", "announcement", "content", "declaration")
     )
     schema = to_arrow_schema(nothing(spark, READ).schema)
@@ -143,7 +169,7 @@ def _contents(spark: SparkSession, bucket: Storage, names: list[str], key: str, 
     # A file that was deleted since the listing counts as missing; the run does not fail.
     files = spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
     loaded = files.load([literal(f"{bucket.root}/{name}") for name in names])
-    name = F.regexp_extract("path", r".*/(v\d+(?:-manifests|-schemas)?/(?:gw|rule)=.*)$", 1)
+    name = F.regexp_extract("path", r".*/(v\d+(?:-[a-z]+)?/(?:gw|rule|day)=.*)$", 1)
     return loaded.select(name.alias(key), F.col("content").alias(content))
 
 

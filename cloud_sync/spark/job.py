@@ -19,11 +19,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cloud_sync.spark.arrivals import LOOKBACK_MS, Listing, recent
 from cloud_sync.spark.java import JavaMissing
 from cloud_sync.spark.lease import Held, held
 from cloud_sync.spark.session import SparkMissing, session
 from cloud_sync.spark.storage import Storage, StorageMissing, open_storage
-from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownVersion, local
+from cloud_sync.spark.tables import Conflict, Part, Tables, UnknownVersion, Version, local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +70,6 @@ class Metrics:
 
     def add(self, counts: Counts) -> None:
         """Add the counters of a batch."""
-        self.batches += 1
         self.failed += counts.failed
         for name in COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(counts, name))
@@ -78,7 +78,9 @@ class Metrics:
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of a run. `now_ms` is the wall clock, for the lease and for checks of freshness. `keys` of
-    gateways: only manifests that they signed count. `retain_days`: afterwards older days are dropped."""
+    gateways: only manifests that they signed count. `retain_days`: afterwards older days are dropped.
+    `lookback_ms`: how far from the last listing an hour of the bucket is listed again; `everything`: the
+    whole bucket is listed."""
 
     now_ms: Callable[[], int]
     master: str | None = None
@@ -89,6 +91,8 @@ class Options:
     delta: bool = False
     keys: Mapping[str, str] | None = field(default=None, repr=False)
     retain_days: int | None = None
+    lookback_ms: int = LOOKBACK_MS
+    everything: bool = False
 
 
 def main(bucket: str, out: str, options: Options) -> int:
@@ -160,7 +164,7 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
     if options.dry_run:
         return _checked(spark, source, tables, options)
     with held(storage, run, options.now_ms) as lease:
-        metrics = _Run(spark, source, tables, run, lease.renew, options.keys).all(options.files_per_batch)
+        metrics = _Run(spark, source, tables, run, lease.renew, options).all()
         _note_freshness(spark, tables, metrics, options.now_ms())
         if options.delta:
             from cloud_sync.spark import delta
@@ -186,9 +190,12 @@ def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Opti
     """Read every new file and count what would be refused; write nothing."""
     from cloud_sync.spark import intake
 
-    metrics = Metrics(version=tables.current().number)
-    with closing(_batches(_new(spark, bucket, tables), options.files_per_batch)) as batches:
-        for listed in batches:
+    current = tables.current()
+    metrics = Metrics(version=current.number)
+    new = _new(spark, bucket, tables, _listing(bucket, current, options).hours)
+    with closing(_batches(new, options.files_per_batch)) as batches:
+        for named in filter(None, batches):
+            listed = intake.measured(bucket, named)
             read = intake.read(spark, bucket, listed, options.keys).persist()
             bad = read.where("reason IS NOT NULL").count()
             metrics.rows += read.count() - bad
@@ -199,25 +206,43 @@ def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Opti
     return metrics
 
 
-def _new(spark: SparkSession, bucket: Storage, tables: Tables) -> DataFrame:
-    """The files (rows of `intake.LISTING`) that the tables do not know."""
+def _listing(bucket: Storage, current: Version, options: Options) -> Listing:
+    """What this run lists."""
+    at_ms = options.now_ms()
+    if options.everything or not current.listed_ms:
+        return Listing(None, at_ms, current.turn)
+    return recent(bucket, Listing([], current.listed_ms, current.turn), at_ms, options.lookback_ms)
+
+
+def _new(spark: SparkSession, bucket: Storage, tables: Tables, hours: list[str] | None) -> DataFrame:
+    """The files (rows of `intake.NAMES`) that the tables do not know: those found in some hours,
+    and those in quarantine."""
+    from pyspark.sql import functions as F
+
     from cloud_sync.spark import aggregate, intake
 
-    known = tables.read([part.path for part in tables.current().files], aggregate.FILES).select("manifest")
-    listed = intake.listing(spark, bucket)
-    return listed.join(known.withColumnRenamed("manifest", "name"), "name", "left_anti")
+    current = tables.current()
+    bad = tables.read([part.path for part in current.quarantine], aggregate.QUARANTINE)
+    known = tables.read([part.path for part in current.files], aggregate.FILES)
+    listed = intake.listing(spark, bucket, hours).unionByName(bad.selectExpr("manifest AS name", "place"))
+    return (
+        listed.groupBy("name")
+        .agg(F.min("place").alias("place"))
+        .join(known.selectExpr("manifest AS name"), "name", "left_anti")
+    )
 
 
 def _batches(new: DataFrame, size: int) -> Generator[list[Any]]:
-    """The rows of `new` in lists of at most `size`, ordered by name."""
-    listed = new.persist()
-    last = ""
+    """The rows of `new` in lists of `size`, ordered by name; the last one is shorter."""
+    named = new.persist()
+    last, batch = "", None
     try:
-        while batch := listed.where(listed["name"] > last).orderBy("name").limit(size).collect():
+        while batch is None or len(batch) == size:
+            batch = named.where(named["name"] > last).orderBy("name").limit(size).collect()
             yield batch
-            last = batch[-1]["name"]
+            last = batch[-1]["name"] if batch else last
     finally:  # else the next run of this process, whose plan is the same, would be given this list
-        listed.unpersist()
+        named.unpersist()
 
 
 class _Run:
@@ -230,47 +255,56 @@ class _Run:
         tables: Tables,
         run: str,
         renew: Callable[[], None],
-        keys: Mapping[str, str] | None,
+        options: Options,
     ) -> None:
         self._spark = spark
         self._bucket = bucket
         self._tables = tables
         self._run = run
         self._renew = renew
-        self._keys = keys
-        self._metrics = Metrics(run, tables.current().number)
+        self._options = options
+        current = tables.current()
+        self._metrics = Metrics(run, current.number)
         self._quarantine: list[Part] = []
-        self._heartbeats = self._tables.current().heartbeats
+        self._quarantine_before = current.quarantine
+        self._heartbeats = current.heartbeats
+        self._listing = _listing(bucket, current, options)
 
-    def all(self, files_per_batch: int) -> Metrics:
+    def all(self) -> Metrics:
         """Take in all new files in batches; each is a version. The first one holds the new heartbeats."""
         self._heartbeats = self._newest_heartbeats()
-        with closing(_batches(_new(self._spark, self._bucket, self._tables), files_per_batch)) as batches:
-            for number, listed in enumerate(batches):
+        new = _new(self._spark, self._bucket, self._tables, self._listing.hours)
+        with closing(_batches(new, self._options.files_per_batch)) as batches:
+            for number, named in enumerate(batches):
                 self._renew()
-                self._batch(listed, f"{self._run}-{number}")
-        current = self._tables.current()
-        if not self._metrics.batches and (current.quarantine or current.heartbeats != self._heartbeats):
-            # files in quarantine have left the bucket, or there are new heartbeats
-            self._batch([], f"{self._run}-0")
+                self._batch(named, f"{self._run}-{number}")
         if self._metrics.files:
             self._metrics.twins = self._twins()
         return self._metrics
 
-    def _batch(self, listed: list[Any], run: str) -> None:
+    def _batch(self, named: list[Any], run: str) -> None:
         from cloud_sync.spark.aggregate import FILES, Batch
+        from cloud_sync.spark.intake import measured
         from cloud_sync.spark.quality import CHECKS
 
         version = self._tables.current().copy()
         version.number, version.run = version.number + 1, run
-        # Each run reads every file that does not count, so the table holds the findings of this run alone.
+        is_last = len(named) < self._options.files_per_batch
+        if is_last:  # all that was listed is taken in
+            version.listed_ms, version.turn = self._listing.at_ms, self._listing.turn
+        listed = measured(self._bucket, named)
+        self._metrics.batches += bool(listed)
+        # Each run reads every file that does not count, so in the end the table holds its findings alone.
+        # Until then those of the last run stay: were this one killed, the next would know where to look.
         version.quarantine = list(self._quarantine)
         version.heartbeats = self._heartbeats
-        counts = Batch(self._spark, self._bucket, self._tables, version, run).take(listed, self._keys)
-        if not counts.files and _same(self._tables, version):
+        counts = Batch(self._spark, self._bucket, self._tables, version, run).take(listed, self._options.keys)
+        if is_last and not counts.files and _same(self._tables, version):
             self._metrics.add(counts)
             return
         self._quarantine = version.quarantine
+        if not is_last:
+            version.quarantine = [*self._quarantine_before, *self._quarantine]
         version.files = self._tables.merged(version.files, run, "files", FILES)
         version.checks = self._tables.merged(version.checks, run, "checks", CHECKS)
         version.runs.append(self._told(counts, version.number, run))
@@ -313,13 +347,15 @@ class _Run:
 
 
 def _same(tables: Tables, version: Any) -> bool:
-    """True if a version without new files equals the current one: the same heartbeats, and in quarantine the
-    same files for the same reasons."""
+    """True if a version without new files equals the current one: the same heartbeats and turn,
+    and in quarantine the same files for the same reasons."""
     from cloud_sync.spark.aggregate import QUARANTINE
 
     current = tables.current()
-    if version.heartbeats != current.heartbeats or not (version.quarantine and current.quarantine):
-        return version.heartbeats == current.heartbeats and not (version.quarantine or current.quarantine)
+    if version.heartbeats != current.heartbeats or version.turn != current.turn:
+        return False
+    if not (version.quarantine and current.quarantine):
+        return not (version.quarantine or current.quarantine)
     before, after = (
         tables.read([part.path for part in parts], QUARANTINE).select("manifest", "reason")
         for parts in (current.quarantine, version.quarantine)

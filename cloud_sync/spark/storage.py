@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+REQUESTS = 16
+"""The number of files asked for at a time."""
+
+
 class Storage(Protocol):
     """Control files below one folder. Names are relative, with slashes. Failures are OSError."""
 
@@ -37,6 +42,9 @@ class Storage(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """The names directly in a folder; none if it does not exist."""
+
+    def lengths(self, names: Sequence[str]) -> dict[str, int]:
+        """The lengths of those of the files that exist."""
 
     def read(self, name: str) -> bytes | None:
         """The content; None if there is no such file."""
@@ -80,6 +88,13 @@ class LocalStorage:
     def names(self, folder: str) -> list[str]:
         path = self._folder / folder
         return [item.name for item in path.iterdir()] if path.is_dir() else []
+
+    def lengths(self, names: Sequence[str]) -> dict[str, int]:
+        return _lengths(self._length, names)
+
+    def _length(self, name: str) -> int | None:
+        path = self._folder / name
+        return path.stat().st_size if path.is_file() else None
 
     def read(self, name: str) -> bytes | None:
         try:
@@ -137,6 +152,20 @@ class HadoopStorage:
             return []
         return [str(status.getPath().getName()) for status in self._files.listStatus(self._path(folder))]
 
+    def lengths(self, names: Sequence[str]) -> dict[str, int]:
+        return _lengths(self._length, names)
+
+    def _length(self, name: str) -> int | None:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            status = self._files.getFileStatus(self._path(name))
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
+                return None
+            raise
+        return int(status.getLen()) if status.isFile() else None
+
     def read(self, name: str) -> bytes | None:
         path = self._path(name)
         if not self._files.exists(path):
@@ -187,8 +216,12 @@ class ObjectStorage:
         return next(iter(self._below(name)), None) is not None
 
     def names(self, folder: str) -> list[str]:
-        below = len(folder) + 1 if folder else 0
-        return list(dict.fromkeys(name[below:].partition("/")[0] for name in self._below(folder)))
+        with _as_os_error():
+            return self._target.children(folder)
+
+    def lengths(self, names: Sequence[str]) -> dict[str, int]:
+        with _as_os_error():
+            return _lengths(self._target.size, names)
 
     def read(self, name: str) -> bytes | None:
         with _as_os_error():
@@ -206,6 +239,13 @@ class ObjectStorage:
         """The names of all files below a folder."""
         with _as_os_error():
             yield from self._target.names(f"{folder}/" if folder else "")
+
+
+def _lengths(length: Callable[[str], int | None], names: Sequence[str]) -> dict[str, int]:
+    """The lengths of those of the files that exist, asked for many at a time: each may be a request."""
+    with ThreadPoolExecutor(REQUESTS) as threads:
+        found = zip(names, threads.map(length, names), strict=True)
+        return {name: length for name, length in found if length is not None}
 
 
 @contextmanager

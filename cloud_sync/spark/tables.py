@@ -56,6 +56,7 @@ class Version:
     rules with restated windows, `sketched`: of those with sketches. `heartbeats`: the newest of each spool.
     `checks`: the checks that records broke. `schemas`: those of each rule, by its id,
     in the order in which they appeared; their files are copied into OUT.
+    `listed_ms`, `turn`: the last listing of the bucket of which all new files were taken in (`arrivals`).
     """
 
     number: int = 0
@@ -71,6 +72,8 @@ class Version:
     sketched: list[str] = field(default_factory=list)
     checks: list[Part] = field(default_factory=list)
     schemas: dict[str, list[str]] = field(default_factory=dict)
+    listed_ms: int = 0
+    turn: str = ""
 
     def paths(self) -> set[str]:
         """Every part of every table."""
@@ -99,6 +102,8 @@ def encode(version: Version) -> bytes:
         "restated": version.restated,
         "sketched": version.sketched,
         "schemas": version.schemas,
+        "listedMs": version.listed_ms,
+        "turn": version.turn,
         **lists,
     }
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
@@ -122,6 +127,8 @@ def decode(content: bytes) -> Version:
         restated=found.get("restated", []),
         sketched=found.get("sketched", []),
         schemas=found.get("schemas", {}),
+        listed_ms=found.get("listedMs", 0),
+        turn=found.get("turn", ""),
         **lists,
     )
 

@@ -107,7 +107,7 @@ def quarantine(spark: SparkSession, out: str) -> DataFrame:
     """The files that do not count, each with the reason that the newest run found; heartbeats that are none,
     and rows of files that count otherwise, which break a check."""
     tables = Tables(spark, open_storage(spark, out))
-    bad = tables.read([part.path for part in tables.current().quarantine], QUARANTINE)
+    bad = tables.read([part.path for part in tables.current().quarantine], QUARANTINE).drop("place")
     wrong = _heartbeats(tables).where("reason IS NOT NULL")
     nothing = F.lit(None).cast("STRING")
     held = checks(spark, out).where(F.col("outcome") != quality.WARN)

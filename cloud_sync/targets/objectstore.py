@@ -66,6 +66,17 @@ class ObjectStoreTarget:
         except (self._failures.BaseError, OSError) as error:
             raise TargetError(f"cannot list {prefix}: {error}") from error
 
+    def children(self, folder: str) -> list[str]:
+        """The names directly in a folder, files and folders; the empty name stands for the root.
+        For the cloud job, which need not list what is deeper."""
+        prefix = f"{folder}/" if folder else ""
+        try:
+            found = self._obstore.list_with_delimiter(self._store, prefix or None)
+        except (self._failures.BaseError, OSError) as error:
+            raise TargetError(f"cannot list {prefix}: {error}") from error
+        paths = (*found["common_prefixes"], *(entry["path"] for entry in found["objects"]))
+        return [str(path).rstrip("/").rpartition("/")[2] for path in paths]
+
     def delete(self, names: Sequence[str]) -> None:
         """Delete files; those that are gone already do not matter.
         For the cloud job: a gateway deletes nothing."""

@@ -86,6 +86,17 @@ def add_aggregate(parser: argparse.ArgumentParser) -> None:
         metavar="DAYS",
         help="drop days that are older than so many, such as 90d, afterwards",
     )
+    parser.add_argument(
+        "--lookback",
+        type=_duration,
+        default="1h",
+        metavar="TIME",
+        help="how long before the last run an hour of uploads is looked at again (1h); "
+        "older ones have their turn",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="look at the whole bucket, also at files that nothing announces"
+    )
     parser.add_argument("--metrics", metavar="FILE", help="write the run's metrics there as one line of JSON")
     parser.add_argument(
         "--keys",
@@ -203,6 +214,8 @@ def aggregate(arguments: argparse.Namespace) -> int:
         delta=arguments.format == "delta",
         keys=arguments.keys,
         retain_days=arguments.retain,
+        lookback_ms=arguments.lookback,
+        everything=arguments.all,
     )
     return job.main(arguments.bucket, arguments.out, options)
 

@@ -14,7 +14,7 @@ import pytest
 
 from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
-from cloud_sync.names import manifest_name
+from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.spark import completeness, job, report
 from cloud_sync.spool import Spool
@@ -54,7 +54,7 @@ def test_gateways_have_a_state_and_windows_are_final_when_all_live_gateways_have
     upload(bucket, "twice", at(5 * HOUR))
     again(bucket, "twice")
     gap = upload(bucket, "gap", at(0) + at(5 * HOUR), rows_max=1)[0]
-    for name in (gap, manifest_name(gap)):
+    for name in (gap, arrival_name(gap, DAY_MS)):
         (bucket / name).unlink()
     upload(bucket, "skewed", at(5 * HOUR))
     with closing(Spool(bucket.parent / "skewed" / "spool.db", "skewed")) as spool:

@@ -18,7 +18,7 @@ import pytest
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.heartbeat import Pulse
 from cloud_sync.layout import form_file, manifest
-from cloud_sync.names import manifest_name
+from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import SpooledRow
 from cloud_sync.sink import partial
 from cloud_sync.spark import job, maintenance, report, tables, view
@@ -49,7 +49,8 @@ def quarantine(spark: Any, out: Path) -> dict[str, str]:
 
 
 def put(bucket: Path, gateway: str, bodies: list[bytes], seq: int = 1, spool: str = "evil") -> str:
-    """Upload lines that no gateway of ours would write, well announced; the name of the file."""
+    """Upload lines that no gateway of ours would write, well announced, where earlier gateways
+    announced them; the name of the file."""
     spooled = [SpooledRow(number, "hot", "2025-11-21", 0, body, 0) for number, body in enumerate(bodies, seq)]
     planned, content = form_file(spooled, gateway, spool)
     target = open_target(str(bucket))
@@ -97,12 +98,12 @@ def test_a_fleet_over_days_of_trouble(
     (bucket / damaged[0]).write_bytes(whole[:-9] + b"\0" * 9)
     waiting_rows = rows(rng, 10)
     waiting = upload(bucket, "gw1", waiting_rows)
-    announcement = bucket / manifest_name(waiting[0])
+    announcement = bucket / arrival_name(waiting[0], DAY_MS)
     hidden = announcement.rename(bucket.parent / "hidden.json")
-    rubbish = bucket / "v2-manifests" / "gw=gw1" / "rubbish.json"
+    rubbish = announcement.with_name("rubbish.json")
     rubbish.write_text("no json", encoding="utf-8")
     evil = upload_evil(bucket)
-    code, metrics = run(bucket, out)
+    code, metrics = run(bucket, out, everything=True)
     assert (code, metrics["rows"], metrics["files"]) == (job.QUARANTINED, 30, 1)
     reasons = quarantine(spark, out)
     assert len(reasons) == metrics["quarantined"] == 6 and set(evil) < set(reasons)
@@ -161,6 +162,24 @@ def upload_again(bucket: Path) -> int:
     assert target.put_if_absent(planned.name, content)
     target.put_if_absent(manifest_name(planned.name), manifest(planned, "gw2", identity["spool"]))
     return len(again)
+
+
+def test_a_manifest_counts_whatever_hour_it_comes_into(spark: Any, bucket: Path, out: Path) -> None:
+    """The bucket is copied late: hours that ended long before the last run get manifests."""
+    first = rows(random.Random(1), 3)
+    upload(bucket, "gw1", first)
+    assert run(bucket, out)[1]["files"] == 1
+    late = rows(random.Random(2), 8)
+    for number, name in enumerate(upload(bucket, "gw2", late, rows_max=1)):
+        place = bucket / arrival_name(name, DAY_MS - (number + 1) * 3_600_000)
+        place.parent.mkdir(parents=True)
+        (bucket / arrival_name(name, DAY_MS)).rename(place)
+    found = [run(bucket, out)[1] for _ in range(3)]
+    assert [metrics["files"] for metrics in found] == [5, 3, 0], "one is near, four have their turn"
+    assert found[2]["version"] == found[1]["version"] + 1, "the turn goes on"
+    assert fleet_table(spark, out) == brute_force(
+        [("gw1", row) for row in first] + [("gw2", row) for row in late]
+    )
 
 
 def test_one_identity_with_two_contents_counts_once_whatever_came_first(
@@ -345,11 +364,11 @@ def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> 
         spool.commit(DAY_MS)
         Pulse(spool, open_target(str(bucket)), 1).beat(DAY_MS)
     (bucket / names[0]).unlink()
-    (bucket / manifest_name(names[0])).unlink()
+    (bucket / arrival_name(names[0], DAY_MS)).unlink()
     foreign = bucket / "v2-heartbeats" / "gw=gw1" / "x.json"
     foreign.write_bytes(b'{"gateway": "gw2", "spool": "x", "at": "now"}')
     old = upload(bucket, "gw2", rows(random.Random(2), 10), rows_max=4)
-    for name in (old[0], manifest_name(old[0])):
+    for name in (old[0], arrival_name(old[0], DAY_MS)):
         (bucket / name).unlink()
     assert run(bucket, out)[0] == job.OK
     found, without = view.gateways(spark, str(out)).orderBy("gateway").collect()

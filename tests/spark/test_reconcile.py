@@ -13,7 +13,7 @@ import pytest
 
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.heartbeat import Pulse
-from cloud_sync.names import manifest_name
+from cloud_sync.names import arrival_name
 from cloud_sync.records import Record
 from cloud_sync.sink import partial
 from cloud_sync.spark import backfill, job
@@ -122,7 +122,7 @@ def test_every_difference_has_its_reason(
     upload(bucket, "bad", made)
     (torn,) = files_of(bucket, "bad", "sums", 31)
     torn.write_bytes(b"torn")
-    for path in (lost, bucket / manifest_name(lost.relative_to(bucket).as_posix())):
+    for path in (lost, bucket / arrival_name(lost.relative_to(bucket).as_posix(), DAY_MS)):
         path.unlink()
     upload(bucket, "old", emitted(RULES.replace("sum(n)", "sum(n + 1)"), EVENTS))
     # The event of second 4 came after its window was closed; the raw events have another order.

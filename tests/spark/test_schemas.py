@@ -57,14 +57,14 @@ def row(
 
 
 def upload(bucket: Path, gateway: str, *rows: Record) -> list[str]:
-    """The manifests of the uploaded rows."""
+    """The names of the manifests of the uploaded rows."""
     target = open_target(str(bucket))
     with closing(Spool(bucket.parent / gateway / "spool.db", gateway)) as spool:
         spool.append(rows, DAY_MS)
         spool.commit(DAY_MS)
         Uploader(spool, target).drain(DAY_MS)
-    folder = bucket / "v2-manifests" / f"gw={gateway}"
-    return [path.relative_to(bucket).as_posix() for path in folder.rglob("*.json")]
+    found = (bucket / "v2" / f"gw={gateway}").rglob("*.gz")
+    return [manifest_name(path.relative_to(bucket).as_posix()) for path in found]
 
 
 def test_rows_that_break_checks_are_counted_held_back_or_fail_the_run(

@@ -18,6 +18,10 @@ def test_control_files_are_created_once_listed_and_deleted() -> None:
     assert storage.create("fleet/run=a/x", b"") and storage.create("fleet/run=a/y", b"")
     assert storage.is_folder("fleet/run=a") and not storage.is_folder("fleet/run=")
     assert storage.names("fleet") == ["run=a"] and sorted(storage.names("")) == ["_versions", "fleet"]
+    assert storage.create("fleet/part", b"12") and sorted(storage.names("fleet")) == ["part", "run=a"]
+    found = storage.lengths(["_versions/1.json", "fleet/part", "fleet/run=a", "none"])
+    assert found == {"_versions/1.json": 3, "fleet/part": 2}
+    storage.delete("fleet/part")
     storage.delete("fleet/run=a")
     storage.delete("_versions/1.json")
     storage.delete("_versions/1.json")

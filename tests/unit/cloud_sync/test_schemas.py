@@ -81,7 +81,7 @@ def test_schemas_come_before_the_files_that_name_them(tmp_path: Path) -> None:
     assert sum(name.startswith("v2-schemas/") for name in names) == 2
     found = {}
     for name in names:
-        if name.startswith("v2-manifests/"):
+        if name.startswith("v2-arrivals/"):
             told = json.loads(target.files[name])
             schema = f"v2-schemas/rule=hot/{told['rule_hash']}-{told['schema']}.json"
             assert names.index(schema) < names.index(told["name"]) < names.index(name)
@@ -147,7 +147,7 @@ def test_a_spool_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
         db.execute("PRAGMA user_version=1")
     with closing(Spool(path, "gw1")) as spool:
         uploaded(spool, target, row(2, schema_file(BASE)))
-    manifests = sorted(name for name in target.files if name.startswith("v2-manifests/"))
+    manifests = sorted(name for name in target.files if name.startswith("v2-arrivals/"))
     assert ["schema" in json.loads(target.files[name]) for name in manifests] == [False, True]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloud_sync.names import manifest_name
+from cloud_sync.names import arrival_name, manifest_name
 from cloud_sync.records import Record
 from cloud_sync.signing import read_keys, signature
 from cloud_sync.sink import partial
@@ -34,7 +34,7 @@ def uploaded(tmp_path: Path, key: str, target: MemoryTarget) -> tuple[str, bytes
     finally:
         spool.close()
     (name,) = target.names("v2")
-    return manifest_name(name), target.files[manifest_name(name)], target.files[name]
+    return manifest_name(name), target.files[arrival_name(name, NOW_MS)], target.files[name]
 
 
 def test_only_what_its_gateway_signed_counts(tmp_path: Path) -> None:
@@ -56,16 +56,17 @@ def test_only_what_its_gateway_signed_counts(tmp_path: Path) -> None:
 
 def test_a_key_that_changed_between_upload_and_repetition_is_no_conflict(tmp_path: Path) -> None:
     target = MemoryTarget()
-    path, announcement, _ = uploaded(tmp_path, KEY, target)
+    _, announcement, _ = uploaded(tmp_path, KEY, target)
+    (place,) = target.names("v2-arrivals")
     spool = Spool(tmp_path / "again.db", "gw1")
     try:
         uploader = Uploader(spool, target, UploadSettings(sign_key=OTHER))
         fields = json.loads(announcement)
         fields["signature"] = signature(fields, OTHER)
-        uploader._put(path, json.dumps(fields).encode())
+        uploader._put(place, json.dumps(fields).encode())
     finally:
         spool.close()
-    assert target.files[path] == announcement
+    assert target.files[place] == announcement
 
 
 @pytest.mark.parametrize(

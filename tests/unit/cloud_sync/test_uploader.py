@@ -38,12 +38,12 @@ def fill(spool: Spool, count: int, **fields: Any) -> None:
 def arrived(target: MemoryTarget) -> list[int]:
     """The numbers of all records in files that have a manifest, checked against it."""
     found: list[int] = []
-    for name in target.names("v2"):
-        if (manifest := target.files.get(manifest_name(name))) is None:
-            continue
-        listed, content = json.loads(manifest), target.files[name]
+    for place in target.names("v2-arrivals"):
+        listed = json.loads(target.files[place])
+        name, content = listed["name"], target.files[listed["name"]]
+        assert place.endswith(manifest_name(name).partition("/")[2])
         lines = gzip.decompress(content).splitlines()
-        assert listed["name"] == name and listed["sha256"] == hashlib.sha256(content).hexdigest()
+        assert listed["sha256"] == hashlib.sha256(content).hexdigest()
         assert (listed["bytes"], listed["rows"]) == (len(content), len(lines))
         assert [json.loads(lines[0])["seq"], json.loads(lines[-1])["seq"]] == [
             listed["first_seq"],

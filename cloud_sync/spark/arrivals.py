@@ -1,0 +1,66 @@
+"""Which folders of manifests a run lists: those of hours near the present, and a few of the others in turn.
+
+Manifests lie by the hour of their upload (`names.arrival_name`), so new ones are in the hours since the last
+listing. One that comes into another hour (a clock that is far off, a bucket copied days later) counts when
+that hour's turn comes. So a run lists about as many names after years as after a day, and misses none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from cloud_sync.names import arrival_hour, arrivals_folder
+from cloud_sync.spark.storage import Storage
+
+LOOKBACK_MS = 3_600_000
+"""How far before the last listing, and after the present, an hour is still near."""
+IN_TURN = 4
+"""The number of other hours that each run lists."""
+_DAY, _HOUR = re.compile(r"day=\d{4}-\d\d-\d\d"), re.compile(r"hour=\d\d")
+_LAST_MS = 253_402_300_799_999  # the end of the year 9999
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a run lists. `hours` are folders below the arrivals; None stands for the whole bucket, with data
+    files that no manifest announces. `at_ms` is when it begins, `turn` the last hour whose turn has come."""
+
+    hours: list[str] | None
+    at_ms: int
+    turn: str
+
+
+def recent(bucket: Storage, last: Listing, at_ms: int, lookback_ms: int) -> Listing:
+    """The hours that may have something new since the last listing, and those whose turn it is."""
+    bounds = max(0, last.at_ms - lookback_ms), min(at_ms + lookback_ms, _LAST_MS)
+    low, high = map(arrival_hour, bounds)
+    days = _folders(bucket, arrivals_folder(), _DAY)
+    near = [
+        hour
+        for day in days
+        if low.partition("/")[0] <= day <= high.partition("/")[0]
+        for hour in _hours(bucket, day)
+        if low <= hour <= high
+    ]
+    others = (hour for hour in _in_turn(bucket, days, last.turn) if not low <= hour <= high)
+    turn = list(islice(others, IN_TURN))
+    return Listing(near + turn, at_ms, turn[-1] if turn else last.turn)
+
+
+def _in_turn(bucket: Storage, days: list[str], after: str) -> Iterator[str]:
+    """Every hour once: those after `after`, then those from the beginning."""
+    for is_behind in (True, False):
+        for day in days:
+            if day >= after.partition("/")[0] if is_behind else day <= after:
+                yield from (hour for hour in _hours(bucket, day) if (hour > after) is is_behind)
+
+
+def _hours(bucket: Storage, day: str) -> list[str]:
+    return [f"{day}/{hour}" for hour in _folders(bucket, f"{arrivals_folder()}/{day}", _HOUR)]
+
+
+def _folders(bucket: Storage, folder: str, form: re.Pattern[str]) -> list[str]:
+    return sorted(name for name in bucket.names(folder) if form.fullmatch(name))
