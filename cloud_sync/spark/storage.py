@@ -9,8 +9,10 @@ and a local path must be one of this machine and of the workers.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 REQUESTS = 16
 """The number of files asked for at a time."""
 
@@ -93,8 +96,13 @@ class LocalStorage:
         return _lengths(self._length, names)
 
     def _length(self, name: str) -> int | None:
-        path = self._folder / name
-        return path.stat().st_size if path.is_file() else None
+        try:
+            found = (self._folder / name).stat()
+        except OSError as error:
+            if error.errno in ABSENT:
+                return None
+            raise
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def read(self, name: str) -> bytes | None:
         try:

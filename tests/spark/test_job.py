@@ -100,7 +100,7 @@ def test_a_fleet_over_days_of_trouble(
     waiting = upload(bucket, "gw1", waiting_rows)
     announcement = bucket / arrival_name(waiting[0], DAY_MS)
     hidden = announcement.rename(bucket.parent / "hidden.json")
-    rubbish = announcement.with_name("rubbish.json")
+    rubbish = announcement.with_name("r" * 250 + ".json")  # its file's name would be too long
     rubbish.write_text("no json", encoding="utf-8")
     evil = upload_evil(bucket)
     code, metrics = run(bucket, out, everything=True)
