@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.declaration import CloudSettings
+from cloud_sync.layout import form_file, manifest
+from cloud_sync.names import manifest_name
+from cloud_sync.records import SpooledRow
 from cloud_sync.sink import partial
 from cloud_sync.spark import job, view
 from cloud_sync.spool import Spool
@@ -73,6 +76,17 @@ def upload(
         spool.commit(DAY_MS)
         Uploader(spool, open_target(str(bucket)), UploadSettings(rows_max=rows_max)).drain(DAY_MS)
     return sorted(set(data_files(bucket)) - before)
+
+
+def put(bucket: Path, gateway: str, bodies: list[bytes], seq: int = 1, spool: str = "evil") -> str:
+    """Upload lines that no gateway of ours would write, well announced, where earlier gateways
+    announced them; the name of the file."""
+    spooled = [SpooledRow(number, "hot", "2025-11-21", 0, body, 0) for number, body in enumerate(bodies, seq)]
+    planned, content = form_file(spooled, gateway, spool)
+    target = open_target(str(bucket))
+    assert target.put_if_absent(planned.name, content)
+    target.put_if_absent(manifest_name(planned.name), manifest(planned, gateway, spool))
+    return planned.name
 
 
 def now_ms() -> int:

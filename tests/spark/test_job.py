@@ -35,6 +35,7 @@ from tests.spark.support import (
     data_files,
     fleet_table,
     now_ms,
+    put,
     rows,
     run,
     upload,
@@ -46,17 +47,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spar
 def quarantine(spark: Any, out: Path) -> dict[str, str]:
     """File to reason."""
     return {row["file"]: row["reason"] for row in view.quarantine(spark, str(out)).collect()}
-
-
-def put(bucket: Path, gateway: str, bodies: list[bytes], seq: int = 1, spool: str = "evil") -> str:
-    """Upload lines that no gateway of ours would write, well announced, where earlier gateways
-    announced them; the name of the file."""
-    spooled = [SpooledRow(number, "hot", "2025-11-21", 0, body, 0) for number, body in enumerate(bodies, seq)]
-    planned, content = form_file(spooled, gateway, spool)
-    target = open_target(str(bucket))
-    assert target.put_if_absent(planned.name, content)
-    target.put_if_absent(manifest_name(planned.name), manifest(planned, gateway, spool))
-    return planned.name
 
 
 def test_a_fleet_over_days_of_trouble(
@@ -162,24 +152,6 @@ def upload_again(bucket: Path) -> int:
     assert target.put_if_absent(planned.name, content)
     target.put_if_absent(manifest_name(planned.name), manifest(planned, "gw2", identity["spool"]))
     return len(again)
-
-
-def test_a_manifest_counts_whatever_hour_it_comes_into(spark: Any, bucket: Path, out: Path) -> None:
-    """The bucket is copied late: hours that ended long before the last run get manifests."""
-    first = rows(random.Random(1), 3)
-    upload(bucket, "gw1", first)
-    assert run(bucket, out)[1]["files"] == 1
-    late = rows(random.Random(2), 8)
-    for number, name in enumerate(upload(bucket, "gw2", late, rows_max=1)):
-        place = bucket / arrival_name(name, DAY_MS - (number + 1) * 3_600_000)
-        place.parent.mkdir(parents=True)
-        (bucket / arrival_name(name, DAY_MS)).rename(place)
-    found = [run(bucket, out)[1] for _ in range(3)]
-    assert [metrics["files"] for metrics in found] == [5, 3, 0], "one is near, four have their turn"
-    assert found[2]["version"] == found[1]["version"] + 1, "the turn goes on"
-    assert fleet_table(spark, out) == brute_force(
-        [("gw1", row) for row in first] + [("gw2", row) for row in late]
-    )
 
 
 def test_one_identity_with_two_contents_counts_once_whatever_came_first(
@@ -288,72 +260,6 @@ def test_a_gateway_is_forgotten_and_old_days_are_dropped(spark: Any, bucket: Pat
     assert view.records(spark, str(out)).count() == 0
     run(bucket, out, now_ms=lambda: tomorrow + 3 * 86_400_000, retain_days=2)
     assert Tables(spark, open_storage(spark, str(out))).current().retained_from == "2025-11-24"
-
-
-def stated(
-    start: int,
-    total: int,
-    *,
-    revision: int = 0,
-    dev: str = "a",
-    retracted: bool = False,
-    rule_hash: str = "0" * 16,
-) -> bytes:
-    """The line of a row of ten seconds: `total` of one machine, stated for the revision-th time."""
-    fields: dict[str, Any] = {
-        "windows": [["1m", DAY_MS, DAY_MS + 60_000], ["1d", DAY_MS, DAY_MS + 86_400_000]],
-        "window_start": DAY_MS + start,
-        "window_end": DAY_MS + start + 10_000,
-        "keys": {"dev": dev},
-        "values": [] if retracted else [{"as": "total", "merge": "sum", "type": "int", "int": total}],
-        "rule_hash": rule_hash,
-    }
-    fields |= {"revision": revision} if revision else {}
-    return json.dumps(fields | ({"retracted": True} if retracted else {})).encode()
-
-
-def totals(spark: Any, out: Path) -> dict[tuple[str, str], tuple[int, int]]:
-    """By level and machine: total and records."""
-    found = view.fleet(spark, str(out), "hot").collect()
-    return {(row["level"], row["dev"]): (int(row["total"]), row["records"]) for row in found}
-
-
-def test_a_window_that_is_stated_anew_replaces_what_was_said_of_it(
-    spark: Any, bucket: Path, out: Path
-) -> None:
-    """Two rows of machine a and one of b; the second of a grows from 5 to 7 and is joined by
-    one of another gateway."""
-    put(bucket, "gw1", [stated(0, 1), stated(10_000, 5), stated(0, 9, dev="b")])
-    assert run(bucket, out)[1]["rows"] == 3
-    assert totals(spark, out) == {
-        ("1m", "a"): (6, 2),
-        ("1d", "a"): (6, 2),
-        ("1m", "b"): (9, 1),
-        ("1d", "b"): (9, 1),
-    }
-
-    put(bucket, "gw1", [stated(10_000, 7, revision=2, rule_hash="1" * 16)], seq=4)
-    put(bucket, "gw2", [stated(10_000, 100)], spool="other")
-    put(bucket, "gw1", [stated(0, 0, dev="b", revision=1, retracted=True)], seq=5)
-    assert run(bucket, out)[0] == job.OK
-    assert totals(spark, out) == {("1m", "a"): (108, 3), ("1d", "a"): (108, 3)}, "b is taken back"
-    (row,) = view.fleet(spark, str(out), "hot", level="1m").collect()
-    assert row["rule_hashes"] == ["0" * 16, "1" * 16]
-
-    # An older statement and a first one arrive late: neither counts. What is stated after a retraction does.
-    put(
-        bucket,
-        "gw1",
-        [stated(10_000, 6, revision=1), stated(10_000, 5), stated(0, 4, dev="b", revision=3)],
-        seq=6,
-    )
-    assert run(bucket, out)[0] == job.OK
-    assert totals(spark, out) == {
-        ("1m", "a"): (108, 3),
-        ("1d", "a"): (108, 3),
-        ("1m", "b"): (4, 1),
-        ("1d", "b"): (4, 1),
-    }
 
 
 def test_heartbeats_make_loss_countable(spark: Any, bucket: Path, out: Path) -> None:
