@@ -12,18 +12,20 @@ from sql.aggregates.base import Removal
 from sql.algebra.accumulators import AggregateSet
 from sql.algebra.derived.statistics import Derived, Owner
 from sql.algebra.event import Event
-from sql.algebra.gate.batch import BatchGate, Trigger
+from sql.algebra.gate.batch import EventBatch
 from sql.algebra.gate.gate import Gate
-from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue
-from sql.algebra.gate.lot_gates import HeldBack, HoldCount, HoldUntil, LatestOf, UniqueLots, UpdatePoints
+from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue, UpdatePoints
+from sql.algebra.gate.triggers import Trigger
 from sql.algebra.key import Key, Reclaim
-from sql.algebra.meet import MeetBatch, Union, allow_gaps, meet
+from sql.algebra.meet import allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
 from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.retain.queues import Lifetime, Queue, check_stamp, of_values
+from sql.algebra.retain.unique_lots import LatestOf, UniqueLots
 from sql.algebra.retain.values import ValueQueue
+from sql.algebra.union import Union
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
 from sql.algebra.windows.lots import lot_window
@@ -83,8 +85,6 @@ class WindowBuilder:
         self.shown_by = shown_by
         self._compiled: dict[tuple[int, str], Any] = {}
         """Functions of parameters, by window and parameter."""
-        self._lots: dict[str, Any] = {}
-        """Functions of the window of a stream query."""
 
     def build(self, now_ms: int, owner: Owner, started: Callable[[], int]) -> Operator:
         """The operator for the source's windows, starting at `now_ms`; `started` returns the start of the
@@ -106,7 +106,7 @@ class WindowBuilder:
         keys = group.arguments["keys"]
         if inner[0].name == "time" and keys == self.shown_by:
             return Lifetime(self._argument(inner[0], "period", "period"), self.context.zone, Removal.ANY)
-        key = self._once(group, "keys", lambda: self.functions.key(keys))
+        key = self._key(group, "keys", keys)
         return QueuePerKey(keys, key, lambda: self._line(inner[0], now_ms), self.options.max_groups)
 
     def _line(self, plan: WindowPlan, now_ms: int) -> Queue:
@@ -116,12 +116,16 @@ class WindowBuilder:
         assert isinstance(window, Queue)
         return window
 
-    def _once(self, plan: WindowPlan, name: str, make: Callable[[], Any]) -> Any:
+    def _once(self, plan: WindowPlan | LotPlan, name: str, make: Callable[[], Any]) -> Any:
         """The result of `make`, computed once for all instances."""
         place = (id(plan), name)
         if place not in self._compiled:
             self._compiled[place] = make()
         return self._compiled[place]
+
+    def _key(self, plan: WindowPlan | LotPlan, name: str, nodes: tuple[Bound, ...]) -> Any:
+        """The function of an event's key, compiled once."""
+        return self._once(plan, name, lambda: self.functions.key(nodes))
 
     def _grouped(self, plans: list[WindowPlan], owner: Owner) -> Operator:
         group, *inner = plans
@@ -137,7 +141,7 @@ class WindowBuilder:
 
         hint = self.source.reclaim_ms
         reclaim = Reclaim(*hint) if hint else None
-        key_of = self._once(group, "keys", lambda: self.functions.key(keys))
+        key_of = self._key(group, "keys", keys)
         grouped = Key(key_of, make, reclaim, self.options.max_groups)
         return Chain(grouped, self._stages(rest, {}, 0, owner)) if rest else grouped
 
@@ -145,7 +149,7 @@ class WindowBuilder:
         self, plans: list[WindowPlan], key_columns: dict[str, Any], now_ms: int, owner: Owner
     ) -> Operator:
         """Data windows as one intersection or union, then a derived-value window if there is one."""
-        members: list[Policy | BatchGate] = []
+        members: list[Policy | EventBatch] = []
         derived: Operator | None = None
         for plan in plans:
             spec = windows.lookup(plan.name)
@@ -154,13 +158,13 @@ class WindowBuilder:
             if spec.role == "derived":
                 derived = self._derived(plan, made, key_columns, owner)
             else:
-                members.append(BatchGate(made) if isinstance(made, Trigger) else made)
+                members.append(EventBatch(made) if isinstance(made, Trigger) else made)
         data = self._combine(members)
         if derived is None:
             return data
         return derived if isinstance(data, Pass) else Chain(data, derived)
 
-    def _combine(self, members: list[Policy | BatchGate]) -> Operator:
+    def _combine(self, members: list[Policy | EventBatch]) -> Operator:
         if not members:
             return Pass()
         policies = [member for member in members if isinstance(member, Policy)]
@@ -168,9 +172,9 @@ class WindowBuilder:
             allow_gaps(policies)
         if self.source.union:
             return Union(*members)
-        batch = next((member for member in members if isinstance(member, BatchGate)), None)
+        batch = next((member for member in members if isinstance(member, EventBatch)), None)
         if batch is not None:
-            return MeetBatch(policies, batch) if policies else Gate(batch)
+            return Gate(batch, policies)
         return self._kept(policies[0].lone()) if self.alone and len(policies) == 1 else meet(policies)
 
     def _kept(self, window: Policy) -> Policy:
@@ -202,7 +206,7 @@ class WindowBuilder:
                 argument, self._once(plan, name, lambda: _time_of(self.functions.value(argument)))
             )
         if kind == "keys":
-            return Computed(argument, self._once(plan, name, lambda: self.functions.key(argument)))
+            return Computed(argument, self._key(plan, name, argument))
         if kind == "criteria":
             return self._once(plan, name, lambda: self.functions.criteria(argument, nulls_lowest=True))
         if kind == "predicate":
@@ -258,48 +262,37 @@ class WindowBuilder:
     def _lot(self, lot: LotPlan, now_ms: int, started: Callable[[], int]) -> Operator:
         if not lot.partition_by:
             return self._lot_window(lot, now_ms)
-        if "lot" not in self._lots:
-            self._lots["lot"] = self.functions.key(lot.partition_by)
-        return Key(self._lots["lot"], lambda key, event: self._lot_window(lot, started()))
+        key_of = self._key(lot, "partition", lot.partition_by)
+        return Key(key_of, lambda key, event: self._lot_window(lot, started()))
 
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
         start = Start(now_ms, self.context.zone)
-        policies = [self._lot_policy(window, start) for window in lot.windows]
-        if not policies:
+        if not lot.windows:
             return Pass()
-        whole, latest = meet(policies), self._latest(lot)
-        holds_events = lot.every_count is not None and whole.has_timers
-        window = self._gated(whole if latest is not None or holds_events else self._kept(whole), lot, now_ms)
+        line = meet([self._lot_queue(window, start) for window in lot.windows])
+        latest = UniqueLots(lot.unique, self._key(lot, "unique", lot.unique)) if lot.unique else None
+        if latest is None and (lot.every_count is None or not line.has_timers):
+            line = self._kept(line)
+        assert isinstance(line, Queue | ValueQueue)
+        window = self._gated(line, lot, now_ms)
         if latest is None:
             return window
         return LatestOf(window, latest) if isinstance(window, Policy) else Chain(window, latest)
 
-    def _gated(self, window: Policy, lot: LotPlan, now_ms: int) -> Operator:
+    def _gated(self, line: Queue | ValueQueue, lot: LotPlan, now_ms: int) -> Operator:
         """The window, with a gate behind it where the query has `every`."""
-        line = window if isinstance(window, Queue | ValueQueue) and not window.refuses else None
         if lot.every_period is not None:
             every = period(lot.every_period, self.functions)
-            points = UpdatePoints(every.millis, self._origin(every, now_ms))
-            return HeldBack(window, HoldUntil(points)) if line is None else PeriodicQueue(line, points)
+            return PeriodicQueue(line, UpdatePoints(every.millis, self._origin(every, now_ms)))
         if lot.every_count is not None:
-            count = size(lot.every_count, self.functions)
-            if line is None or line.has_timers:
-                return Chain(window, HoldCount(count))
-            return CountedQueue(line, count)
-        return window
+            return CountedQueue(line, size(lot.every_count, self.functions))
+        return line
 
-    def _lot_policy(self, window: LotWindowPlan, start: Start) -> Policy:
+    def _lot_queue(self, window: LotWindowPlan, start: Start) -> Queue:
         entry = lot_window(window.name)
         if window.length is not None:
             return entry.make(start, period(window.length, self.functions))
         return entry.make(start, None if window.count is None else size(window.count, self.functions))
-
-    def _latest(self, lot: LotPlan) -> UniqueLots | None:
-        if not lot.unique:
-            return None
-        if "unique" not in self._lots:
-            self._lots["unique"] = self.functions.key(lot.unique)
-        return UniqueLots(lot.unique, self._lots["unique"])
 
     def _origin(self, every: Period, now_ms: int) -> int | None:
         """The instant update points count from (`align`); None: the first event's arrival."""

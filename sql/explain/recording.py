@@ -306,7 +306,7 @@ class _Tap:
         self.inner = inner
         self.index = index
         self.late_ms = late_ms
-        """The delay of a gate's timer behind its update point (see `sql.algebra.gate.lot_gates`)."""
+        """The delay of a gate's timer behind its update point (see `sql.algebra.gate.gated_queue`)."""
         self.recorder = recorder
 
     def push(self, delta: Delta, now: int) -> list[Delta]:

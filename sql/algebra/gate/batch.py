@@ -1,8 +1,7 @@
-"""Gate: events are held and released together at a trigger.
+"""Batches: events are held, and released together at a trigger.
 
-A `BatchGate` is Gate before Retain(generation), Esper's batch windows: what is released enters, and what the
-release before brought in leaves. Deltas that are held back *behind* a Retain (Apama's `every`) are in
-`lot_gates.py`. The triggers are in `triggers.py`.
+A release brings in what was held, and what the release before brought in leaves: Esper's batch windows.
+Deltas that are held back *behind* a Retain (Apama's `every`) are in `gated_queue`.
 
          time_batch(1 s)    E1   E2 |        E3 |           |
                             1.5     2.5 +E1 E2  3.5 +E3     4.5 −E3      boundaries at the first event + k·d
@@ -11,66 +10,19 @@ release before brought in leaves. Deltas that are held back *behind* a Retain (A
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from sql.algebra.event import Delta, Event
+from sql.algebra.gate.triggers import Trigger
 from sql.algebra.operator import FindEvent
 from sql.types import Saved
 
-Decision = Literal["hold", "before", "after"]
-"""On an arriving event: hold it, release without it (it starts the next batch), or release with it."""
 
+class EventBatch:
+    """Gate(trigger) followed by Retain(generation): what is held, and what the last release brought in."""
 
-class Trigger(ABC):
-    """Decides when a gate releases."""
-
-    @abstractmethod
-    def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
-        """The action for an arriving event; `held` does not contain it yet."""
-
-    def admits(self, event: Event, now: int) -> bool:
-        """Raise what `on_event` would raise of the event, so that no other window has it then."""
-        return True
-
-    surely_holds = ""
-    """When an arriving event is held and nothing else changes: a condition in the text of a loop, over
-    `trigger` and `held`. Empty: `on_event` must say."""
-
-    force = False
-    """True if an empty release is posted all the same."""
-
-    def deadline(self) -> int | None:
-        """When time alone releases next."""
-        return None
-
-    def released(self, held: OrderedDict[Event, None], now: int) -> None:
-        """Called after each release; `held` is what the next batch begins with."""
-
-    def rest(self) -> None:
-        """Called when nothing is held and nothing waits to leave."""
-
-    def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
-        """Called when a variable the trigger depends on has changed: whether to release now."""
-        return False
-
-    def discarded(self, event: Event) -> None:
-        """Called when an event left the forming batch silently."""
-
-    def resumed(self, held: OrderedDict[Event, None]) -> None:
-        """Called after a restore with the forming batch, for triggers that derive state from it."""
-
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved) -> None:
-        return None
-
-
-class BatchGate:
-    """Gate(trigger) followed by Retain(generation)."""
+    has_timers = True
 
     def __init__(self, trigger: Trigger) -> None:
         self.trigger = trigger
@@ -113,7 +65,7 @@ class BatchGate:
     def next_deadline(self) -> int | None:
         return self.trigger.deadline()
 
-    def advance(self, now: int) -> Delta | None:
+    def expire(self, now: int) -> Delta | None:
         """The release due at or before `now`, if any."""
         due = self.trigger.deadline()
         if due is None or due > now:

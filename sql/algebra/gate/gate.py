@@ -1,24 +1,82 @@
-"""Windows over a batch: one of its own (Gate), and the base that it shares with intersections."""
+"""Gate: a batch as a window, alone or behind the policies that it is intersected with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.gate.batch import BatchGate
+from sql.algebra.gate.batch import EventBatch
 from sql.algebra.gate.gated import Gated
-from sql.algebra.operator import FindEvent, Operator
+from sql.algebra.meet import Meet
+from sql.algebra.operator import FindEvent, earliest
+from sql.algebra.retain.policies import Policy
 from sql.algebra.sight import ByList, Sight
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
 
 
-class BatchWindow(Operator):
-    """Base of windows whose content is that of a batch."""
+class Gate(Gated):
+    """Events are held back and enter together; what the release before brought in leaves.
 
-    def __init__(self, batch: BatchGate) -> None:
+    Policies of the same window run first and take their evictions out of the forming batch silently; what is
+    posted leaves them.
+    """
+
+    def __init__(self, batch: EventBatch, policies: Sequence[Policy] = ()) -> None:
         self.batch = batch
+        self.policies = Meet(policies)
+        kinds = {policy.departure for policy in policies}
+        self.departure = Removal.FIFO if kinds <= {Removal.FIFO, Removal.NEVER} else Removal.ANY
+        self.surely_holds = "" if policies else batch.trigger.surely_holds
+
+    def push(self, delta: Delta, now: int) -> list[Delta]:
+        for event in delta.removed:
+            self.discard(event)
+        posts: list[Delta] = []
+        for event in delta.inserted:
+            if not self.policies.admits(event, now):
+                continue
+            self.batch.admits(event, now)
+            evicted = self.policies.insert(event, now)
+            self._take_back(evicted)
+            if event not in evicted:
+                posts += self._posted(self.batch.insert(event, now))
+        return posts
+
+    def _take_back(self, evicted: list[Event]) -> None:
+        for event in evicted:
+            self.batch.discard(event)
+
+    def _posted(self, post: Delta | None) -> list[Delta]:
+        if post is None:
+            return []
+        for policy in self.policies.policies:
+            for event in post.inserted:
+                policy.discard(event)
+        return [post]
+
+    def discard(self, event: Event) -> bool:
+        """The event leaves the forming batch; whether it had been posted: never."""
+        self.policies.discard(event)
+        self.batch.discard(event)
+        return False
+
+    def next_deadline(self) -> int | None:
+        return earliest((self.policies.next_deadline(), self.batch.next_deadline()))
+
+    def advance(self, now: int) -> list[Delta]:
+        due, release = self.policies.next_deadline(), self.batch.next_deadline()
+        # Overdue timers go in order of their due times; at one instant expiry comes before the release.
+        if due is not None and (release is None or due <= release):
+            self._take_back(self.policies.expire(now))
+        out = self._posted(self.batch.expire(now))
+        self._take_back(self.policies.expire(now))
+        return out
+
+    def variable_changed(self, now: int) -> list[Delta]:
+        self._take_back(self.policies.expel())
+        return self._posted(self.batch.changed(now))
 
     def content(self) -> Iterable[Event]:
         return self.batch.content()
@@ -32,54 +90,23 @@ class BatchWindow(Operator):
     def sight(self, event: Event) -> Sight:
         return ByList(self.batch.posted())
 
-
-class Gate(BatchWindow, Gated):
-    """Events are held back and enter together; what the release before brought in leaves."""
-
-    departure = Removal.FIFO
-
-    def push(self, delta: Delta, now: int) -> list[Delta]:
-        for event in delta.removed:
-            self.batch.discard(event)
-        posts = []
-        for event in delta.inserted:
-            self.batch.admits(event, now)
-            post = self.batch.insert(event, now)
-            if post is not None:
-                posts.append(post)
-        return posts
-
-    def discard(self, event: Event) -> bool:
-        """The event leaves the forming batch; one already posted leaves with its generation."""
-        self.batch.discard(event)
-        return False
-
-    def next_deadline(self) -> int | None:
-        return self.batch.next_deadline()
-
-    def advance(self, now: int) -> list[Delta]:
-        post = self.batch.advance(now)
-        return [] if post is None else [post]
-
-    def variable_changed(self, now: int) -> list[Delta]:
-        post = self.batch.changed(now)
-        return [] if post is None else [post]
-
     def snapshot(self) -> Saved:
-        return [self.batch.snapshot()]
+        return [*self.policies.snapshot(), self.batch.snapshot()]
 
     def restore(self, state: Saved, find: FindEvent) -> None:
-        self.batch.restore(state[0], find)
+        *policies, batch = state
+        self.policies.restore(policies, find)
+        self.batch.restore(batch, find)
 
     # --- in the loop ----------------------------------------------------------------------------------------
 
     def write_load(self, source: SourceWriter) -> None:
-        if self.batch.trigger.surely_holds:
+        if self.surely_holds:
             source.line("trigger = operator.batch.trigger")
             source.line("held = operator.batch.held")
 
     def write_hold(self, source: SourceWriter) -> None:
-        if self.batch.trigger.surely_holds:
-            with source.block(f"if {self.batch.trigger.surely_holds}:"):
+        if self.surely_holds:
+            with source.block(f"if {self.surely_holds}:"):
                 source.line("held[x] = None")
                 source.line("continue")

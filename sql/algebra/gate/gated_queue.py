@@ -1,5 +1,10 @@
 """A queue with a gate behind it: `within d every p`, `retain n every m` of stream queries.
 
+    within 1.5 every 1.0     10@0.5 enters at the update point 1.0, and leaves at the first one >= 0.5 + 1.5
+
+The queue runs on while the gate holds its changes. An update point's lot closes with its instant, after the
+arrivals of that instant.
+
     window    r r r r r | h h h        r: released, h: held until the next release
     leaving   r r                      released, gone since: they leave with the next release
 
@@ -18,7 +23,6 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.gated import Gated
-from sql.algebra.gate.lot_gates import UpdatePoints
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.queues import Queue
 from sql.algebra.retain.values import ValueQueue
@@ -28,8 +32,35 @@ from sql.errors import CorruptState
 from sql.types import Saved
 
 
+class UpdatePoints:
+    """The instants `origin + k * period`, and which of them is the next at which a gate releases."""
+
+    def __init__(self, period_ms: int, origin_ms: int | None) -> None:
+        """`origin_ms`: None: the first arrival."""
+        self.period_ms = period_ms
+        self.origin_ms = origin_ms
+        self.next_ms: int | None = None
+
+    def note(self, now: int) -> None:
+        """Something is held; an arrival exactly at an update point belongs to that point's lot."""
+        if self.origin_ms is None:
+            self.origin_ms = now
+        if self.next_ms is None:
+            self.next_ms = self.at_or_after(now)
+
+    def at_or_after(self, instant: int) -> int:
+        """The first update point that is not before an instant."""
+        return instant + ((self.origin_ms or 0) - instant) % self.period_ms
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"point": self.next_ms, "origin": self.origin_ms}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.next_ms, self.origin_ms = state["point"], state["origin"]
+
+
 class GatedQueue(Gated):
-    """Base: the subclass decides when the gate releases."""
+    """Base: the subclass decides when the gate releases. A queue that refuses events is called with each."""
 
     departure = Removal.FIFO
     is_net = True
@@ -37,8 +68,17 @@ class GatedQueue(Gated):
     def __init__(self, line: Queue | ValueQueue) -> None:
         self.line = line
         self.keeps_values = isinstance(line, ValueQueue)
+        self.is_written = not line.refuses
         self.shown = 0
         self.leaving: list[Event] = []
+
+    def enter(self, event: Event, now: int) -> bool:
+        """An event enters the queue, unless that refuses it."""
+        left = self.line.enter(event, now)
+        if left is None:
+            return False
+        self.left(left)
+        return True
 
     def left(self, events: Sequence[Event]) -> None:
         """Events leave the queue."""
@@ -74,6 +114,8 @@ class GatedQueue(Gated):
     # --- in the loop ----------------------------------------------------------------------------------------
 
     def write_load(self, source: SourceWriter) -> None:
+        if not self.is_written:
+            return
         self.line.write_load(source, "operator.line")
         if self.line.leaves_on_arrival:
             source.line("leaving, shown = operator.leaving, operator.shown")
@@ -114,17 +156,16 @@ class PeriodicQueue(GatedQueue):
     """Releases at update points alone. What is due to leave does so when events come,
     or at an update point."""
 
-    releases_on_arrival = False
-    has_end = True
-
     def __init__(self, line: Queue | ValueQueue, points: UpdatePoints) -> None:
         super().__init__(line)
         self.points = points
+        self.releases_on_arrival = line.refuses
+        self.has_end = self.is_written
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
         self.expire(now)
         for event in delta.inserted:
-            self.left(self.line.insert(event, now))
+            self.enter(event, now)
         self.entered(now)
         return []
 
@@ -159,11 +200,13 @@ class PeriodicQueue(GatedQueue):
         return super().is_blank() and self.points.next_ms is None
 
     def write_load(self, source: SourceWriter) -> None:
-        source.line("operator.expire(now)")
+        if self.is_written:
+            source.line("operator.expire(now)")
         super().write_load(source)
 
     def write_hold(self, source: SourceWriter) -> None:
-        self.write_enter(source)
+        if self.is_written:
+            self.write_enter(source)
 
     def write_end(self, source: SourceWriter) -> None:
         self.line.write_end(source, "operator.line")
@@ -178,7 +221,7 @@ class PeriodicQueue(GatedQueue):
 
 
 class CountedQueue(GatedQueue):
-    """Releases with every so many arrivals; of a queue that time does not change."""
+    """Releases with every so many arrivals. What leaves by time does so with the next release."""
 
     def __init__(self, line: Queue | ValueQueue, count: int) -> None:
         super().__init__(line)
@@ -188,17 +231,25 @@ class CountedQueue(GatedQueue):
     def push(self, delta: Delta, now: int) -> list[Delta]:
         posts: list[Delta] = []
         for event in delta.inserted:
-            self.left(self.line.insert(event, now))
-            self.arrived += 1
+            self.arrived += self.enter(event, now)
             if self.arrived >= self.count:
                 self.arrived = 0
                 posts += self.release()
         return posts
 
+    def next_deadline(self) -> int | None:
+        return self.line.next_deadline()
+
+    def advance(self, now: int) -> list[Delta]:
+        self.left(self.line.expire(now))
+        return []
+
     def is_blank(self) -> bool:
         return super().is_blank() and not self.arrived
 
     def write_hold(self, source: SourceWriter) -> None:
+        if not self.is_written:
+            return
         with source.block("if operator.arrived + 1 < operator.count:"):
             source.line("operator.arrived += 1")
             self.write_enter(source)

@@ -1,15 +1,65 @@
-"""Triggers: when a gate releases what it holds. One class per condition; a window names the one it needs."""
+"""Triggers: when a batch is released. One class per condition; a window names the one it needs."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from sql.algebra.event import Event
-from sql.algebra.gate.batch import Decision, Trigger
+from sql.algebra.retain.predicate import Builtins, Predicate
 from sql.calendar.period import Period
 from sql.types import Saved
+
+Decision = Literal["hold", "before", "after"]
+"""On an arriving event: hold it, release without it (it starts the next batch), or release with it."""
+
+
+class Trigger(ABC):
+    """Decides when a gate releases."""
+
+    @abstractmethod
+    def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
+        """The action for an arriving event; `held` does not contain it yet."""
+
+    def admits(self, event: Event, now: int) -> bool:
+        """Raise what `on_event` would raise of the event, so that no other window has it then."""
+        return True
+
+    surely_holds = ""
+    """When an arriving event is held and nothing else changes: a condition in the text of a loop, over
+    `trigger` and `held`. Empty: `on_event` must say."""
+
+    force = False
+    """True if an empty release is posted all the same."""
+
+    def deadline(self) -> int | None:
+        """When time alone releases next."""
+        return None
+
+    def released(self, held: OrderedDict[Event, None], now: int) -> None:
+        """Called after each release; `held` is what the next batch begins with."""
+
+    def rest(self) -> None:
+        """Called when nothing is held and nothing waits to leave."""
+
+    def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
+        """Called when a variable the trigger depends on has changed: whether to release now."""
+        return False
+
+    def discarded(self, event: Event) -> None:
+        """Called when an event left the forming batch silently."""
+
+    def resumed(self, held: OrderedDict[Event, None]) -> None:
+        """Called after a restore with the forming batch, for triggers that derive state from it."""
+
+    def snapshot(self) -> Saved:
+        return None
+
+    def restore(self, state: Saved) -> None:
+        return None
 
 
 class AfterCount(Trigger):
@@ -24,50 +74,54 @@ class AfterCount(Trigger):
         return "after" if len(held) + 1 >= self.size else "hold"
 
 
-class EveryTrigger(Trigger):
-    """time_batch: at the grid reference + k·d. Without a reference the first event ever sets it, for good.
+class TimedTrigger(Trigger):
+    """Base of triggers that time lets release.
 
-    force     posts at empty grid points too, once the grid is known
-    start_ms  the grid is known from the start (START_EAGER)
+    force     posts empty releases too, once the first one is due
+    start_ms  what is due is known from the start (START_EAGER)
     """
 
-    surely_holds = "trigger.due_ms is not None"
-
-    def __init__(
-        self,
-        period: Period,
-        zone: ZoneInfo,
-        *,
-        reference_ms: int | None = None,
-        force: bool = False,
-        start_ms: int | None = None,
-    ) -> None:
+    def __init__(self, period: Period, zone: ZoneInfo, *, force: bool, start_ms: int | None) -> None:
         self.period = period
         self.zone = zone
-        self.reference_ms = start_ms if reference_ms is None else reference_ms
         self.force = force or start_ms is not None
-        self.due_ms = None if start_ms is None else self._next(start_ms)
+        self.due_ms = None if start_ms is None else self.next_due(start_ms)
 
-    def _next(self, now: int) -> int:
-        assert self.reference_ms is not None
-        return self.period.next_after(now, self.reference_ms, self.zone)
+    @abstractmethod
+    def next_due(self, now: int) -> int:
+        """The next release, seen from now."""
 
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
-        if self.reference_ms is None:
-            self.reference_ms = now
         if self.due_ms is None:
-            self.due_ms = self._next(now)
+            self.due_ms = self.next_due(now)
         return "hold"
 
     def deadline(self) -> int | None:
         return self.due_ms
 
     def released(self, held: OrderedDict[Event, None], now: int) -> None:
-        self.due_ms = self._next(now)
+        self.due_ms = self.next_due(now)
 
     def rest(self) -> None:
         if not self.force:
             self.due_ms = None
+
+
+class EveryTrigger(TimedTrigger):
+    """time_batch: at the grid reference + k·d. Without a reference the first event ever sets it, for good."""
+
+    surely_holds = "trigger.due_ms is not None"
+
+    def __init__(
+        self, period: Period, zone: ZoneInfo, reference_ms: int | None, *, force: bool, start_ms: int | None
+    ) -> None:
+        self.reference_ms = reference_ms
+        super().__init__(period, zone, force=force, start_ms=start_ms)
+
+    def next_due(self, now: int) -> int:
+        if self.reference_ms is None:
+            self.reference_ms = now
+        return self.period.next_after(now, self.reference_ms, self.zone)
 
     def snapshot(self) -> Saved:
         return [self.reference_ms, self.due_ms]
@@ -76,35 +130,24 @@ class EveryTrigger(Trigger):
         self.reference_ms, self.due_ms = state
 
 
-class CountOrSince(Trigger):
+class CountOrSince(TimedTrigger):
     """time_length_batch: at n events, or d after the first event or the last release,
     whichever comes first."""
 
     surely_holds = "len(held) + 1 < trigger.size and trigger.due_ms is not None"
 
     def __init__(
-        self, period: Period, zone: ZoneInfo, size: int, *, force: bool = False, start_ms: int | None = None
+        self, period: Period, zone: ZoneInfo, size: int, *, force: bool, start_ms: int | None
     ) -> None:
-        self.period = period
-        self.zone = zone
         self.size = size
-        self.force = force or start_ms is not None
-        self.due_ms = None if start_ms is None else period.add(start_ms, zone)
+        super().__init__(period, zone, force=force, start_ms=start_ms)
+
+    def next_due(self, now: int) -> int:
+        return self.period.add(now, self.zone)
 
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
-        if self.due_ms is None:
-            self.due_ms = self.period.add(now, self.zone)
+        super().on_event(event, held, now)
         return "after" if len(held) + 1 >= self.size else "hold"
-
-    def deadline(self) -> int | None:
-        return self.due_ms
-
-    def released(self, held: OrderedDict[Event, None], now: int) -> None:
-        self.due_ms = self.period.add(now, self.zone)
-
-    def rest(self) -> None:
-        if not self.force:
-            self.due_ms = None
 
     def snapshot(self) -> Saved:
         return self.due_ms
@@ -156,3 +199,38 @@ class DataBoundary(Trigger):
 
     def restore(self, state: Saved) -> None:
         self.reference_ms = state
+
+
+class WhenTrue(Trigger):
+    """expr_batch: releases when the predicate is true for the arriving event, with it or (include false)
+    without it."""
+
+    def __init__(self, predicate: Predicate, include: bool) -> None:
+        self.predicate = predicate
+        self.include = include
+
+    def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
+        self.predicate.add(event)
+        oldest = next(iter(held), event)
+        if not self.predicate.holds(event, Builtins(len(held) + 1, 0, oldest, event)):
+            return "hold"
+        if self.include:
+            return "after"
+        return "before" if held else "hold"
+
+    def released(self, held: OrderedDict[Event, None], now: int) -> None:
+        self.predicate.clear()
+        for event in held:
+            self.predicate.add(event)
+
+    def resumed(self, held: OrderedDict[Event, None]) -> None:
+        for event in held:
+            self.predicate.add(event)
+
+    def discarded(self, event: Event) -> None:
+        self.predicate.remove(event)
+
+    def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
+        ends = list(held)[:1] + list(held)[-1:]
+        builtins = Builtins(len(held), 0, ends[0] if ends else None, ends[-1] if ends else None)
+        return bool(held) and self.predicate.holds(None, builtins)

@@ -77,6 +77,12 @@ class Queue(Policy):
     mark = ""
     """The suffix of other names in the text, where several windows share one loop."""
 
+    loads: tuple[str, ...] = ()
+    """The attributes that its statements read, as locals of these names."""
+
+    refusal = ""
+    """The text of the condition on which an event is refused; empty: `admits` is called."""
+
     def __init__(self) -> None:
         self.events: deque[Event] | Held = self.queue()
 
@@ -123,7 +129,7 @@ class Queue(Policy):
 
     @property
     def needs_event(self) -> bool:
-        return self.refuses and type(self).write_prepare is Queue.write_prepare
+        return self.refuses and not self.refusal and type(self).write_prepare is Queue.write_prepare
 
     @property
     def _calls_evict(self) -> bool:
@@ -131,14 +137,17 @@ class Queue(Policy):
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         source.line(f"{self.window} = {place}.events")
-        if self.refuses:
+        if self.refuses and not self.refusal:
             source.line(f"admits{self.mark} = {place}.admits")
         if self._calls_evict:
             source.line(f"evict{self.mark} = {place}.evict")
+        for name in self.loads:
+            source.line(f"{name}{self.mark} = {place}.{name}")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         if self.refuses:
-            with loop.source.block(f"if not admits{self.mark}(x, now):"):
+            refused = self.refusal.format(window=self.window, mark=self.mark)
+            with loop.source.block(f"if {refused or f'not admits{self.mark}(x, now)'}:"):
                 loop.line("continue")
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
@@ -155,16 +164,14 @@ class Queue(Policy):
 class Newest(Queue):
     """length(n), lastevent: the newest n stay."""
 
+    loads = ("size",)
+
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
 
     def evict(self, event: Event) -> list[Event]:
         return [self.events.popleft()] if len(self.events) > self.size else []
-
-    def write_load(self, source: SourceWriter, place: str) -> None:
-        super().write_load(source, place)
-        source.line(f"size{self.mark} = {place}.size")
 
     def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
         with source.block(f"if len({self.window}) > size{self.mark}:"):
@@ -267,6 +274,8 @@ class DataClock(Queue):
 class Stamped(Queue):
     """ext_timed(ts, d) alone, d a fixed number of ms: the events' own times are kept beside them."""
 
+    loads = ("stamps", "length_ms")
+
     def __init__(self, node: Any, stamp: Callable[[Event], Any], length_ms: int) -> None:
         super().__init__()
         self.node = node
@@ -284,11 +293,6 @@ class Stamped(Queue):
                 self.stamps.popleft()
                 out.append(self.events.popleft())
         return out
-
-    def write_load(self, source: SourceWriter, place: str) -> None:
-        source.line(f"window = {place}.events")
-        source.line(f"stamps = {place}.stamps")
-        source.line(f"length_ms = {place}.length_ms")
 
     def write_prepare(self, loop: LoopWriter) -> None:
         loop.line(f"stamp = {loop.value(self.node)}", self.node.span)
@@ -321,6 +325,8 @@ class FirstCount(Queue):
 
     departure = Removal.NEVER
     leaves_on_arrival = False
+    loads = ("size",)
+    refusal = "len({window}) >= size{mark}"
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -329,20 +335,14 @@ class FirstCount(Queue):
     def admits(self, event: Event, now: int) -> bool:
         return len(self.events) < self.size
 
-    def write_load(self, source: SourceWriter, place: str) -> None:
-        source.line(f"{self.window} = {place}.events")
-        source.line(f"size{self.mark} = {place}.size")
-
-    def write_prepare(self, loop: LoopWriter) -> None:
-        with loop.source.block(f"if len({self.window}) >= size{self.mark}:"):
-            loop.line("continue")
-
 
 class FirstUntil(Queue):
     """firsttime: what arrives before start + d; never reopens."""
 
     departure = Removal.NEVER
     leaves_on_arrival = False
+    loads = ("end_ms",)
+    refusal = "now >= end_ms{mark}"
 
     def __init__(self, end_ms: int) -> None:
         super().__init__()
@@ -350,14 +350,6 @@ class FirstUntil(Queue):
 
     def admits(self, event: Event, now: int) -> bool:
         return now < self.end_ms
-
-    def write_load(self, source: SourceWriter, place: str) -> None:
-        source.line(f"{self.window} = {place}.events")
-        source.line(f"end_ms{self.mark} = {place}.end_ms")
-
-    def write_prepare(self, loop: LoopWriter) -> None:
-        with loop.source.block(f"if now >= end_ms{self.mark}:"):
-            loop.line("continue")
 
     def is_blank(self) -> bool:
         return False

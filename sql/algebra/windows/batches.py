@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, EveryTrigger
-from sql.algebra.gate.when_true import WhenTrue
+from sql.algebra.gate.triggers import AfterCount, CountOrSince, DataBoundary, EveryTrigger, WhenTrue
 from sql.algebra.windows.catalog import Start, WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, Growth, WindowCost
@@ -40,7 +39,7 @@ register_window(
         role="batch",
         parameters=parameters("period:period reference:reference? flags:flags?"),
         make=lambda start, period, reference, flags: EveryTrigger(
-            period, start.zone, reference_ms=reference, **_flags(flags, start)
+            period, start.zone, reference, **_flags(flags, start)
         ),
         composition=(
             Stage("Gate", "every {d}", origin="first event | reference | start"),

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sql.algebra.retain.policies import Policy
-from sql.algebra.retain.queues import Forever, Lifetime, Newest
+from sql.algebra.retain.queues import Forever, Lifetime, Newest, Queue
 from sql.algebra.windows.catalog import Start
 from sql.algebra.windows.facts import Stage, WindowFacts
 from sql.costs import Extra, WindowCost
@@ -24,11 +23,11 @@ class LotPart(WindowFacts, kw_only=True):
 
 
 class LotWindow(LotPart, kw_only=True):
-    """One window of stream queries. `make` takes the start and the argument:
-    a Period, a number of items, or None."""
+    """One window of stream queries. `make` takes the start and the argument (a Period, a number of items, or
+    None), and gives a queue in order of arrival."""
 
     argument: LotArgument
-    make: Callable[[Start, Any], Policy]
+    make: Callable[[Start, Any], Queue]
 
 
 _windows: dict[str, LotWindow] = {}

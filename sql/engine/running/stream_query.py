@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.event import Delta
-from sql.algebra.gate.lot_gates import net
 from sql.algebra.operator import Pass
+from sql.algebra.retain.unique_lots import net
 from sql.algebra.retain.values import net_of_values
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
