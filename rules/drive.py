@@ -9,7 +9,7 @@ which gives the rows of events pushed one by one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -62,6 +62,19 @@ def drive(
     unless they stay open (`is_open`) for more events.
 
     `Singles` come as they are; `sql.emission.apart` makes emissions of them."""
+    yield from chain.from_iterable(driven(engine, plans, runs, tables, state))
+    if not is_open:
+        yield from at_end(engine)
+
+
+def driven(
+    engine: Engine,
+    plans: Mapping[str, Plan],
+    runs: Iterable[Run],
+    tables: Mapping[str, CompiledTable] | None = None,
+    state: State = None,
+) -> Iterator[list[Emission]]:
+    """What each run of events gives, with rules deployed as by `drive`."""
     now_ms: int | None = None
     if state is not None:
         now_ms = int(state["now_ms"])
@@ -73,9 +86,12 @@ def drive(
         # An event that was recorded late arrives now, whatever its timestamp.
         rising = list(accumulate(instants, max, initial=now_ms))[1:]
         now_ms = rising[-1]
-        yield from engine.push_instants(stream, rows, rising).parts
-    if now_ms is not None and not is_open:
-        yield from engine.flush(now_ms).parts
+        yield engine.push_instants(stream, rows, rising).parts
+
+
+def at_end(engine: Engine) -> list[Emission]:
+    """What the windows give that are open at the end of all events."""
+    return [] if engine.now_ms is None else engine.flush(engine.now_ms).parts
 
 
 def _deploy(

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from cloud_sync.declaration import rule_hash
 from sql import Emission, Plan
+from sql.emission import Row
 from sql.types import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TYPES = {
     Type.INTEGER: "BIGINT",
@@ -33,7 +38,7 @@ CLASSES: Mapping[Type, tuple[type, ...]] = {
 
 INTEGERS = range(-(2**63), 2**63)
 
-_encode_cells = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
 
 
 FOUND = (
@@ -41,7 +46,7 @@ FOUND = (
     "rule_hash STRING, row STRING"
 )
 """The rows that a worker returns. `kind` is insert, remove, late or error, or state (`handover`),
-which belongs to no rule; `number` counts the rows of a gateway, those of a rule in their order;
+which belongs to no rule; `number` counts the rows of a gateway in the order in which they were emitted;
 `reason` is that of an error, or the late event as JSON; `is_open`: the end of the raw events made the row,
 which closes the windows that are open; `rule_hash` is that of the records that gateways upload;
 `row` is JSON."""
@@ -49,72 +54,181 @@ which closes the windows that are open; `rule_hash` is that of the records that 
 EMPTY: dict[str, Any] = dict.fromkeys(column.split()[0] for column in FOUND.split(", "))
 """A row whose fields are all NULL, in the order of the columns."""
 
-SHAPES_MAX = 1_000
-"""So many shapes of rows are remembered."""
-
 
 class Misfit(Exception):
     """A value does not fit its column; the text says why."""
 
 
-Found = tuple[str, int, str, str | None, str, str | None]
-"""The fields that differ between the rows of a gateway: rule, at_ms, kind, reason, rule_hash, row."""
+class Written(NamedTuple):
+    """The fields that differ between the rows of a gateway and rule, by columns."""
+
+    number: pa.Array
+    at_ms: pa.Array
+    kind: pa.Array
+    reason: pa.Array
+    row: pa.Array
+
+
+class Runs(NamedTuple):
+    """Emissions with rows: the instant of each, what the count of all rows up to one of its rows lacks
+    to the number of this row, and the count up to its last one."""
+
+    at_ms: list[int]
+    before: list[int]
+    ends: list[int]
+
+    def columns(self) -> tuple[pa.Array, pa.Array]:
+        """Number and instant of each row."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        ends, counted = pa.array(self.ends, pa.int32()), pc.cumulative_sum(pa.repeat(1, self.ends[-1]))
+        before, at_ms = (
+            pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, pa.array(values, pa.int64())))
+            for values in (self.before, self.at_ms)
+        )
+        return pc.add(counted, before), at_ms
 
 
 class RowWriter:
-    """The rows of one rule.
-
-    Names and classes of a row's values, its shape, decide whether they fit their columns,
-    but for the size of integers. So a shape is looked at once.
-    """
+    """The rows of one rule. It gathers what the rule emits and writes many rows together,
+    because the values of a column are checked faster than those of a row."""
 
     def __init__(self, rule: str, plan: Plan) -> None:
-        self._rule = rule
-        self._hash = rule_hash(plan.text)
+        self.rule = rule
+        self.hash = rule_hash(plan.text)
         self._columns = plan.columns_with_states
-        self._integers: dict[tuple[object, ...], tuple[str, ...] | None] = {}
-        """By shape the columns with integers; None for rows that are not written as they are."""
+        self._blank: Row = dict.fromkeys(self._columns or ())
+        """Stands in `_rows` for what is no row of the SELECT."""
+        self._rows: list[Row] = []
+        self._emissions = Runs([], [], [])
+        self._kinds: dict[int, str] = {}
+        """By place the kinds of rows other than `insert`."""
+        self._reasons: dict[int, str | None] = {}
+        self._others: dict[int, str | None] = {}
+        """By place the texts of rows that are not those of the SELECT."""
 
-    def rows(self, emission: Emission) -> list[Found]:
-        """The rows of an emission of the rule, inserted ones first."""
-        at_ms, inserted = emission.at_ms, emission.with_states()
+    def add(self, emission: Emission, number: int) -> int:
+        """Take the rows of an emission, the first of which has this number; the next number.
+        Inserted ones come first."""
+        rows, runs = self._rows, self._emissions
+        place = len(rows)
         if emission.kind == "rows":
-            found = [self._of_table(at_ms, "insert", row) for row in inserted]
-        elif emission.kind == "late":
-            found = [self._found(at_ms, "late", json_of(_shown(row)), None) for row in inserted]
+            rows += emission.with_states() if emission.states else emission.inserted
+            if emission.removed:
+                self._kinds.update(
+                    dict.fromkeys(range(len(rows), len(rows) + len(emission.removed)), "remove")
+                )
+                rows += emission.removed
         else:
-            why = emission.error
-            found = [self._found(at_ms, "error", why, json_of(_shown(row))) for row in inserted or ({},)]
-        if emission.removed:
-            found += [self._of_table(at_ms, "remove", row) for row in emission.removed]
-        return found
+            self._add_others(emission)
+        if (end := len(rows)) > place:
+            runs.at_ms.append(emission.at_ms)
+            runs.before.append(number - place - 1)
+            runs.ends.append(end)
+        return number + end - place
 
-    def _of_table(self, at_ms: int, kind: str, row: Mapping[str, Any]) -> Found:
-        """A row of the SELECT; an error in place of one that does not fit the columns."""
+    def _add_others(self, emission: Emission) -> None:
+        """Take late events, or those that could not be evaluated."""
+        is_late = emission.kind == "late"
+        for event in emission.inserted if is_late else emission.inserted or ({},):
+            place, text = len(self._rows), json_of(_shown(event))
+            self._kinds[place] = emission.kind
+            self._reasons[place] = text if is_late else emission.error
+            self._others[place] = None if is_late else text
+            self._rows.append(self._blank)
+
+    def write(self) -> Written | None:
+        """The rows that were gathered, which are then forgotten, and None of none; an error in place of a row
+        that does not fit the columns."""
+        import pyarrow as pa
+
+        count = len(self._rows)
+        if not count:
+            return None
+        texts = self._texts()
+        kinds = _replaced(pa.repeat("insert", count), self._kinds)
+        reasons = _replaced(pa.nulls(count, pa.string()), self._reasons)
+        written = Written(*self._emissions.columns(), kinds, reasons, texts)
+        self._rows, self._emissions = [], Runs([], [], [])
+        self._kinds, self._reasons, self._others = {}, {}, {}
+        return written
+
+    def _texts(self) -> pa.Array:
+        """The column `row`."""
+        texts = self._together(self._rows)
+        if texts is None:
+            alone = [self._alone(place, row) for place, row in enumerate(self._rows)]
+            texts = _strings(alone)
+        return _replaced(texts, self._others)
+
+    def _together(self, rows: list[Row]) -> pa.Array | None:
+        """The texts of rows; None if some value must be looked at by itself."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        columns = self._columns
+        if columns is None or not all(_fit(rows, name, kind) for name, kind in columns.items()):
+            return None
+        try:
+            lines = _encoder.encode_lines(rows)
+        except (OverflowError, TypeError, UnicodeEncodeError):
+            return None
+        return pc.split_pattern(pa.array([lines], pa.string()), "\n").values[:-1]
+
+    def _alone(self, place: int, row: Row) -> str | None:
+        """The text of one row."""
         if self._columns is None:
-            return self._found(at_ms, kind, None, json_of(_shown(row)))
-        shape = (*row, *map(type, row.values()))
+            return json_of(_shown(row))
         try:
-            integers = self._integers[shape]
-        except KeyError:
-            integers = _integers(row, self._columns)
-            if len(self._integers) < SHAPES_MAX:
-                self._integers[shape] = integers
-        try:
-            if integers is None:
-                row = _cells(row, self._columns)
-            else:
-                for name in integers:
-                    if row[name] not in INTEGERS:
-                        row = _cells(row, self._columns)
-            return self._rule, at_ms, kind, None, self._hash, _encode_cells(row).decode()
+            cells = _cells(row, self._columns)
         except Misfit as error:
-            return self._found(at_ms, "error", str(error), None)
+            self._kinds[place], self._reasons[place] = "error", str(error)
+            return None
+        try:
+            return _encoder.encode(cells).decode()
         except (OverflowError, UnicodeEncodeError):  # integers of more than 64 bits, lone surrogates
-            return self._found(at_ms, kind, None, json_of(row))
+            return json_of(cells)
 
-    def _found(self, at_ms: int, kind: str, reason: str | None, row: str | None) -> Found:
-        return self._rule, at_ms, kind, reason, self._hash, row
+
+def _replaced(column: pa.Array, others: Mapping[int, str | None]) -> pa.Array:
+    """A column with other texts at some places."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not others:
+        return column
+    places, bits = sorted(others), bytearray(len(column) // 8 + 1)
+    for place in places:
+        bits[place // 8] |= 1 << place % 8
+    mask = pa.Array.from_buffers(pa.bool_(), len(column), [None, pa.py_buffer(bits)])
+    return pc.replace_with_mask(column, mask, _strings([others[place] for place in places]))
+
+
+def _strings(texts: Sequence[str | None]) -> pa.Array:
+    """A column of texts. A lone surrogate, which UTF-8 cannot hold, becomes its escape in JSON."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        encoded = [text and text.encode("utf-8", "backslashreplace") for text in texts]
+        return pa.array(encoded, pa.string())
+
+
+def _fit(rows: list[Row], name: str, kind: Type) -> bool:
+    """Whether the values of a column fit its type, and are written as they are."""
+    allowed = CLASSES.get(kind, ())
+    try:
+        classes = {row[name].__class__ for row in rows}
+    except KeyError:
+        classes = {row.get(name).__class__ for row in rows}
+    if not allowed or not classes <= {*allowed, NoneType}:
+        return False
+    if kind is not Type.INTEGER or int not in classes:
+        return True
+    values = [value for row in rows if (value := row.get(name)) is not None]
+    return min(values) in INTEGERS and max(values) in INTEGERS
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,15 +251,6 @@ def _cells(row: Mapping[str, Any], columns: Mapping[str, Type]) -> dict[str, Any
         else:
             cells[name] = value
     return cells
-
-
-def _integers(row: Mapping[str, Any], columns: Mapping[str, Type]) -> tuple[str, ...] | None:
-    """The columns with integers; None if some value does not fit, or becomes JSON text, or is metadata."""
-    for name, value in row.items():
-        classes = CLASSES.get(columns.get(name, Type.ANY))
-        if classes is None or not (value is None or value.__class__ in classes):
-            return None
-    return tuple(name for name, value in row.items() if value.__class__ is int)
 
 
 def json_of(value: object) -> str:

@@ -16,17 +16,17 @@ import msgspec
 from cloud_sync.names import original
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
-from cloud_sync.spark.backfill.row_writer import EMPTY, Found, RowWriter
+from cloud_sync.spark.backfill.row_writer import EMPTY, RowWriter, Written
 from cloud_sync.spark.backfill.rules import Sources, compiled
 from rules.collector import calm_collector
 from rules.compiled import Compiled
-from rules.drive import RUN_MAX, Run, drive, state_of
+from rules.drive import RUN_MAX, Run, at_end, driven, state_of
 from sql import Emission, Engine, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_PER_BATCH = 4_096
+ROWS_PER_BATCH = 2_048
 
 
 def run(
@@ -76,11 +76,12 @@ def _of_gateway(
     is_handed = handover.is_state(first)
     handed = handover.read(first["content"]) if is_handed else Handed()
     runs = runs_of(files if is_handed else chain([first], files), reading)
-    number = handed.number
-    emissions = drive(engine, plans, runs, known.tables, handed.state, is_open=is_open)
-    for rows, is_over in _blocks_of_rows(emissions, plans, reading):
-        yield in_columns(rows, schema, gateway, number, is_over)
-        number += len(rows)
+    table = Table(schema, gateway, plans, handed.number)
+    emitted = driven(engine, plans, runs, known.tables, handed.state)
+    yield from table.batches(emitted, is_open=False)
+    if not is_open:
+        yield from table.batches([at_end(engine)], is_open=True)
+    number = table.number
     others = []
     for reason in reading.bad:
         found = {"gateway": gateway, "number": number, "kind": "error", "reason": reason}
@@ -94,59 +95,63 @@ def _of_gateway(
         yield pa.RecordBatch.from_pylist(others, schema=schema)
 
 
-def _blocks_of_rows(
-    emissions: Iterable[Emission], plans: Mapping[str, Plan], reading: Reading
-) -> Iterator[tuple[list[Found], bool]]:
-    """The rows of emissions, many at a time; and whether the end of the events made them."""
-    writers = {rule: RowWriter(rule, plan) for rule, plan in plans.items()}
-    rows: list[Found] = []
-    is_over = False
-    for emission in emissions:
-        if len(rows) >= ROWS_PER_BATCH or reading.is_over is not is_over:
-            if rows:
-                yield rows, is_over
-            rows, is_over = [], reading.is_over
-        if (writer := writers.get(emission.rule)) is not None:
-            rows += writer.rows(emission)
-    if rows:
-        yield rows, is_over
+class Table:
+    """The rows of a gateway as batches of a schema (FOUND). `number` is that of the next row."""
 
+    def __init__(self, schema: pa.Schema, gateway: str, plans: Mapping[str, Plan], number: int) -> None:
+        self.number = number
+        self._schema = schema
+        self._gateway = gateway
+        self._writers = {rule: RowWriter(rule, plan) for rule, plan in plans.items()}
 
-def in_columns(
-    rows: Sequence[Found], schema: pa.Schema, gateway: str, number: int, is_over: bool
-) -> pa.RecordBatch:
-    """Rows of a gateway as columns of a schema (FOUND)."""
-    import pyarrow as pa
+    def batches(self, emitted: Iterable[Iterable[Emission]], *, is_open: bool) -> Iterator[pa.RecordBatch]:
+        """The rows of emissions, many at a time; `is_open`: the end of the events made them."""
+        begun = self.number
+        for _ in map(self._take, emitted):  # so nothing holds the rows of a run while the next one is made
+            if self.number - begun >= ROWS_PER_BATCH:
+                yield self._batch(is_open)
+                begun = self.number
+        if self.number > begun:
+            yield self._batch(is_open)
 
-    rules, instants, kinds, reasons, hashes, texts = zip(*rows, strict=True)
-    columns = {
-        "rule": rules,
-        "number": range(number, number + len(rows)),
-        "at_ms": instants,
-        "kind": kinds,
-        "reason": reasons,
-        "rule_hash": hashes,
-        "row": texts,
-    }
-    same = {"gateway": pa.repeat(gateway, len(rows)), "is_open": pa.repeat(is_over, len(rows))}
-    arrays = [
-        same[field.name] if field.name in same else pa.array(columns[field.name], field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    def _take(self, emissions: Iterable[Emission]) -> None:
+        writers, number = self._writers, self.number
+        for emission in emissions:
+            # Tables' own statements emit too.
+            if (writer := writers.get(emission.rule)) is not None:
+                number = writer.add(emission, number)
+        self.number = number
+
+    def _batch(self, is_open: bool) -> pa.RecordBatch:
+        """The rows that were taken, those of each rule together."""
+        import pyarrow as pa
+
+        parts = []
+        for writer in self._writers.values():
+            if written := writer.write():
+                columns = self._columns(writer, written, is_open)
+                parts.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+
+    def _columns(self, writer: RowWriter, written: Written, is_open: bool) -> list[pa.Array]:
+        import pyarrow as pa
+
+        same = {"rule": writer.rule, "gateway": self._gateway, "rule_hash": writer.hash, "is_open": is_open}
+        repeated = {name: pa.repeat(value, len(written.row)) for name, value in same.items()}
+        columns = repeated | written._asdict()
+        return [columns[field.name] for field in self._schema]
 
 
 @dataclass(slots=True)
 class Reading:
-    """Findings of the reading of a gateway's events: lines that are no events, the file read last (its path),
-    and whether the end came."""
+    """Findings of the reading of a gateway's events: lines that are no events,
+    and the file read last (its path)."""
 
     bad: list[str] = field(default_factory=list)
     last: str = ""
-    is_over: bool = False
 
 
-class Line(msgspec.Struct):
+class Line(msgspec.Struct, gc=False):
     """A line of a file: an event with its stream and the time of its arrival."""
 
     at: int
@@ -165,7 +170,6 @@ def runs_of(files: Iterable[dict[str, Any]], reading: Reading) -> Iterator[Run]:
             for stream, found in groupby(_events(path, before, lines, reading.bad), key=attrgetter("stream")):
                 events = list(found)
                 yield Run(stream, [line.event for line in events], [line.at for line in events])
-    reading.is_over = True
 
 
 def _blocks(path: str, content: bytes, bad: list[str]) -> Iterator[tuple[int, list[bytes]]]:

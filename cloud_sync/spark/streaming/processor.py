@@ -77,9 +77,10 @@ class EngineOfKey(StatefulProcessor):
         number = handed.number
         writer = RowWriter(rule, plans[rule])
         for emission in _emissions(engine, plans, arrivals, handed, to_ms):
-            for _, *fields in writer.rows(emission):
-                yield _ROW(rule, text, number, *fields)
-                number += 1
+            number = writer.add(emission, number)
+        if written := writer.write():
+            for at, at_ms, kind, reason, row in zip(*(column.to_pylist() for column in written), strict=True):
+                yield _ROW(rule, text, at, at_ms, kind, reason, writer.hash, row)
         for reason in bad:
             yield _ROW(rule, text, number, None, "error", reason, None, None)
             number += 1
