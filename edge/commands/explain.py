@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _measured(plan: Plan, catalog: Catalog) -> list[tuple[str, str]]:
     """The measured properties: the memory of a partition."""
-    from edge.monitor.partitions import bytes_at_first
+    from edge.commands.shared.first_partitions import bytes_at_first
 
     size = None if plan.context is None else bytes_at_first(plan, catalog)
     return [] if size is None else [("memory", f"{size:,} bytes for each partition, before its first event")]

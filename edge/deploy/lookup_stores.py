@@ -19,7 +19,6 @@ from edge.intake.sources.registry import BadSource, Configured, settings_of
 from edge.journal.record import Answer, Answers, Policies
 from sql import Engine
 from sql.catalog.streams import Stream
-from sql.engine.asking.answers import answer
 from sql.plan.asks import AnswerPolicy, Request
 from sql.record import Record
 
@@ -149,6 +148,8 @@ class Stores:
 
 def take_answers(gateway: Gateway, record: Answers) -> None:
     """Let recorded answers take effect."""
+    from sql.engine.asking.answers import answer
+
     for table, columns, key, rows in record.answers:
         request = Request(table, tuple(columns), tuple(key))
         gateway.outbox.hand_over(answer(gateway.engine, request, msgspec.json.decode(rows), record.at_ms))

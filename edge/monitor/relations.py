@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sql.algebra.context.selectors import Selector, selector_of
 from sql.errors import DataError, did_you_mean
 from sql.plan.declared import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
+    from sql.algebra.context.selectors import Selector
     from sql.engine.relations.question_parameters import Parameters
     from sql.plan.logical import Plan
 
@@ -122,6 +122,8 @@ def _selector(only: str) -> Selector | None:
     """The selector of partitions; None: all. Raises DataError for a text that is no selector."""
     if not only:
         return None
+    from sql.algebra.context.selectors import selector_of
+
     try:
         return selector_of(msgspec.json.decode(only))
     except msgspec.MsgspecError as error:

@@ -15,12 +15,12 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.row import Change
-from sql.algebra.table.search import Search, loop_over, reads_subquery
+from sql.algebra.table.search import Search, loop_over
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_items
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, conjuncts
+from sql.plan.bound import Bound, conjuncts, reads_subquery
 from sql.plan.logical import ActionPlan, BranchPlan, TriggerPlan
 
 Row = dict[str, Any]

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from sql.algebra.table.search import Search, loop_over, reads_subquery
+from sql.algebra.table.search import Search, loop_over
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Slot, conjuncts, sources_read
+from sql.plan.bound import Bound, Slot, conjuncts, reads_subquery, sources_read
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
 

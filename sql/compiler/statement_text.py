@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from sql.algebra.table.search import reads_subquery
 from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.change import ChangeText
 from sql.compiler.content_text import content_text
@@ -27,8 +26,7 @@ from sql.compiler.joins.passing_text import PassingText
 from sql.compiler.push import PushText
 from sql.compiler.shared_code import Answer, SharedCode
 from sql.compiler.statement_frame import Drive, StatementFrame
-from sql.plan.bound import TableRead
-from sql.plan.clauses import SourcePlan
+from sql.plan.arrival import reads_on_arrival
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
@@ -135,7 +133,7 @@ def drives(plan: Plan) -> bool:
     that they are evaluated before any statement acts.
     """
     source = plan.sources[0]
-    if any(waits_for_filters(source) for source in plan.sources):
+    if reads_on_arrival(plan):
         return False
     if len(plan.sources) != 1:
         return driver_of(plan) is not None
@@ -146,16 +144,6 @@ def drives(plan: Plan) -> bool:
     if plan.mode == "lots":
         return not plan.relations and source.lot is not None and source.lot.is_simple
     return source.pattern is None and source.recognize is None
-
-
-def waits_for_filters(source: SourcePlan) -> bool:
-    """True if the filter of a stream reads relations, or rows of subqueries: it is evaluated when the event
-    arrives, before any statement acts on it."""
-    if source.filter is None or source.relation is not None:
-        return False
-    return reads_subquery([source.filter]) or any(
-        isinstance(node, TableRead) for node in source.filter.walk()
-    )
 
 
 def takes_times(plan: Plan) -> bool:

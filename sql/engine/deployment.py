@@ -6,23 +6,18 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog, Variable
-from sql.engine.asking.asked_table import AskedStatement
-from sql.engine.asking.asking_query import Asking
-from sql.engine.context.context_member import ContextMember
-from sql.engine.context.host import ContextHost
-from sql.engine.context.own_context import OwnContext
-from sql.engine.context.spread import spread_over
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import Running
-from sql.engine.relations.declaring import TableStatement, WindowStatement
 from sql.engine.start import start
 from sql.errors import Problem, Span, SqlError
+from sql.plan.asks import ready_stream
 from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
 if TYPE_CHECKING:
+    from sql.engine.context.host import ContextHost
     from sql.plan.context_plan import ContextPlan
 
 MakeRow = Callable[[dict[str, Any]], Any]
@@ -54,6 +49,8 @@ class Deployment:
         if plan.context is not None and plan.timestamp is None:
             self._deploy_in_context(name, plan, now_ms, state)
         elif plan.context is not None:
+            from sql.engine.context.own_context import OwnContext
+
             query = EventTime(OwnContext(name, plan, self.catalog, now_ms), now_ms)
             if state is not None:
                 query.restore(state)
@@ -80,7 +77,15 @@ class Deployment:
             query.restore(state)
         elif plan.relations:
             query.fill()
-        self.host(name, query, query.streams if isinstance(query, Asking) else plan.streams)
+        self.host(name, query, streams_of(name, plan))
+        if plan.acts is not None:
+            self._declare(name, query)
+
+    def _declare(self, name: str, query: Running) -> None:
+        """Make known what a statement declares."""
+        from sql.engine.asking.asked_table import AskedStatement
+        from sql.engine.relations.declaring import TableStatement, WindowStatement
+
         if isinstance(query, WindowStatement | TableStatement):
             self.catalog.relations[query.relation.name] = query.relation
             query.relation.bounded.wake = lambda: self.timers.schedule(name)
@@ -103,12 +108,12 @@ class Deployment:
             self.catalog.relations.pop(acts.name, None)
         if isinstance(acts, AskedDeclaration):
             self.catalog.asked.pop(acts.name, None)
-        if isinstance(query, ContextMember):
-            self._leave(name, query.host)
-        if isinstance(query, ContextHost):
-            _check_unused(query)
-            if self.contexts.get(query.context.name) is query:
-                del self.contexts[query.context.name], self.catalog.contexts[query.context.name]
+        if (member := self.roster.members.get(name)) is not None:
+            self._leave(name, member.host)
+        if (host := self.roster.hosts.get(name)) is not None:
+            _check_unused(host)
+            if self.contexts.get(host.context.name) is host:
+                del self.contexts[host.context.name], self.catalog.contexts[host.context.name]
         self.roster.drop(name)
         self.timers.suspended.discard(name)
 
@@ -116,9 +121,12 @@ class Deployment:
 
     def declare(self, name: str, context: ContextPlan) -> ContextHost:
         """Declare a context; it does nothing until a statement uses it."""
+        from sql.engine.context.host import ContextHost
+
         host = self.contexts[context.name] = ContextHost(name, context, self.catalog)
         self.catalog.contexts[context.name] = context
         self.host(name, host, context.reads)
+        self.roster.hosts[name] = host
         host.statements.wake = lambda: self.timers.schedule(name)
         return host
 
@@ -127,15 +135,17 @@ class Deployment:
         meanwhile are dropped."""
         assert plan.context is not None
         host = self._host_of(plan.context)
-        known = self.roster.queries.get(name)
-        if known is not None and (not isinstance(known, ContextMember) or known.host is not host):
+        known = self.roster.members.get(name)
+        stays = known is not None and known.host is host
+        if not stays:
             self.remove(name)
         begins = not host.life.is_active
         member, emissions = host.join(name, plan, now_ms)
-        if isinstance(known, ContextMember) and known.host is host:
+        if stays:
             self.roster.replace(name, member)
         else:
             self.host(name, member, ())
+        self.roster.members[name] = member
         for stream in member.streams:
             self.roster.read(name, stream)
             if stream not in self.catalog.relations:
@@ -152,6 +162,8 @@ class Deployment:
         """Declare the statement's relations and variables in each partition for later statements."""
         acts = plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
+            from sql.engine.context.spread import spread_over
+
             self.catalog.relations[acts.name] = spread_over(host, name, acts)
         if isinstance(acts, VariableDeclaration):
             declared = Variable(acts.name, acts.type, acts.value, acts.constant)
@@ -170,6 +182,12 @@ class Deployment:
         self.timers.schedule(host.name)
         if host.is_passing and not host.members:
             self.remove(host.name)
+
+
+def streams_of(name: str, plan: Plan) -> tuple[str, ...]:
+    """The streams that the query of a plan reads."""
+    waits = plan.asks and plan.acts is not None
+    return (*plan.streams, ready_stream(name)) if waits else plan.streams
 
 
 def _check_unused(host: ContextHost) -> None:

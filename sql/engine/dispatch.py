@@ -4,24 +4,23 @@ loop behind all of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, joined
-from sql.engine.context.context_member import ContextMember
-from sql.engine.context.host import ContextHost
-from sql.engine.context.lane import Lane
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.interplay import meet
 from sql.engine.lanes import Lanes
-from sql.engine.query import Running
 from sql.engine.roster import Roster
 from sql.engine.steps import Consumer, Steps
 from sql.engine.timers import Timers
 from sql.engine.validation import Validators
 from sql.plan.logical import Plan
 from sql.rows import as_dict
+
+if TYPE_CHECKING:
+    from sql.engine.context.lane import Lane
 
 Change = Callable[[Any], Any]
 """The result of `update istream` for an event: the same one, another one, or None for one that is dropped."""
@@ -102,9 +101,9 @@ class Dispatch:
         done before the next."""
         found = self.roster.ordered.get(stream)
         if found is None:
-            queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
-            in_context = any(isinstance(query, ContextMember) or _is_active(query) for query in queries)
-            found = in_context or meet([query.plan for query in queries], self.catalog)
+            readers = self.roster.readers_of(stream)
+            in_context = any(map(self.roster.is_in_context, readers))
+            found = in_context or meet([self.roster.queries[name].plan for name in readers], self.catalog)
             self.roster.ordered[stream] = found
         return found
 
@@ -195,8 +194,8 @@ class Dispatch:
         query = self.roster.queries.get(name)
         if query is None:
             return []
-        if partition is not None and isinstance(query, ContextMember):
-            member = query
+        member = self.roster.members.get(name)
+        if partition is not None and member is not None:
             return self.bounded(name, (), now_ms, lambda: member.feed_in(partition, changes, now_ms))
         return self.bounded(name, (), now_ms, lambda: query.feed(changes, now_ms))
 
@@ -228,10 +227,7 @@ class Dispatch:
     def join_posts(self, out: list[Emission]) -> None:
         """Merge the emissions of a statement in several partitions in one step into one post."""
         if self.catalog.contexts and len(out) > 1:
-            members = {
-                name for name, query in self.roster.queries.items() if isinstance(query, ContextMember)
-            }
-            out[:] = joined(out, members)
+            out[:] = joined(out, self.roster.members.keys())
 
 
 def _hears_clock(query: EventTime) -> bool:
@@ -239,8 +235,3 @@ def _hears_clock(query: EventTime) -> bool:
     if query.plan.insert is not None or query.plan.context is not None:
         return True
     return query.plan.options.idle_timeout_ms is not None or query.plan.options.max_future_ms is not None
-
-
-def _is_active(query: Running) -> bool:
-    """True for a context that statements use; in event time each rule has a context of its own."""
-    return isinstance(query, ContextHost) and bool(query.members)

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, Emissions
-from sql.engine.context.context_member import ContextMember
-from sql.engine.context.host import ContextHost
 from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Dispatch
 from sql.engine.query import Running
@@ -29,6 +27,7 @@ from sql.rows import Shape
 
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
+    from sql.engine.context.host import ContextHost
     from sql.engine.relations.demand import Answer
     from sql.engine.relations.question_parameters import Parameters
 
@@ -240,12 +239,12 @@ class Engine:
     def read(self, name: str, selector: Selector | None = None) -> list[dict[str, Any]]:
         """The rows of a rule's present content; of a rule in a context those of the chosen
         partitions, or of all."""
-        query = self.queries[name]
+        query, member = self.queries[name], self.roster.members.get(name)
         if selector is None:
             return without(query.read(self.now_ms or 0), query.plan.states)
-        if not isinstance(query, ContextMember):
+        if member is None:
             raise DataError(f"rule '{name}' is in no context, so it has no partitions to choose from")
-        return without(query.read(self.now_ms or 0, selector), query.plan.states)
+        return without(member.read(self.now_ms or 0, selector), member.plan.states)
 
     def partitions(self, context: str, selector: Selector | None = None) -> list[dict[str, Any]]:
         """The live partitions of a context with their built-in properties."""

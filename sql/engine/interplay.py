@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sql.catalog.streams import Catalog
-from sql.engine.steps import reads_on_arrival
+from sql.plan.arrival import reads_on_arrival
 from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from sql.engine.context.host import ContextHost
-from sql.engine.context.lane import Lane, OnDefect
+from typing import TYPE_CHECKING
+
 from sql.engine.roster import Roster
+
+if TYPE_CHECKING:
+    from sql.engine.context.lane import Lane, OnDefect
 
 
 class Lanes:
@@ -28,11 +31,14 @@ class Lanes:
         return self.known[stream]
 
     def _new(self, stream: str) -> Lane | None:
-        queries = [self.roster.queries[name] for name in self.roster.readers_of(stream)]
-        hosts = [query for query in queries if isinstance(query, ContextHost)]
+        readers = self.roster.readers_of(stream)
+        hosts = [self.roster.hosts[name] for name in readers if name in self.roster.hosts]
         if len(hosts) != 1 or self.roster.arrival_readers or self.roster.moves_rows:
             return None
+        from sql.engine.context.lane import Lane
+
         members = hosts[0].members.values()
+        queries = [self.roster.queries[name] for name in readers]
         heard_alone = all(query is hosts[0] or query in members for query in queries)
         is_plain = all(member.inner.acts is None and not member.outranks for member in members)
         return Lane(hosts[0], stream, self.on_defect) if heard_alone and is_plain else None

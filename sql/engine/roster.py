@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from sql.catalog.streams import Catalog
-from sql.engine.asking.asked_table import AskedStatement
 from sql.engine.event_time.shared_stage import stage_parties
 from sql.engine.filter_index import FilterIndex
 from sql.engine.query import Running
-from sql.engine.relations.declaring import TableStatement
 from sql.engine.sharing import Defect, parties
-from sql.engine.steps import reads_on_arrival
+from sql.plan.arrival import reads_on_arrival
+from sql.plan.declared import AskedDeclaration, TableDeclaration
 from sql.plan.logical import Plan
+
+if TYPE_CHECKING:
+    from sql.engine.context.context_member import ContextMember
+    from sql.engine.context.host import ContextHost
 
 
 class Roster:
@@ -24,6 +28,10 @@ class Roster:
         self.catalog = catalog
         self.on_defect = on_defect
         self.queries: dict[str, Running] = {}
+        self.hosts: dict[str, ContextHost] = {}
+        """Those of them that are contexts."""
+        self.members: dict[str, ContextMember] = {}
+        """Those that run in the partitions of a context."""
         self.readers: dict[str, list[str]] = {}
         """By stream, those of higher `@Priority` first, then in order of deployment."""
         self.reads: dict[str, set[str]] = {}
@@ -62,17 +70,20 @@ class Roster:
         """A query runs no more."""
         self.forget_indexes()
         del self.queries[name], self.order[name]
+        self.hosts.pop(name, None)
+        self.members.pop(name, None)
         self.arrival_readers.discard(name)
         for stream in self.reads.pop(name):
             self.readers[stream].remove(name)
 
     def read(self, name: str, stream: str) -> None:
         """Make a query a reader of a stream."""
-        query = self.queries[name]
-        if stream in self.catalog.asked and not isinstance(query, AskedStatement):
+        acts = self.queries[name].plan.acts
+        if stream in self.catalog.asked and not isinstance(acts, AskedDeclaration):
             return  # a table of a store is queried, not read
         relation = self.catalog.relations.get(stream)
-        if relation is not None and relation.kind == "table" and not isinstance(query, TableStatement):
+        fills = isinstance(acts, TableDeclaration) and name not in self.members
+        if relation is not None and relation.kind == "table" and not fills:
             return  # a table posts nothing; the rows of its source enter the table
         if stream not in self.reads[name]:
             self.reads[name].add(stream)
@@ -81,6 +92,12 @@ class Roster:
     def place(self, name: str) -> tuple[int, int]:
         """The place of a statement in the order in which statements run: by priority, then by deployment."""
         return -self.queries[name].plan.priority, self.order[name]
+
+    def is_in_context(self, name: str) -> bool:
+        """True for a statement of a context, and for a context that statements use. In event time each rule
+        has a context of its own, which is neither."""
+        host = self.hosts.get(name)
+        return name in self.members or (host is not None and bool(host.members))
 
     def plan_of(self, name: str) -> Plan | None:
         """The plan of a statement."""

@@ -22,7 +22,6 @@ from sql.algebra.event import Delta, Event
 from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.statement_text import waits_for_filters
 from sql.emission import Emission, apart, joined
 from sql.plan.logical import Plan
 
@@ -254,8 +253,3 @@ def posted(plan: Plan, emission: Emission) -> list[Emission]:
     rows = emission.inserted if plan.posts == "istream" else [*emission.removed]
     was_empty = not (emission.inserted or emission.removed)
     return [Emission(emission.rule, emission.at_ms, "rows", rows)] if rows or was_empty else []
-
-
-def reads_on_arrival(plan: Plan) -> bool:
-    """True if filters of a statement read relations, or rows of subqueries."""
-    return any(waits_for_filters(source) for source in plan.sources)

@@ -22,8 +22,8 @@ from sql.compiler.program import Program, Use
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.running.running_statement import RunningStatement
+from sql.engine.running.statement_instances import instance_of
 from sql.engine.sampled.sampled_query import SampledCode, SampledQuery
-from sql.engine.start import instance_of
 from sql.explain import words
 from sql.explain.composition import of_group_window, of_source
 from sql.explain.sampled_tap import SampledTap

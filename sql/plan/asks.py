@@ -15,6 +15,11 @@ MARK = "$"
 """The prefix of the column in which an event carries the row found for it."""
 
 
+def ready_stream(name: str) -> str:
+    """The stream of the events of a statement that wait no more."""
+    return f"{MARK}{name}"
+
+
 class Request(NamedTuple):
     """A request to a store for the rows whose `columns` have the values of `key`."""
 

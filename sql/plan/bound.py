@@ -184,6 +184,13 @@ def conjuncts(condition: Bound | None) -> Iterator[Bound]:
         yield condition
 
 
+def reads_subquery(nodes: Iterable[Bound]) -> bool:
+    """True if expressions read values of subqueries, for which the text needs the
+    joined row as an event `x`."""
+    slots = (part for node in nodes for part in node.walk() if isinstance(part, Slot))
+    return any(slot.kind == "subquery" for slot in slots)
+
+
 def sources_read(expression: Bound) -> frozenset[int]:
     """The sources whose columns an expression reads."""
     return frozenset(part.source for part in expression.walk() if isinstance(part, Read))

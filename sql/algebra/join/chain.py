@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from sql.algebra.table.lookup import equalities, ranges
-from sql.algebra.table.search import Search, reads_subquery
+from sql.algebra.table.search import Search
 from sql.codegen.loop import LoopWriter
-from sql.plan.bound import Bound, columns_read
+from sql.plan.bound import Bound, columns_read, reads_subquery
 
 
 class JoinLoops:

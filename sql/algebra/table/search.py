@@ -30,7 +30,7 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Read, Slot, conjuncts, sources_read
+from sql.plan.bound import Bound, Read, conjuncts, reads_subquery, sources_read
 from sql.rows import Shape
 
 Find = Callable[[Sequence[Any], int], list[Event]]
@@ -129,13 +129,6 @@ class Search:
                 f"({value} if {value}.__class__ is str else {names.bind(sought, 'sought')}({value}))"
             )
         return texts[0] if len(texts) == 1 else f"({', '.join(texts)}{',' if texts else ''})"
-
-
-def reads_subquery(nodes: Iterable[Bound]) -> bool:
-    """True if expressions read values of subqueries, for which the text needs the
-    joined row as an event `x`."""
-    slots = (part for node in nodes for part in node.walk() if isinstance(part, Slot))
-    return any(slot.kind == "subquery" for slot in slots)
 
 
 def within(index: Index, bounds: KeyRange) -> Callable[[Any, Any, Any], Iterable[Event]]:

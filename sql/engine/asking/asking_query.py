@@ -24,7 +24,7 @@ from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.room import Room
 from sql.engine.query import QueryDecorator, Running
 from sql.functions.definition import Context
-from sql.plan.asks import MARK, Request
+from sql.plan.asks import MARK, Request, ready_stream
 from sql.plan.bound import Bound, Read, Slot, conjuncts
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SetPlan, SplitPlan, TriggerPlan
@@ -41,9 +41,8 @@ class Asking(QueryDecorator):
         self.catalog = catalog
         self.name = name
         self.stream = self.plan.sources[0].stream
-        self.ready: str | None = None if self.plan.acts is None else f"{MARK}{self.name}"
+        self.ready: str | None = None if self.plan.acts is None else ready_stream(name)
         """The stream of the events that wait no more, of a statement that acts."""
-        self.streams = self.plan.streams if self.ready is None else (*self.plan.streams, self.ready)
         self.counts = {"events_in": 0}
         self._context = Context(
             now_ms=now_ms, zone=self.plan.options.zone_info(), rule_id=self.name, start_ms=now_ms
