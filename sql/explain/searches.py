@@ -4,7 +4,7 @@ and the filters that the search waits for."""
 from __future__ import annotations
 
 from sql.binder.scope import META
-from sql.engine.running.matches import Matches
+from sql.engine.statement.matches import Matches
 from sql.explain.timeline import Line, Row, Stay, label_of
 from sql.plan.logical import Plan
 from sql.plan.pattern_plan import FilterPlan

@@ -13,8 +13,8 @@ from sql.algebra.event import Event
 from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, Out
-from sql.engine.running.content_reader import NOTHING
 from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.content_reader import NOTHING
 from sql.errors import CorruptState
 
 if TYPE_CHECKING:

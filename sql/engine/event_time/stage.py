@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
-from sql.errors import DataError
+from sql.engine.time_stamps import time_stamp
 from sql.plan.logical import Plan
 from sql.rows import attribute_name
 
@@ -57,24 +57,6 @@ class Behind(Protocol):
 
     def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
         """The stage for one rule alone that has seen the same as this one."""
-
-
-def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
-    """The instant of an event by its own column, in ms; DataError where that holds none."""
-    column, pattern = plan.timestamps.get(stream, (plan.timestamp or "", None))
-    value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
-    if value.__class__ is int or value.__class__ is float:
-        return int(value)
-    if value.__class__ is str:
-        return _parsed(value, pattern, zone)
-    raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
-
-
-def _parsed(text: str, pattern: str | None, zone: ZoneInfo) -> int:
-    from sql.functions.instants import epoch_ms, instant_ms
-    from sql.functions.notations.time_pattern import parse_moment
-
-    return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
 
 
 def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:

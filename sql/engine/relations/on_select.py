@@ -13,8 +13,8 @@ from sql.compiler.program import Program, looking_code
 from sql.compiler.statement_text import drives
 from sql.emission import Emission
 from sql.engine.relations.triggered import Partition, PostingStatement, TriggerCode, Triggered
-from sql.engine.running.evaluation import Evaluation
 from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.evaluation import Evaluation
 from sql.plan.logical import ChoicePlan, Plan
 from sql.record import replace
 
@@ -79,7 +79,7 @@ class SelectCode(TriggerCode):
         self.program = looking_code(name, self.bare, catalog, now_ms, partition=partition)
         self.passes, self.functions = self.program.filters[0], self.program.functions
         first = RunningStatement(name, self.program, now_ms, partition=partition)
-        rows = first.sources.pulled[1]
+        rows = first.pulled[1]
         self.finder = Finder(plan.where, 1, {0}, rows, self.functions)
 
     def instance(
@@ -104,7 +104,7 @@ class SelectStatement(Triggered):
         self.subqueries = self.query.sources.subqueries or self.subqueries
         self.delete = code.delete
         self.relation = catalog.relations[code.plan.sources[1].stream]
-        self.find = code.finder.over(self.query.sources.pulled[1])
+        self.find = code.finder.over(self.query.pulled[1])
 
     def begin(self, now_ms: int) -> None:
         super().begin(now_ms)

@@ -15,9 +15,9 @@ from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
 from sql.engine.relations.hosted import Hosted
-from sql.engine.relations.subqueries import Subqueries
-from sql.engine.running.matches import Matches
 from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.matches import Matches
+from sql.engine.statement.subqueries import Subqueries
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import as_dict

@@ -13,9 +13,9 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
-from sql.engine.relations.subqueries import Subqueries
-from sql.engine.running.running_query import SNAPSHOT_VERSION, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.running_query import SNAPSHOT_VERSION, RunningQuery
+from sql.engine.statement.subqueries import Subqueries
 from sql.plan.logical import Plan
 
 ONE_ROW = Counters()

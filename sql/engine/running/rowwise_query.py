@@ -12,9 +12,9 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.rowwise_text import RowwiseText
 from sql.emission import Emission, Row, singles
-from sql.engine.event_time.stage import time_stamp
 from sql.engine.families import Kin, RowFamily
-from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
+from sql.engine.statement.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
+from sql.engine.time_stamps import time_stamp
 from sql.functions.definition import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape

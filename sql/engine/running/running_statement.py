@@ -1,8 +1,8 @@
 """A running statement: EPL statements and stream queries on their compiled text.
 
-Events enter through the compiled loop, or as deltas of the sources (`sql.engine.running.statement_sources`)
-where several things change in one step. They are folded into groups (`sql.engine.running.groups`),
-and rows leave through the output (`sql.engine.running.statement_output`).
+Events enter through the compiled loop, or as deltas of the sources (`sql.engine.statement.statement_sources`)
+where several things change in one step. They are folded into groups (`sql.engine.statement.groups`),
+and rows leave through the output (`sql.engine.statement.statement_output`).
 """
 
 from __future__ import annotations
@@ -10,30 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.budget import Budget
-from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.passing import sides_of
 from sql.algebra.operator import earliest
-from sql.algebra.row_blocks import new_holder
+from sql.algebra.output.given import Everything
+from sql.algebra.output.row_order import in_order
 from sql.catalog.streams import Catalog
-from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program
-from sql.emission import Emission
-from sql.engine.relations.into import TableFold
-from sql.engine.running import statement_state
-from sql.engine.running.content_reader import ContentReader
-from sql.engine.running.earlier_events import EarlierEvents
-from sql.engine.running.groups import Groups
-from sql.engine.running.matches import is_plain, show_matches
-from sql.engine.running.recognized import is_alone, read_rows
-from sql.engine.running.requests import Requests
-from sql.engine.running.running_query import MakeRow, RunningQuery
-from sql.engine.running.statement_output import Output
-from sql.engine.running.statement_sources import Change, Sources
+from sql.emission import Emission, Out
+from sql.engine.statement.content_reader import ContentReader
+from sql.engine.statement.into import TableFold
+from sql.engine.statement.matches import is_plain, show_matches
+from sql.engine.statement.recognized import is_alone, read_rows
+from sql.engine.statement.requests import Requests
+from sql.engine.statement.running_query import MakeRow
+from sql.engine.statement.statement_core import Change, StatementCore
+from sql.engine.statement.statement_output import Output
+from sql.engine.statement.statement_sources import Sources
+from sql.engine.statement.statement_state import StatementState
 
 
-class RunningStatement(RunningQuery):
+class RunningStatement(StatementCore):
     """One instance of a compiled statement."""
 
     steps_itself = False
@@ -50,54 +47,24 @@ class RunningStatement(RunningQuery):
         partition: Sequence[Any] | None = None,
         catalog: Catalog | None = None,
     ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
-        with what that partition has for itself; else it is that of the program."""
-        super().__init__(name, program.plan, now_ms)
+        super().__init__(name, program, now_ms, make_row, partition, catalog)
         plan, text = program.plan, program.text
-        self.program = program
-        self.partition = partition
-        self.catalog = program.catalog if catalog is None else catalog
-        self.own = program.catalog.own.found(self.catalog.variables, self.catalog.relations)
-        self.context = program.context
-        self.shape = program.shape
-        self.make_row = make_row or (lambda row: row)
-        self.holder = new_holder()
-        self.start_ms = now_ms
-        self.code = text.code
         self.loops = {stream: self.code[name] for stream, name in text.loops.items()}
-        self.analytic: AnalyticStage | None = None
-        self.answers: Sequence[Any] = ()
-        self.is_one_of_many = partition is not None or bool(plan.subqueries)
-        """True if the program's functions read things that each instance has for itself."""
-        self.begin(now_ms)
         self.sources = Sources(
             self, lambda inner: RunningStatement(name, inner, now_ms, None, partition, self.catalog)
         )
         if self.sources.subqueries is not None:
             self.answers = self.sources.subqueries.answers
             self.begin(now_ms)
-        self.windows = self.sources.windows
         self.plain = self.sources.matches[0] if is_plain(plan) else None
         """The pattern, where each match is a row and nothing else happens."""
         self.recognized = self.sources.recognized[0] if is_alone(plan) else None
         """The match_recognize, where the events of one stream go to it and nowhere else."""
-        self.groups = Groups(text, program.shared_accumulators())
-        self.budget = Budget(plan.options.max_window_events, self.retained)
-        self.hits = HitCounters(plan.hits)
-        if plan.analytics:
-            self.analytic = AnalyticStage(plan.analytics, program.functions, plan.options.max_groups)
-        self.earlier = EarlierEvents(text, program.functions, self.windows)
         self.into = TableFold(self) if plan.into_table is not None else None
-        self.content = ContentReader(self)
+        self.content = ContentReader(self, self.sources, self.into)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
-        self.output = Requests(self) if asks else Output(self)
-
-    def begin(self, now_ms: int) -> None:
-        """Begin work of this instance: time, partition and answers in its program are this instance's."""
-        if self.is_one_of_many:
-            self.program.begin(now_ms, self.partition, self.own, self.answers)
-        else:
-            self.context.now_ms = now_ms
+        self.output = Requests(self, self.content) if asks else Output(self, self.content)
+        self.state = StatementState(self, self.sources, self.into, self.output)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -112,7 +79,7 @@ class RunningStatement(RunningQuery):
         elif self.plain is not None:
             show_matches(self, self.plain, stream, rows, now_ms)
         elif self.recognized is not None:
-            read_rows(self, self.recognized, rows, now_ms)
+            read_rows(self, self.recognized, rows, now_ms, self.step)
         else:
             for row in rows:
                 self.step(self.sources.enter(stream, row, now_ms), now_ms)
@@ -162,17 +129,13 @@ class RunningStatement(RunningQuery):
             self.groups.reset()
         if self.into is not None:
             collects = self.program.text.show.collects
-            self.into.change(delta, [] if collects else new, [] if collects else old)
+            update = self.into.change(delta, [] if collects else new, [] if collects else old)
+            if collects and update is not None:
+                self.output.updates.append(update)
         elif self.program.text.show.collects:
             self.code["change"](self, delta.inserted, delta.removed, self.now_ms)
         else:
             self.code["change"](self, delta.inserted, delta.removed, self.now_ms, new, old)
-
-    def fail(self, row: object, error: BaseException) -> None:
-        """An event could not be evaluated."""
-        if self.analytic is not None:
-            self.analytic.drop(row)
-        self.tell(row, self.program.functions.failure(error, self.code))
 
     # --- time -----------------------------------------------------------------------------------------------
 
@@ -227,10 +190,28 @@ class RunningStatement(RunningQuery):
 
     # --- looking --------------------------------------------------------------------------------------------
 
+    def present(self) -> list[dict[str, Any]]:
+        """The rows of the present content; while a batch is being released, that is this batch."""
+        self.begin(self.now_ms)
+        plan, rows = self.plan, self.content.present_rows()
+        outs = rows if plan.order_by or self.program.text.show.makes_outs else [Out(row) for row in rows]
+        return in_order(outs, plan, (None, 0), self.output.spreads)
+
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the content between two steps; of a batch window what it collects."""
         self.begin(now_ms)
-        return self.content.read()
+        limit = self.output.limit
+        kind, given = self.plan.row_kind, None if limit is None else limit.given
+        output = self.plan.output
+        shows_all = output is not None and output.mode == "all"
+        if kind == "aggregate" and isinstance(given, Everything) and not shows_all:
+            return [row.row for row in given.shown]  # rows held back are not in it yet
+        if kind == "group" and not any(source.windows for source in self.plan.sources):
+            return []
+        for window in self.windows:
+            window.end_step()
+        with self.reading():
+            return self.present()
 
     def counters(self) -> dict[str, int]:
         """The counters."""
@@ -247,17 +228,17 @@ class RunningStatement(RunningQuery):
 
     def held(self) -> Iterable[Event]:
         """Every event the state refers to."""
-        return statement_state.held(self)
+        return self.state.held()
 
     def retained(self) -> int:
         """The number of events the statement holds, or of which it holds what they contributed."""
-        return statement_state.retained(self)
+        return self.state.retained()
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain JSON-able data."""
         self.begin(self.now_ms)  # an output limit may have rows still to make
-        return statement_state.snapshot(self)
+        return self.state.snapshot()
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back into an instance just made; CorruptState where it does not fit."""
-        statement_state.restore(self, snapshot)
+        self.state.restore(snapshot)

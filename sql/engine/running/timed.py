@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.emission import Emission
-from sql.engine.event_time.stage import time_stamp
 from sql.engine.running.running_statement import RunningStatement
+from sql.engine.time_stamps import time_stamp
 
 
 class TimedStatement(RunningStatement):

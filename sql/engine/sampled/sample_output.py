@@ -14,7 +14,7 @@ from sql.algebra.sample.content import Sample
 from sql.algebra.sample.sampled_rows import Bad
 from sql.codegen.source import Generated
 from sql.emission import Emission, Out
-from sql.engine.running.running_query import plain
+from sql.engine.statement.running_query import plain
 from sql.errors import positioned
 
 if TYPE_CHECKING:

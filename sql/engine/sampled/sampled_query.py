@@ -21,9 +21,9 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
-from sql.engine.running.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
 from sql.engine.sampled.sample_output import SampleOutput
 from sql.engine.sampled.sharing_member import SharingMember
+from sql.engine.statement.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
 from sql.plan.logical import Plan
 from sql.rows import Shape
 

@@ -13,8 +13,8 @@ from sql.algebra.output.row_order import in_order
 from sql.codegen.hits import HitCounters
 from sql.compiler.statement_text import StatementText
 from sql.emission import Out
-from sql.engine.running.earlier_events import EarlierEvents
-from sql.engine.running.groups import Groups
+from sql.engine.statement.earlier_events import EarlierEvents
+from sql.engine.statement.groups import Groups
 from sql.plan.logical import Plan
 
 Fail = Callable[[Any, BaseException], None]

@@ -4,24 +4,22 @@ measures of matches come out."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.recognize import Recognizer
 from sql.algebra.recognize.attempts import Reading
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.patterns.recognize_text import RecognizeCode
-from sql.engine.running.matches import show_each, shows_each
+from sql.engine.statement.matches import show_each, shows_each
+from sql.engine.statement.statement_core import Change, StatementCore
 from sql.plan.logical import Plan
-
-if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
 
 
 class Recognized:
     """The matches of one source. Rows of measures are dicts."""
 
-    def __init__(self, code: RecognizeCode, statement: RunningStatement) -> None:
+    def __init__(self, code: RecognizeCode, statement: StatementCore) -> None:
         self.code = code
         self.statement = statement
         self.recognizer = code.held() if code.is_held else code.recognizer()
@@ -95,8 +93,15 @@ def is_alone(plan: Plan) -> bool:
     return not (source.keeps or beside)
 
 
-def read_rows(statement: RunningStatement, found: Recognized, rows: Sequence[Any], now_ms: int) -> None:
-    """Take events for a match_recognize that is alone; an error is reported and changes nothing."""
+def read_rows(
+    statement: StatementCore,
+    found: Recognized,
+    rows: Sequence[Any],
+    now_ms: int,
+    step: Callable[[Sequence[Change], int], None],
+) -> None:
+    """Take events for a match_recognize that is alone; an error is reported and changes nothing. `step` takes
+    the changes of one event."""
     assert isinstance(found.recognizer, Recognizer)
     is_each = shows_each(statement.plan)
     if statement.program.filters[0] is not None:
@@ -106,10 +111,10 @@ def read_rows(statement: RunningStatement, found: Recognized, rows: Sequence[Any
         if shown and is_each:
             show_each(statement, shown, now_ms)
         elif shown:
-            statement.step((found.shown(shown),), now_ms)
+            step((found.shown(shown),), now_ms)
 
 
-def _passing(statement: RunningStatement, rows: Sequence[Any], now_ms: int) -> Iterable[Any]:
+def _passing(statement: StatementCore, rows: Sequence[Any], now_ms: int) -> Iterable[Any]:
     """The rows that the filter of the source lets pass."""
     passes = statement.program.filters[0]
     assert passes is not None

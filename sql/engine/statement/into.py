@@ -4,7 +4,7 @@ several statements may feed."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import SKIP, AggregateSet
@@ -14,11 +14,9 @@ from sql.algebra.table.table import Table
 from sql.algebra.table.table_rows import TableRow
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
-from sql.engine.running.packing import pack_values, unpack_values
+from sql.engine.statement.packing import pack_values, unpack_values
+from sql.engine.statement.statement_core import StatementCore
 from sql.types import Saved
-
-if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
 
 Counted = tuple[list[TableRow], list[Any], Any]
 """The rows an event was counted in, what it contributed to each aggregate, and its key."""
@@ -34,7 +32,7 @@ NOWHERE: Counted = ([], [], None)
 class TableFold:
     """Folds changes into the rows of a table. A row stays when its events have left."""
 
-    def __init__(self, statement: RunningStatement) -> None:
+    def __init__(self, statement: StatementCore) -> None:
         plan, functions = statement.plan, statement.program.functions
         assert plan.into_table is not None
         self.statement = statement
@@ -80,14 +78,14 @@ class TableFold:
 
     # --- changes --------------------------------------------------------------------------------------------
 
-    def change(self, delta: Delta, new: list[Any], old: list[Any]) -> None:
+    def change(self, delta: Delta, new: list[Any], old: list[Any]) -> Update | None:
         """One update of the windows or the join: rows of the table change, and the
-        statement's rows are made."""
+        statement's rows are made; the update where something has changed."""
         statement, show = self.statement, self.statement.program.text.show
         came = [(event, key) for event in delta.inserted if (key := self._key_of(event)) is not NO_KEY]
         gone = self._keyed_counted(delta.removed, dict(came))
         if not came and not gone and (delta.inserted or delta.removed):
-            return
+            return None
         changed: dict[Any, Event] = {}
         for event, key in (*came, *gone):
             changed.setdefault(key, event)
@@ -108,8 +106,7 @@ class TableFold:
                 self._show([(key, event) for event, key in gone], old, is_new=False)
         if statement.groups.shows_all:
             statement.groups.representatives.update(changed)
-        if show.collects:
-            statement.output.updates.append(Update(new, old, len(folded), len(gone), tuple(changed)))
+        return Update(new, old, len(folded), len(gone), tuple(changed))
 
     def _keyed_counted(self, events: Iterable[Event], came: Mapping[Event, Any]) -> list[tuple[Event, Any]]:
         """The events that are counted, with their keys; some may only come with this update."""
@@ -192,6 +189,6 @@ class TableFold:
             self.counted[event] = kept, [unpack_values(value) for value in values], self.key(event)
 
 
-def _values_before(statement: RunningStatement, event: Event) -> list[Any]:
+def _values_before(statement: StatementCore, event: Event) -> list[Any]:
     """The values WHERE reads beside the event: those of prev calls, in place of the aggregates'."""
     return statement.earlier.beside(event, True) if statement.plan.prevs else []

@@ -5,28 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.join.joined import Joined
+from sql.algebra.output.row_order import row_limit
 from sql.algebra.table.search import Finder
 from sql.codegen.functions import DATA_ERRORS
-from sql.engine.running.evaluation import Evaluation
+from sql.engine.statement.evaluation import Evaluation
+from sql.engine.statement.statement_core import StatementCore
 from sql.plan.logical import Plan
 
 
 class Choice:
     """Every evaluation starts anew: nothing accumulates."""
 
-    def __init__(self, plan: Plan, query: Any, finder: Finder | None) -> None:
+    def __init__(self, plan: Plan, query: StatementCore, finder: Finder | None) -> None:
         """`query` holds the relations and the compiled text. `finder` finds the rows of one relation; without
         it they are joined."""
-        self.evaluation = Evaluation(plan, query.program.text, query.output.row_limit, query.fail)
         self.functions = query.program.functions
-        self.product = query.sources.joined
-        self.find = None if finder is None else finder.over(query.windows[0].rows)
+        limit = row_limit(query.plan, self.functions)
+        self.evaluation = Evaluation(plan, query.program.text, limit, query.fail)
+        self.product = query.joined
+        self.find = None if finder is None else finder.over(query.pulled[0])
 
     def events(self) -> list[Event]:
         """The joined rows, before WHERE."""
         if self.find is None:
-            joined: list[Event] = self.product.once()
-            return joined
+            assert isinstance(self.product, Joined)
+            return self.product.once()
         try:
             return self.find((None,), 0)
         except DATA_ERRORS as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
@@ -24,14 +24,12 @@ from sql.compiler.program import Program
 from sql.compiler.shared_code import Answer
 from sql.compiler.subquery_code import AloneCode, CorrelatedCode, SubqueryCode, as_seen, store_of
 from sql.emission import Emission
-from sql.engine.relations.choice import Choice
-from sql.engine.running.evaluation import Evaluation
+from sql.engine.statement.choice import Choice
+from sql.engine.statement.evaluation import Evaluation
+from sql.engine.statement.statement_core import StatementCore
 from sql.types import Saved
 
-if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
-
-Run = Callable[[Program], "RunningStatement"]
+Run = Callable[[Program], StatementCore]
 """Starts a statement that only searches named windows."""
 
 Take = Callable[[Any, int], None]
@@ -160,7 +158,7 @@ class Alone:
             self.value = self.query.code["value"]
         """Gives the value itself, of the statement's aggregates as they are."""
         unseen = partial(catalog.loop.unseen, statement)
-        for place, pulled in self.query.sources.pulled.items():
+        for place, pulled in self.query.pulled.items():
             pulled.relation = as_seen(self.plan.sources[place], catalog.relations, unseen)
         self.relations = [catalog.relations[name] for name in sorted(self.plan.relations)]
         self.stamp: Any = None
@@ -222,7 +220,7 @@ class Alone:
         """Its present rows."""
         if self.choice is None:
             if self.shown is None or not self.shows_each:
-                self.shown = self.query.content.present()
+                self.shown = self.query.present()
             return self.shown
         stamp = [relation.version for relation in self.relations]
         if stamp != self.stamp or self._may_differ():

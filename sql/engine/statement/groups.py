@@ -12,7 +12,7 @@ from sql.algebra.key import Reclaim
 from sql.algebra.operator import FindEvent
 from sql.algebra.row_blocks import RowBlocks, new_holder
 from sql.compiler.statement_text import StatementText
-from sql.engine.running.packing import pack_values, unpack_values
+from sql.engine.statement.packing import pack_values, unpack_values
 
 
 class Groups:

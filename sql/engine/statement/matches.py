@@ -7,7 +7,7 @@ time go in, rows come out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sql.algebra.event import Event
 from sql.algebra.pattern.filters import FilterNode
@@ -15,13 +15,11 @@ from sql.algebra.pattern.observers import Observer, ObserverNode
 from sql.algebra.pattern.pairs import Pairs
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.emission import Emission
+from sql.engine.statement.statement_core import StatementCore
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.pattern_plan import AtPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
 from sql.rows import as_dict, as_dicts
-
-if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
 
 MakeRow = Callable[[dict[str, Any]], Any]
 
@@ -142,7 +140,7 @@ def shows_each(plan: Plan) -> bool:
     return plan.output is None and plan.selector != "rstream"
 
 
-def show_each(statement: RunningStatement, rows: Sequence[Any], now_ms: int) -> None:
+def show_each(statement: StatementCore, rows: Sequence[Any], now_ms: int) -> None:
     """The rows that one event gives are one emission."""
     show, whole = statement.code["show"], statement.groups.whole
     shown: list[Any] = []
@@ -154,7 +152,7 @@ def show_each(statement: RunningStatement, rows: Sequence[Any], now_ms: int) -> 
 
 
 def show_matches(
-    statement: RunningStatement, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int
+    statement: StatementCore, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int
 ) -> None:
     """Events for a pattern whose matches are the statement's rows."""
 

@@ -7,31 +7,20 @@ others that the step changes, then the join does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.join.joined import Joined
 from sql.algebra.join.passing import Passing
-from sql.algebra.join.store import Looked, Pulled
-from sql.algebra.operator import Operator, earliest
+from sql.algebra.operator import earliest
 from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.joins.passing_text import is_looked_into
-from sql.compiler.subquery_code import as_seen
-from sql.engine.relations.subqueries import Run, Subqueries
-from sql.engine.running.matches import Matches
-from sql.engine.running.recognized import Recognized
-from sql.plan.clauses import SourcePlan
-
-if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
-
-Change = Delta | Mapping[int, Delta]
-"""The changes of a statement's rows: of its events, or of the sources of a join whose rows are not
-kept."""
+from sql.engine.statement.matches import Matches
+from sql.engine.statement.recognized import Recognized
+from sql.engine.statement.statement_core import Change, StatementCore
+from sql.engine.statement.subqueries import Run, Subqueries
 
 Posts = dict[int, list[Delta]]
 """The changes that the windows of a statement have posted in one step, by source."""
@@ -40,44 +29,20 @@ Posts = dict[int, list[Delta]]
 class Sources:
     """The windows, patterns, relations and subqueries of one running statement."""
 
-    def __init__(self, statement: RunningStatement, run: Run) -> None:
+    def __init__(self, statement: StatementCore, run: Run) -> None:
         """`run` starts the statement of a subquery, which only looks into named windows."""
         self.statement = statement
         program, plan = statement.program, statement.plan
         self.plan = plan
-        self.subqueries: Subqueries | None = None
-        if plan.subqueries:
-            self.subqueries = Subqueries(
-                program.subqueries,
-                program.warnings,
-                statement.catalog,
-                statement.name,
-                statement.start_ms,
-                run,
-                statement.tell,
-            )
-        self.windows = [
-            _window(statement, index, partial(self._arrival, index)) for index in range(len(plan.sources))
-        ]
-        self.joined: Joined | Passing | None = None
-        self.pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
-        """The relations that are only looked into, by their place."""
-        passing = program.text.passing
-        if passing is not None:
-            self.joined = Passing(
-                plan, program.functions, statement.shape, self.pulled, passing.kept, passing.chains
-            )
-        elif plan.joins:
-            self.joined = Joined(plan, program.functions, statement.new_event, statement.shape, self.pulled)
+        self.subqueries = self._subqueries(run) if plan.subqueries else None
+        self.windows = statement.windows
+        self.joined = statement.joined
         self.starts_anew = isinstance(self.joined, Joined) and bool(self.joined.drivers)
         """True if aggregates begin anew with each change: what each event of a
         unidirectional stream finds."""
-        driven = program.text.driven
-        self.finders: list[Any] = []
+        driven, relations = program.text.driven, [statement.pulled.get(i) for i in range(len(self.windows))]
+        self.finders = [] if driven is None else driven.chain.opened(relations)
         """The functions that the compiled loop of a join calls to find partners."""
-        if driven is not None:
-            stores = [self.pulled.get(index) for index in range(len(self.windows))]
-            self.finders = driven.chain.opened(stores)
         is_heard = statement.partition is not None
         self.matches = {
             index: Matches(code, statement.start_ms, is_heard=is_heard)
@@ -95,6 +60,11 @@ class Sources:
         self.arrived: list[tuple[int, Event]] | None = None
         """The events that passed their filters, by source, between `arriving` and `enter`."""
 
+    def _subqueries(self, run: Run) -> Subqueries:
+        statement, program = self.statement, self.statement.program
+        return Subqueries(program.subqueries, program.warnings, statement.catalog, statement.name,
+                          statement.start_ms, run, statement.tell)  # fmt: skip
+
     # --- events ---------------------------------------------------------------------------------------------
 
     def arriving(self, stream: str, row: object, now_ms: int) -> None:
@@ -105,22 +75,9 @@ class Sources:
         self.arrived = []
         for index, source in enumerate(self.plan.sources):
             if source.stream == stream and source.relation is None:
-                event = self._arrival(index, row, now_ms)
+                event = self.statement.arrival(index, row, now_ms)
                 if event is not None:
                     self.arrived.append((index, event))
-
-    def _arrival(self, index: int, row: object, now_ms: int) -> Event | None:
-        """The event, if it passes the filter of a source."""
-        statement = self.statement
-        event = statement.new_event(row, now_ms)
-        passes = statement.program.filters[index]
-        try:
-            if statement.analytic is not None:
-                statement.analytic.see(event)
-            return event if passes is None or passes(event) else None
-        except DATA_ERRORS as error:
-            statement.fail(row, error)
-            return None
 
     def enter(self, stream: str, row: object, now_ms: int) -> Iterator[Change]:
         """The changes by an event, in order; matches last, so that a match meets the event in the windows
@@ -166,7 +123,7 @@ class Sources:
                 yield from self.changes({index: self.windows[index].push(Delta(events), now_ms)})
         else:
             for row in rows:
-                event = self._arrival(index, row, now_ms)
+                event = self.statement.arrival(index, row, now_ms)
                 if event is not None:
                     yield from self.changes({index: self._admitted(index, event, now_ms)})
         for failure in matches.failures():
@@ -323,25 +280,6 @@ def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change |
         for delta in posts.get(index, ()):
             for event in delta.inserted:
                 yield joined.change({index: Delta((event,))})
-
-
-def _window(statement: RunningStatement, index: int, arrival: Callable[[Any, int], Event | None]) -> Operator:
-    """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""
-    source, program = statement.plan.sources[index], statement.program
-    if source.relation is None:
-        builder = program.builders[index]
-        return builder.build(statement.start_ms, statement, lambda: statement.start_ms)
-    relation = statement.catalog.relations[source.stream]
-    if program.use.pulls or is_looked_into(statement.plan, source):
-        seen = relation if program.use.pulls else _seen(source, statement)
-        return Looked(Pulled(seen, program.filters[index]))
-    return Feed(relation, arrival)
-
-
-def _seen(source: SourcePlan, statement: RunningStatement) -> Any:
-    """A relation that a statement looks into, without the changes that it has not taken yet."""
-    catalog = statement.catalog
-    return as_seen(source, catalog.relations, partial(catalog.loop.unseen, statement.name))
 
 
 def merged(deltas: Sequence[Delta]) -> Delta:

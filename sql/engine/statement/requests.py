@@ -16,14 +16,13 @@ Between events the data's clock goes on with the rule's. Spans that ended more t
 from __future__ import annotations
 
 from bisect import insort
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sql.aggregates.plain_values import decode, encode
 from sql.emission import Emission, Row
-from sql.engine.running.statement_output import Output
-
-if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.content_reader import ContentReader
+from sql.engine.statement.statement_core import StatementCore
+from sql.engine.statement.statement_output import Output
 
 
 class RowRequest(NamedTuple):
@@ -66,8 +65,8 @@ class Spans:
 class Requests(Output):
     """The output of a rule without a window whose rows wait for the end of the span they request."""
 
-    def __init__(self, statement: RunningStatement) -> None:
-        super().__init__(statement)
+    def __init__(self, statement: StatementCore, content: ContentReader) -> None:
+        super().__init__(statement, content)
         (self.trigger,) = (spread for spread in self.plan.spreads if spread.kind == "requests")
         self.waiting: list[RowRequest] = []
         self.spans = Spans()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.output.limit_builder import LimitBuilder
 from sql.algebra.output.limited_output import LimitedOutput
@@ -11,15 +11,14 @@ from sql.algebra.output.output_triggers import WhenExpression
 from sql.algebra.output.row_order import in_order, row_limit
 from sql.algebra.output.spreads import Spreads
 from sql.emission import Emission, Out, Update
-
-if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.content_reader import ContentReader
+from sql.engine.statement.statement_core import StatementCore
 
 
 class Output:
     """The output of one running statement."""
 
-    def __init__(self, statement: RunningStatement) -> None:
+    def __init__(self, statement: StatementCore, content: ContentReader) -> None:
         self.statement = statement
         plan, functions = statement.plan, statement.program.functions
         self.plan = plan
@@ -34,7 +33,7 @@ class Output:
         """True if nothing has come since the start, from which the output limit counts."""
         self.limit: LimitedOutput | None = None
         if plan.output is not None:
-            content, zone = statement.content, statement.context.zone
+            zone = statement.context.zone
             builder = LimitBuilder(
                 plan,
                 functions,

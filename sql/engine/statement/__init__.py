@@ -1,0 +1,1 @@
+"""The parts of a running statement: sources, subqueries, groups, content, output, state."""

@@ -1,0 +1,155 @@
+"""The core of a running statement: its program, its windows and their join, its groups, its memory of earlier
+events. Its sources, its output and its state work on these."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sql.algebra.budget import Budget
+from sql.algebra.derived.analytic import AnalyticStage
+from sql.algebra.event import Delta, Event
+from sql.algebra.join.joined import Joined
+from sql.algebra.join.passing import Passing
+from sql.algebra.join.store import Looked, Pulled
+from sql.algebra.operator import Operator
+from sql.algebra.row_blocks import new_holder
+from sql.algebra.table.feed import Feed
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.hits import HitCounters
+from sql.compiler.joins.passing_text import is_looked_into
+from sql.compiler.program import Program
+from sql.compiler.subquery_code import as_seen
+from sql.emission import Emission
+from sql.engine.statement.earlier_events import EarlierEvents
+from sql.engine.statement.groups import Groups
+from sql.engine.statement.running_query import MakeRow, RunningQuery
+
+Change = Delta | Mapping[int, Delta]
+"""The changes of a statement's rows: of its events, or of the sources of a join whose rows are not
+kept."""
+
+
+class StatementCore(RunningQuery, ABC):
+    """One instance of a compiled statement, without what feeds it and what it emits."""
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        now_ms: int,
+        make_row: MakeRow | None = None,
+        partition: Sequence[Any] | None = None,
+        catalog: Catalog | None = None,
+    ) -> None:
+        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
+        with what that partition has for itself; else it is that of the program."""
+        super().__init__(name, program.plan, now_ms)
+        plan, text = program.plan, program.text
+        self.program = program
+        self.partition = partition
+        self.catalog = program.catalog if catalog is None else catalog
+        self.own = program.catalog.own.found(self.catalog.variables, self.catalog.relations)
+        self.context = program.context
+        self.shape = program.shape
+        self.make_row = make_row or (lambda row: row)
+        self.holder = new_holder()
+        self.start_ms = now_ms
+        self.code = text.code
+        self.answers: Sequence[Any] = ()
+        self.is_one_of_many = partition is not None or bool(plan.subqueries)
+        """True if the program's functions read things that each instance has for itself."""
+        self.begin(now_ms)
+        self.analytic = self._analytic()
+        self.windows = [self._window(index) for index in range(len(plan.sources))]
+        self.pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}
+        """The relations that are only looked into, by their place."""
+        self.joined = self._joined()
+        self.groups = Groups(text, program.shared_accumulators())
+        self.budget = Budget(plan.options.max_window_events, self.retained)
+        self.hits = HitCounters(plan.hits)
+        self.earlier = EarlierEvents(text, program.functions, self.windows)
+
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: time, partition and answers in its program are this instance's."""
+        if self.is_one_of_many:
+            self.program.begin(now_ms, self.partition, self.own, self.answers)
+        else:
+            self.context.now_ms = now_ms
+
+    # --- what it is made of ---------------------------------------------------------------------------------
+
+    def _analytic(self) -> AnalyticStage | None:
+        plan = self.plan
+        if not plan.analytics:
+            return None
+        return AnalyticStage(plan.analytics, self.program.functions, plan.options.max_groups)
+
+    def _window(self, index: int) -> Operator:
+        """The windows of a source; a relation feeds it, or is looked into where nothing of it makes rows."""
+        source, program = self.plan.sources[index], self.program
+        if source.relation is None:
+            return program.builders[index].build(self.start_ms, self, lambda: self.start_ms)
+        relation = self.catalog.relations[source.stream]
+        if program.use.pulls:
+            return Looked(Pulled(relation, program.filters[index]))
+        if is_looked_into(self.plan, source):
+            # Without the changes that the statement has not taken yet.
+            unseen = partial(self.catalog.loop.unseen, self.name)
+            return Looked(Pulled(as_seen(source, self.catalog.relations, unseen), program.filters[index]))
+        return Feed(relation, partial(self.arrival, index))
+
+    def _joined(self) -> Joined | Passing | None:
+        plan, functions, passing = self.plan, self.program.functions, self.program.text.passing
+        if passing is not None:
+            return Passing(plan, functions, self.shape, self.pulled, passing.kept, passing.chains)
+        return Joined(plan, functions, self.new_event, self.shape, self.pulled) if plan.joins else None
+
+    # --- events ---------------------------------------------------------------------------------------------
+
+    def arrival(self, index: int, row: object, now_ms: int) -> Event | None:
+        """The event, if it passes the filter of a source."""
+        event = self.new_event(row, now_ms)
+        passes = self.program.filters[index]
+        try:
+            if self.analytic is not None:
+                self.analytic.see(event)
+            return event if passes is None or passes(event) else None
+        except DATA_ERRORS as error:
+            self.fail(row, error)
+            return None
+
+    def fail(self, row: object, error: BaseException) -> None:
+        """An event could not be evaluated."""
+        if self.analytic is not None:
+            self.analytic.drop(row)
+        self.tell(row, self.program.functions.failure(error, self.code))
+
+    # --- the statement as a whole ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def next_deadline(self) -> int | None:
+        """The earliest instant at which `advance` has something to do."""
+
+    @abstractmethod
+    def advance(self, now_ms: int) -> list[Emission]:
+        """Do what is due at or before `now_ms`, once."""
+
+    @abstractmethod
+    def present(self) -> list[dict[str, Any]]:
+        """The rows of the present content."""
+
+    @abstractmethod
+    def retained(self) -> int:
+        """The number of events the statement holds, or of which it holds what they contributed."""
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as plain JSON-able data."""
+
+    @abstractmethod
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put a snapshot back into an instance just made; CorruptState where it does not fit."""

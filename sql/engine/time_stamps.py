@@ -1,0 +1,27 @@
+"""The instant of an event by its own column."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from sql.errors import DataError
+from sql.plan.logical import Plan
+from sql.rows import attribute_name
+
+
+def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
+    """The instant of an event by its own column, in ms; DataError where that holds none."""
+    column, pattern = plan.timestamps.get(stream, (plan.timestamp or "", None))
+    value = row.get(column) if row.__class__ is dict else getattr(row, attribute_name(column), None)
+    if value.__class__ is int or value.__class__ is float:
+        return int(value)
+    if value.__class__ is str:
+        return _parsed(value, pattern, zone)
+    raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
+
+
+def _parsed(text: str, pattern: str | None, zone: ZoneInfo) -> int:
+    from sql.functions.instants import epoch_ms, instant_ms
+    from sql.functions.notations.time_pattern import parse_moment
+
+    return instant_ms(text, zone) if pattern is None else epoch_ms(parse_moment(text, pattern, zone))
