@@ -96,6 +96,7 @@ def test_no_layer_holds_sources_caches_or_secrets(engine: Engine, image: str, en
         "PYTHONUNBUFFERED",
         "PYTHONDONTWRITEBYTECODE",
         "PENSTOCK__DATA__DIR",
+        "PENSTOCK_BUILD",
         "container",
     }
     added = engine("diff", image).stdout.split("\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -23,7 +22,6 @@ pytestmark = pytest.mark.container
 
 SECRET = "correct-horse-battery"
 USER = 10001
-STOP_S_MAX = 12.0
 
 STREAM = """\
 streams:
@@ -62,9 +60,8 @@ class Plant:
 
     def publish(self, *temperatures: int) -> None:
         for temperature in temperatures:
-            self._client.publish("plant/p1/temp", json.dumps({"temp": temperature}), qos=1).wait_for_publish(
-                10
-            )
+            sent = self._client.publish("plant/p1/temp", json.dumps({"temp": temperature}), qos=1)
+            wait_for(sent.is_published, "publishing")
 
     def close(self) -> None:
         self._client.disconnect()
@@ -152,9 +149,7 @@ def test_a_stop_stores_the_state_and_a_restart_goes_on(gateway: Container, plant
     ready(gateway)
     plant.publish(1, 2)
     wait_for(lambda: events_of(gateway, "fours") == 2, "two events")
-    before = time.monotonic()
-    assert gateway.stop() == 0
-    assert time.monotonic() - before < STOP_S_MAX
+    assert gateway.stop() == 0, "podman kills it after the 15 s of --stop-timeout"
     plant.publish(3)
     gateway.remove()
     gateway.start()

@@ -6,6 +6,9 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,6 +124,20 @@ def _postgres_folder() -> Path | None:
     return folders[-1] if folders else Path(found).parent if found else None
 
 
+@contextmanager
+def postgres() -> Iterator[Postgres]:
+    """A running PostgreSQL that ends with the block; skips the test where something is missing."""
+    pytest.importorskip("psycopg")
+    pytest.importorskip("sqlalchemy")
+    # Not below a folder of pytest: each start of another run closes that to the user of PostgreSQL.
+    with tempfile.TemporaryDirectory(prefix="penstock-postgres-") as folder:
+        server = Postgres(Path(folder))
+        try:
+            yield server.start()
+        finally:
+            server.stop()
+
+
 @dataclass
 class Postgres:
     """A PostgreSQL with the user `postgres` and no password."""
@@ -138,12 +155,8 @@ class Postgres:
         self._programs = Path(_required(None if programs is None else str(programs), "postgresql"))
         data = self.folder / "data"
         if not data.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
             if os.geteuid() == 0:  # PostgreSQL refuses to run as root
                 shutil.chown(self.folder, "postgres")
-                for parent in self.folder.parents:
-                    if parent.owner() == "root" and parent.is_relative_to("/tmp") and parent != Path("/tmp"):
-                        parent.chmod(parent.stat().st_mode | 0o011)
             self._run("initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync")
         options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off"
         self._run("pg_ctl", "-D", str(data), "-w", "-t", str(int(PATIENCE_S)), "-l", str(self.folder / "log"),

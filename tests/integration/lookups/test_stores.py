@@ -16,7 +16,7 @@ from edge.intake.lookups.kinds import kinds
 from edge.intake.sources.registry import BadSource, settings_of
 from sql.catalog.streams import Stream
 from tests.integration.sinks.support import HttpPeer
-from tests.support.servers import Postgres, Redis
+from tests.support.servers import Postgres, Redis, postgres
 from tests.support.waiting import PATIENCE_MS, PATIENCE_S
 
 TABLE = "CREATE TABLE device (id TEXT, slot INTEGER, site TEXT, weight NUMERIC)"
@@ -36,13 +36,10 @@ def http_peer() -> Iterator[HttpPeer]:
         yield peer
 
 
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    pytest.importorskip("psycopg")
-    pytest.importorskip("sqlalchemy")
-    server = Postgres(tmp_path_factory.mktemp("postgres")).start()
-    yield server
-    server.stop()
+@pytest.fixture(scope="module", name="postgres")
+def running_postgres() -> Iterator[Postgres]:
+    with postgres() as running:
+        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

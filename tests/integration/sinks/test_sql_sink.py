@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.integration.sinks.support import Gateway
-from tests.support.servers import Postgres
+from tests.support.servers import Postgres, postgres
 from tests.unit.sinks.support import rows
 
 
@@ -28,13 +28,10 @@ class Store:
 TABLE = "CREATE TABLE t (n BIGINT PRIMARY KEY, s TEXT, x DOUBLE PRECISION, o TEXT)"
 
 
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    pytest.importorskip("psycopg")
-    pytest.importorskip("sqlalchemy")
-    server = Postgres(tmp_path_factory.mktemp("postgres")).start()
-    yield server
-    server.stop()
+@pytest.fixture(scope="module", name="postgres")
+def running_postgres() -> Iterator[Postgres]:
+    with postgres() as running:
+        yield running
 
 
 def sqlite_store(folder: Path, url: str = "sqlite:///out/results.db") -> Store:
