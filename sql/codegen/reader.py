@@ -75,7 +75,7 @@ class RowReader:
 
     def slot(self, slot: Slot) -> Code:
         if slot.kind == "subquery":
-            return Code(f"subqueries[{slot.key}](x)")
+            return self.slots.get(("subquery", slot.key)) or Code(f"subqueries[{slot.key}](x)")
         if slot.kind in ("variable", "arrived"):
             return Code(variable_text(self.names, self.catalog, slot))
         if slot.kind == "context":

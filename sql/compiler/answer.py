@@ -1,16 +1,18 @@
 """The text of a correlated subquery whose rows are those that its condition finds: the
 answer for an event `y`.
 
-def answer(rows, y):
+def answer(rows, y, y0=None):
     r1 = …                         the row of the statement around it
-    for y0 in rows(key, ()):
+    if y0 is None:                 not looked up for the whole batch
+        y0 = rows(key)
+    for y0 in () if y0 is None else (y0,):
         r0 = y0.row
         …
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,11 +21,14 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Slot, conjuncts, reads_subquery, sources_read
+from sql.plan.bound import Bound, Op, Slot, columns_read, conjuncts, reads_subquery, sources_read
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
 
 Answer = Callable[[Any], Any]
+
+LAZY = frozenset(("and", "or", "case", "in"))
+"""The operators that may leave all operands but the first one unevaluated."""
 
 
 def answers_by_row(part: SubqueryPlan) -> bool:
@@ -35,6 +40,29 @@ def answers_by_row(part: SubqueryPlan) -> bool:
     return (
         not changes_rows and not plan.subqueries and not any(_reads_more(node) for node in _expressions(plan))
     )
+
+
+def answers_each(plan: Plan) -> list[int]:
+    """The subqueries over relations that are answered for each event of a statement, whatever it is."""
+    if plan.sources[0].filter is not None:
+        return []
+    first = [item.value for item in plan.items] if plan.where is None else [plan.where]
+    slots = [slot.key for node in first for slot in _slots(node) if slot.kind == "subquery"]
+    parts = {place: plan.subqueries[place] for place in sorted(slots)}
+    return [
+        place
+        for place, part in parts.items()
+        if part.correlated and part.plan.sources[0].relation in ("window", "table") and answers_by_row(part)
+    ]
+
+
+def _slots(node: Bound) -> Iterator[Slot]:
+    """The values of operators that an expression reads, whatever its operands are."""
+    if isinstance(node, Slot):
+        yield node
+    elif isinstance(node, Op):
+        for part in node.args[:1] if node.name in LAZY else node.args:
+            yield from _slots(part)
 
 
 def _expressions(plan: Plan) -> list[Bound]:
@@ -65,6 +93,15 @@ class AnswerText:
         """The function for one store."""
         return partial(self.answer, self.search.opened(store))
 
+    def ahead(self, store: Any) -> Callable[..., list[Any]] | None:
+        """The function that finds rows of a store for a batch of events; None where no column
+        of an event is their key."""
+        if len(self.part.outer) > 1 or self.shape != "dict" or self.search.column_of(1) is None:
+            return None
+        rest = [part for part in conjuncts(self.plan.where) if part not in self.search.settled]
+        items = [] if self.part.kind == "exists" else [item.value for item in self.plan.items]
+        return self.search.ahead(store, 1, columns_read([*rest, self.plan.having, *items], 0))
+
     def _compiled(self, parts: Sequence[Bound], outer: range) -> Callable[..., Any]:
         """The function, which takes the store's search as an argument."""
         plan, source, search = self.plan, SourceWriter(), self.search
@@ -72,14 +109,14 @@ class AnswerText:
         rows = {place: f"r{place}" for place in (0, *outer)}
         read = frozenset().union(*map(sources_read, _expressions(plan)))
         loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer)
-        with source.block("def answer(rows, y):"):
+        with source.block("def answer(rows, y, y0=None):"):
             source.line("e = y.row")
             if len(outer) == 1:
                 source.line("r1 = e[0] if e.__class__ is tuple else e")
             for place in sorted(read.intersection(outer)) if len(outer) > 1 else ():
                 source.line(f"r{place} = e[{place - 1}]")
             source.line("found = []" if self.part.kind == "list" else "found = None")
-            with search.each(loop, "rows", "y0"):
+            with search.each(loop, "rows", "y0", hinted=True):
                 source.line("r0 = y0.row")
                 inner = loop.inner()
                 inner.test([part for part in parts if part not in search.settled])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _NAMES = (
-    "a admits arrivals b before brief change changed deltas due e edge end_ms enter entered entering "
+    "a admits ahead arrivals b before brief change changed deltas due e edge end_ms enter entered entering "
     "error events evict fail first found g get gone Group groups h held hide hold holders inserted "
     "is_alone is_new is_roomy join key keys leaving left length_ms made name new now number_in number_out "
     "old older operator out part partition parts prepare present push q r recent removed rows seq show "

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.compiler.answer import answers_each
 from sql.compiler.enter import EnterText
 from sql.compiler.statement_frame import StatementFrame
 from sql.plan.bound import Apply, Bound, Slot
@@ -22,6 +24,9 @@ class PushText:
         self.show = text.show
         self.window = text.window
         self.gate = text.gate
+        in_loop = enter.is_single or text.plan.where is not None
+        self.ahead = answers_each(text.plan) if in_loop and not (text.is_timed or text.in_cells) else []
+        """The subqueries whose rows are looked up for a whole batch of events at once."""
 
     def write(self, source: SourceWriter) -> None:
         """The function `push`."""
@@ -53,6 +58,8 @@ class PushText:
             source.line("seq = q.seq")
         if self.plan.subqueries:
             source.line(f"takes = q.sources.subqueries.takes({self.plan.sources[0].stream!r})")
+            if self.ahead:
+                source.line("ahead = q.sources.subqueries.ahead")
         if self.text.has_window:
             source.line("is_roomy = q.budget.takes(len(rows))")
         if self.window is not None:
@@ -63,8 +70,17 @@ class PushText:
                 self.gate.write_load(source)
 
     def _write_loop(self, source: SourceWriter) -> None:
-        with source.block("for e, now in zip(rows, times):" if self.text.is_timed else "for e in rows:"):
+        with source.block("for e, now in zip(rows, times):" if self.text.is_timed else self._batch):
             self._write_event(source)
+
+    @property
+    def _batch(self) -> str:
+        """The head of the loop over a batch of events, each with what is looked up for its subqueries."""
+        if not self.ahead:
+            return "for e in rows:"
+        found = ", ".join(f"found_{place}" for place in self.ahead)
+        looked_up = ", ".join(f"ahead({place}, rows)" for place in self.ahead)
+        return f"for e, {found} in zip(rows, {looked_up}):"
 
     @property
     def _keeps_aside(self) -> bool:
@@ -106,6 +122,8 @@ class PushText:
     def _write_event(self, source: SourceWriter) -> None:
         owner = "g." if self.text.fold.is_grouped else "" if self.enter.in_locals else "whole."
         slots = self.text.slots(owner, "now", "True")
+        for place in self.ahead:
+            slots["subquery", place] = Code(f"subqueries[{place}](x, found_{place})")
         loop = self.text.make_loop(source, slots)
         if self.text.is_timed and self._reads_clock:
             source.line("context.now_ms = now")

@@ -104,10 +104,11 @@ class JoinLoops:
             for place, search in self.searches:
                 if self.needs_event:
                     source.line(f"x = {self.event(known)}")
-                each, found = search.each, f"{self.find}_{place}"
                 if place in self.ahead:
-                    each, found = search.each_of, f"found_{place}"
-                stack.enter_context(each(loop, found, f"y{place}"))
+                    rows = search.each_of(loop, f"found_{place}", f"y{place}")
+                else:
+                    rows = search.each(loop, f"{self.find}_{place}", f"y{place}")
+                stack.enter_context(rows)
                 source.line(f"r{place} = y{place}.row")
                 known.add(place)
                 loop = loop.inner()

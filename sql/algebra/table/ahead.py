@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.event import Event
 from sql.algebra.table.index import Bucket, sought
 
 CACHED = 4096
@@ -41,7 +40,7 @@ class Ahead:
 
     def _fetch(self, found: Sequence[Bucket | None]) -> None:
         """Read the columns that the statement reads next, so that they are in the processor's cache."""
-        rows = [event.row for event in found if isinstance(event, Event)]
+        rows = [event.row for event in found if event is not None and not isinstance(event, dict)]
         for column in self.read:
             for _ in [row.get(column) for row in rows]:
                 pass

@@ -14,7 +14,7 @@ tested again. The rest of the condition is tested on each row that is found.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -102,8 +102,9 @@ class Search:
             yield
 
     @contextmanager
-    def each(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:
-        """The loop over the rows `event` that `found` gives: what is written inside is its body."""
+    def each(self, loop: LoopWriter, found: str, event: str, *, hinted: bool = False) -> Iterator[None]:
+        """The loop over the rows `event` that `found` gives: what is written inside is its body. `hinted`:
+        `event` holds what was looked up ahead, or None."""
         head = f"{found}()"
         if self.bounds is not None:
             key = self._key(loop)
@@ -112,7 +113,8 @@ class Search:
             ]
             head = f"{found}({key}, {low}, {high})"
         elif self.values:
-            loop.source.line(f"{event} = {found}({self._key(loop)})")
+            with loop.source.block(f"if {event} is None:") if hinted else nullcontext():
+                loop.source.line(f"{event} = {found}({self._key(loop.inner() if hinted else loop)})")
             with self.each_of(loop, event, event):
                 yield
             return

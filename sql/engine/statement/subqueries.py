@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from sql.algebra.event import Delta, Event
@@ -57,6 +58,7 @@ class Correlated:
         if source.relation is None:
             self.window = code.builder.build(now_ms, self, lambda: now_ms)
         self.answer = None if code.answer is None else code.answer.over(self.rows)
+        self.ahead = None if code.answer is None else code.answer.ahead(self.rows)
         if code.answer is None:
             self.find = code.finder.over(self.rows)
             limit = row_limit(plan, code.functions)
@@ -305,6 +307,12 @@ class Subqueries:
             takes = [query.takes(stream) for query in self.queries]
             found = self.by_stream[stream] = tuple([take for take in takes if take is not None])
         return found
+
+    def ahead(self, place: int, rows: Sequence[Any]) -> Iterable[Any]:
+        """For each event of a batch what subquery `place` has looked up, or None."""
+        query = self.queries[place]
+        find = query.ahead if isinstance(query, Correlated) else None
+        return repeat(None, len(rows)) if find is None else find(rows)
 
     def push(self, stream: str, row: object, now_ms: int) -> None:
         """An event arrives, before the statement itself sees it."""

@@ -21,6 +21,13 @@ STATEMENTS = (
     "select w.n as b, t.n as c from S as s unidirectional, W as w, T as t where w.k = s.k and t.k = s.k",
     "select s.n as a, w.n as b from S as s unidirectional, W(n > 2) as w where w.k = s.k",
     "on S as s select w.n as b, w.k as k from W as w where w.k = s.k",
+    "select s.n as a, (select t.n from T as t where t.k = s.k) as b from S as s",
+    "select s.n as a, (select w.n, w.k from W as w where w.k = s.k and w.n > 2) as b from S as s",
+    "select s.n as a, exists (select * from W as w where w.k = s.k) as b from S as s",
+    "select s.n as a from S as s where s.n not in (select w.n - 1 from W as w where w.k = s.k)",
+    "select n, case when n > 4 then (select w.n from W(n > 4) as w where w.k = s.k) end as b from S as s",
+    "select s.n as a, (select x.n from S#length(3) as x where x.k = s.k) as b from S as s",
+    "select s.n as a, count(*) as c, (select t.n from T as t where t.k = s.k) as b from S#length(2) as s",
 )
 KEYS: tuple[Any, ...] = ("k3", "k4000", "none", 7, 7.0, True, None, nan, [1, "x"], {"a": 1})
 
@@ -43,6 +50,22 @@ def results(engine: Engine, batches: list[list[dict[str, Any]]]) -> list[str]:
     emissions = [each for rows in batches for each in engine.push("S", rows, 1) if each.rule == "s"]
     assert not [each for each in emissions if each.kind == "error"]
     return [repr(row) for each in emissions for row in each.inserted]
+
+
+WRITTEN = (
+    "@name('s') select s.n as a, (select w.n from W as w where w.k = s.k) as b from S as s;"
+    "on S as s merge W as w where w.k = s.k when matched then update set n = w.n + 1;"
+)
+
+
+@pytest.mark.parametrize("rows", [5, CACHED + 1])
+def test_a_subquery_sees_what_the_events_before_it_in_the_batch_wrote(rows: int) -> None:
+    engine = Engine(Catalog())
+    run_script(engine, DECLARED + WRITTEN, 0)
+    engine.catalog.relations["W"].change([{"k": f"k{number}", "n": 0} for number in range(rows)], (), 0)
+    engine.push("E", [{"k": "first", "n": 0}], 0)
+    emissions = engine.push("S", [{"k": "k1", "n": number} for number in range(4)], 1)
+    assert [row["b"] for each in emissions if each.rule == "s" for row in each.inserted] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("rows", [5, CACHED + 1])
