@@ -26,7 +26,8 @@ class Names:
 
     def reserve(self, locals_: Iterable[str]) -> None:
         """Reserve these names: nothing is bound to them."""
-        self.reserved = self.reserved.union(locals_)
+        added = frozenset(locals_)  # itself, where it is one: most code reserves the names of one place
+        self.reserved = self.reserved | added if self.reserved else added
 
     def bind(self, value: object, hint: str) -> str:
         """A global name bound to `value`; the same one for the same object."""

@@ -83,7 +83,7 @@ class Context:
     """The inputs of a function beside its arguments. The runtime owns it; time is the query's, not the
     system's."""
 
-    __slots__ = ("now_ms", "partition", "properties", "random", "rule_id", "start_ms", "zone")
+    __slots__ = ("_random", "now_ms", "partition", "properties", "rule_id", "start_ms", "zone")
 
     def __init__(
         self,
@@ -96,13 +96,21 @@ class Context:
         properties: dict[str, Any] | None = None,
         partition: Sequence[Any] | None = None,
     ) -> None:
-        from random import Random
         from zoneinfo import ZoneInfo
 
         self.now_ms = now_ms
         self.zone = zone or ZoneInfo("UTC")
-        self.random = random or Random(0)
+        self._random = random
         self.rule_id = rule_id
         self.start_ms = start_ms
         self.properties = properties or {}
         self.partition = partition
+
+    @property
+    def random(self) -> Random:
+        """Random numbers, the same at each run. Made at the first use: it is larger than many a rule."""
+        if self._random is None:
+            from random import Random
+
+            self._random = Random(0)
+        return self._random

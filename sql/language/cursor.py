@@ -93,10 +93,13 @@ class Cursor(Parser):
         self.sql = text
         self._chunks = [tokens]
         self._advance_chunk()
-        found = rule(self)
-        if self._curr:
-            self._unexpected_rest()
-        return found
+        try:
+            found = rule(self)
+            if self._curr:
+                self._unexpected_rest()
+            return found
+        finally:
+            self.reset()  # its grammars refer to it: the tokens would wait for the garbage collector
 
     def raise_error(self, message: str, token: Token | None = None) -> None:
         """Refuse the current token. sqlglot calls this for tokens that it did not expect itself."""
@@ -172,6 +175,8 @@ class Cursor(Parser):
 
     def _match_word(self, *words: str) -> bool:
         """Consume `words`, one after the other, if all of them follow."""
+        if self._curr.text.upper() != words[0].upper():  # mostly: that costs less than the call
+            return False
         return self._match_text_seq(*(word.upper() for word in words))
 
     def _expect_word(self, word: str) -> None:

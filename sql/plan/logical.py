@@ -228,12 +228,13 @@ class Plan(Record, dict=True):
     def judges_windows(self) -> bool:
         """True if HAVING decides about whole windows, whose rows are then all emitted: without groups, and
         without aggregates in SELECT."""
+        if self.mode != "sample" or self.having is None or self.group_by:
+            return False
         clauses = {hit.clause for hit in self.hits if hit.name in AGGREGATE_HITS}
         shown = (*(item.value for item in self.items), *(order.value for order in self.order_by))
         slots = (node for value in shown for node in value.walk() if isinstance(node, Slot))
-        is_judged = self.mode == "sample" and self.having is not None and bool(self.aggregates or clauses)
-        is_plain = not self.group_by and "SELECT" not in clauses
-        return is_judged and is_plain and not any(slot.kind == "aggregate" for slot in slots)
+        is_judged = bool(self.aggregates or clauses) and "SELECT" not in clauses
+        return is_judged and not any(slot.kind == "aggregate" for slot in slots)
 
     @property
     def counts_groups(self) -> bool:

@@ -54,6 +54,7 @@ class SampledRows:
         self.entries = entries
         if plan.numberings:
             self._write_numbering()
+            self.loop.renew()
         self._write_show()
         self.code = Generated(source, names.bound)
         self.make = self.code["show"]
@@ -62,7 +63,6 @@ class SampledRows:
 
     def _write_show(self) -> None:
         loop, plan = self.loop, self.plan
-        loop.renew()
         with loop.block("def show(sample, w_start, w_end, w_trigger, bad):"):
             loop.line("rows = []")
             with self._each(numbers=len(plan.numberings)):
