@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.budget import Budget
 from sql.algebra.event import Event
@@ -14,17 +14,15 @@ from sql.algebra.sample.content import Sample
 from sql.algebra.sample.sampled_rows import Bad
 from sql.codegen.source import Generated
 from sql.emission import Emission, Out
+from sql.engine.sampled.sampled_state import SampledState
 from sql.engine.statement.running_query import plain
 from sql.errors import positioned
-
-if TYPE_CHECKING:
-    from sql.engine.sampled.sampled_query import SampledQuery
 
 
 class SampleOutput:
     """The owner of the core of `query`, which tells it what is shown and what fails."""
 
-    def __init__(self, query: SampledQuery, budget: Budget) -> None:
+    def __init__(self, query: SampledState, budget: Budget) -> None:
         code = query.of_plan
         self.query = query
         self.code = code
@@ -51,7 +49,7 @@ class SampleOutput:
         have made of the same sample."""
         bad: Bad = []
         bounds = (start_ms, end_ms, trigger_ms)
-        common = self.query.member.common
+        common = self.query.common
         rows = None if common is None or made is None else common.of(sample, made, *bounds)
         if rows is None:
             rows = self.code.sampled_rows.rows(sample, *bounds, bad)

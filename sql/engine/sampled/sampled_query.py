@@ -6,85 +6,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.algebra.budget import Budget
-from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
-from sql.algebra.output.row_order import row_limit
-from sql.algebra.row_blocks import new_holder
-from sql.algebra.sample.compose import compose
-from sql.algebra.sample.core import Core, CoreCode
-from sql.algebra.sample.sampled_rows import SampledRows
-from sql.algebra.sample.source_join import JoinCode, SourceJoin
-from sql.algebra.sample.tap import Tap
+from sql.algebra.sample.core import Core
+from sql.algebra.sample.source_join import SourceJoin
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import FunctionSet
-from sql.codegen.hits import HitCounters
-from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
 from sql.engine.sampled.sample_output import SampleOutput
+from sql.engine.sampled.sampled_state import SampledState
+from sql.engine.sampled.sampled_text import SampledText
 from sql.engine.sampled.sharing_member import SharingMember
-from sql.engine.statement.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
-from sql.plan.logical import Plan
-from sql.rows import Shape
+from sql.engine.statement.running_query import SNAPSHOT_VERSION
 
 
-class SampledCode(SharedCode):
+class SampledCode(SampledText):
     """The functions of a rule with a window in GROUP BY, made once for all its instances."""
-
-    def __init__(
-        self,
-        name: str,
-        plan: Plan,
-        catalog: Catalog,
-        now_ms: int,
-        partition: Sequence[Any] | None = None,
-        *,
-        shape: Shape = "dict",
-        make_row: MakeRow | None = None,
-        tap: Tap | None = None,
-        by_instants: bool = False,
-    ) -> None:
-        """`tap` observes the windows; `by_instants`: events come with an instant each,
-        in processing time too."""
-        super().__init__(catalog, plan.options, now_ms, name, partition or ())
-        self.plan = plan
-        self.shape = shape
-        self.make_row = make_row or (lambda row: row)
-        self.hits = HitCounters(plan.hits)
-        """The hits of the instance at work."""
-        self.is_timed = by_instants or plan.timestamp is not None
-        self.functions = self.text_functions()
-        self.row_limit = row_limit(plan, self.functions)
-        self.join = JoinCode(plan, self.functions) if plan.joins else None
-        self.made = compose(
-            plan,
-            catalog,
-            shape,
-            self.hits,
-            self.context.zone,
-            self.make_row,
-            is_timed=self.is_timed,
-            tap=tap,
-        )
-        self.core = CoreCode(self.made, self.text_functions())
-        self.sampled_rows = SampledRows(
-            plan, catalog, shape, self.text_functions(), self.hits, self.made.entries
-        )
-
-    def text_functions(self) -> FunctionSet:
-        """The writer of expressions for a text of its own."""
-        found = FunctionSet(
-            self.catalog,
-            self.context,
-            self.warnings,
-            shape=self.shape,
-            joined=bool(self.plan.joins),
-            text=self.plan.text,
-            hits=self.hits,
-            literals=False,
-        )
-        found.names.bound["partition"] = self.partition
-        return found
 
     def instance(
         self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
@@ -93,7 +29,7 @@ class SampledCode(SharedCode):
         return SampledQuery(name, self, catalog, now_ms, partition)
 
 
-class SampledQuery(RunningQuery):
+class SampledQuery(SampledState):
     """A rule with a window in GROUP BY. Its windows go through due instants by themselves:
     their bounds are nominal.
 
@@ -113,29 +49,9 @@ class SampledQuery(RunningQuery):
         now_ms: int,
         partition: Sequence[Any] | None = None,
     ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
-        with what that partition has for itself."""
-        plan = code.plan
-        super().__init__(name, plan, now_ms)
-        self.holder = new_holder()
-        self.of_plan = code
-        self.partition = partition
-        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
-        self.hits = code.hits if partition is None else HitCounters(plan.hits)
-        self.begin(now_ms)
-        self.context, self.catalog, self.shape, self.make_row = (
-            code.context,
-            code.catalog,
-            code.shape,
-            code.make_row,
-        )
-        self.budget = Budget(plan.options.max_window_events, self.retained)
+        super().__init__(name, code, catalog, now_ms, partition)
+        self.budget = Budget(self.plan.options.max_window_events, self.retained)
         self.output = SampleOutput(self, self.budget)
-        self.analytic: AnalyticStage | None = None
-        if plan.analytics:
-            self.analytic = AnalyticStage(plan.analytics, code.functions, plan.options.max_groups)
-        self.is_timed = code.is_timed
-        self.takes_times = not plan.joins
         self.join: SourceJoin | None = None
         if code.join is not None:
             self.join = SourceJoin(code.join, catalog.relations, self.output.pair_failed)
@@ -143,16 +59,8 @@ class SampledQuery(RunningQuery):
         self.core = Core(
             code.core, self.output, self.now_ms, see=see, join=self.join, is_one_of_many=partition is not None
         )
-        self.member = SharingMember(self)
+        self.member = SharingMember(self, self.output)
         self.family = self.member.family
-
-    def begin(self, now_ms: int) -> None:
-        """Begin work of this instance: what the functions read is this instance's."""
-        if self.partition is None:
-            return
-        self.of_plan.begin(now_ms, self.partition, self.own, ())
-        if self.plan.hits:
-            self.of_plan.hits.restore(self.hits.snapshot())
 
     @property
     def source(self) -> str:

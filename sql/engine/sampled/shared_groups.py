@@ -12,7 +12,7 @@ from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.sampled.sharing_member import TOLD, Closing, Failure, News
+from sql.engine.sampled.sharing_member import TOLD, Closing, Failure, News, SharingMember
 from sql.plan.bound import AggregateCall
 from sql.record import Record, replace
 from sql.types import Saved
@@ -142,14 +142,15 @@ class SharedGroups:
 
     # --- parting --------------------------------------------------------------------------------------------
 
-    def leave(self, query: SampledQuery) -> None:
+    def leave(self, member: SharingMember) -> None:
         """A rule goes on alone, with a copy of its groups."""
         self.reconcile()
-        state = self.state_of(query)
+        state = self.state_of(member)
+        query = next(query for query in self.members if query.member is member)
         self.members.remove(query)
         self.leavers.append(query)
-        query.member.shared = None
-        query.member.hold(state)
+        member.shared = None
+        member.hold(state)
 
     def take_leavers(self) -> list[SampledQuery]:
         """The rules that have left since the last call."""
@@ -162,7 +163,7 @@ class SharedGroups:
         for query in self.members:
             alike.setdefault(query.plan.aggregates, []).append(query)
         for query in tuple(self.members):
-            self.leave(query)
+            self.leave(query.member)
         smaller = [
             SharedGroups(members, calls, members[0].member.state())
             for calls, members in alike.items()
@@ -170,10 +171,10 @@ class SharedGroups:
         ]
         return smaller, [query for query in self.take_leavers() if query.member.shared is None]
 
-    def state_of(self, query: SampledQuery) -> Any:
+    def state_of(self, member: SharingMember) -> Any:
         """The state a member would have if it ran alone."""
         frame, columns = columns_of(self.core.pack(), len(self.calls))
-        return filled(frame, [columns[place] for place in query.member.places])
+        return filled(frame, [columns[place] for place in member.places])
 
 
 # --- states -------------------------------------------------------------------------------------------------

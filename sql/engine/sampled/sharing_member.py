@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.aggregate_calls import is_numeric
 from sql.algebra.sample.common_rows import CommonRows, Made
 from sql.algebra.sample.compose import compose
+from sql.algebra.sample.core import Core
 from sql.algebra.sample.folded import Folded
 from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.sample.write import asks_the_time, write_each
@@ -24,13 +25,11 @@ from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Emission
 from sql.engine.families import Kin, WindowFamily
 from sql.engine.indexable import without_first_condition
+from sql.engine.sampled.sample_output import SampleOutput
+from sql.engine.sampled.sampled_state import SampledState
 from sql.plan.bound import Bound, Op
 from sql.plan.logical import Plan
 from sql.types import key_of
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
-    from sql.engine.sampled.sampled_query import SampledQuery
 
 Pairs = list[tuple[Any, Sequence[Any]]]
 """Each group's first entry and the values of aggregates."""
@@ -80,24 +79,23 @@ class SharingRules(Protocol):
 
     core: Core
 
-    def leave(self, query: SampledQuery) -> None:
+    def leave(self, member: SharingMember) -> None:
         """The rule goes on alone, with a copy of its groups."""
 
-    def state_of(self, query: SampledQuery) -> Any:
+    def state_of(self, member: SharingMember) -> Any:
         """The state the rule would have if it ran alone."""
 
 
 class SharingMember:
     """A rule that may share groups with others."""
 
-    def __init__(self, query: SampledQuery) -> None:
+    def __init__(self, query: SampledState, output: SampleOutput) -> None:
         self.query = query
+        self.output = output
         self.shared: SharingRules | None = None
         self.inbox: deque[News] = deque()
         self.places: tuple[int, ...] = ()
         """The places of the rule's aggregates among those of the shared query."""
-        self.common: CommonRows | None = None
-        """The rule's rows among those that all make, while it shares groups."""
 
     @property
     def signature(self) -> Any:
@@ -160,14 +158,14 @@ class SharingMember:
     def leave(self) -> None:
         """Work alone from now on, with a copy of the shared groups."""
         if self.shared is not None:
-            self.shared.leave(self.query)
+            self.shared.leave(self)
 
     def join(self, shared: SharingRules, places: tuple[int, ...]) -> None:
         """Hold nothing but what a shared query finds, with the rule's aggregates at these places."""
         self.reset()
         self.shared = shared
         self.places = places
-        self.common = CommonRows(self.query.of_plan.sampled_rows, places)
+        self.query.common = CommonRows(self.query.of_plan.sampled_rows, places)
 
     def reset(self) -> None:
         """Hold nothing."""
@@ -179,7 +177,7 @@ class SharingMember:
 
     def state(self) -> Any:
         """The state of the rule, its own or that of the shared groups."""
-        return self.query.core.pack() if self.shared is None else self.shared.state_of(self.query)
+        return self.query.core.pack() if self.shared is None else self.shared.state_of(self)
 
     # --- together -------------------------------------------------------------------------------------------
 
@@ -211,13 +209,13 @@ class SharingMember:
                 if item.end_ms > until_ms:
                     break
                 query.context.now_ms = item.end_ms
-                query.output.make_rows(
+                self.output.make_rows(
                     item.of(self.places), item.start_ms, item.end_ms, item.end_ms, item.made
                 )
             elif isinstance(item, Failure):
-                query.output.fail(item.row, item.error, item.at_ms, item.code)
+                self.output.fail(item.row, item.error, item.at_ms, item.code)
             else:
-                query.output.done()
+                self.output.done()
             self.inbox.popleft()
 
 
