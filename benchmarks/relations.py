@@ -9,7 +9,7 @@ from benchmarks.measure import STREAM, Bench, Result, in_decodings, in_turns
 from benchmarks.payloads import START_MS, Decoding, payloads
 from sql import RuleOptions, parse, plan_rule, run_script
 from sql.binder.rule import plan_lookup
-from sql.engine.asking.answers import answer
+from sql.engine.answers import answer
 from sql.plan.asks import AnswerPolicy
 from sql.syntax import CreateStream
 

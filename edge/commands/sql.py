@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rules.drive import Arrival
     from sql import Catalog
     from sql.catalog.streams import Stream
-    from sql.engine.relations.question_parameters import Parameters
+    from sql.engine.questions.question_parameters import Parameters
 
 PROMPT, CONTINUED = "penstock> ", "       -> "
 

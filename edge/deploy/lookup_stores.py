@@ -148,7 +148,7 @@ class Stores:
 
 def take_answers(gateway: Gateway, record: Answers) -> None:
     """Let recorded answers take effect."""
-    from sql.engine.asking.answers import answer
+    from sql.engine.answers import answer
 
     for table, columns, key, rows in record.answers:
         request = Request(table, tuple(columns), tuple(key))

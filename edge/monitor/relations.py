@@ -26,7 +26,7 @@ from sql.plan.declared import AskedDeclaration, Bounds
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
     from sql.algebra.context.selectors import Selector
-    from sql.engine.relations.question_parameters import Parameters
+    from sql.engine.questions.question_parameters import Parameters
     from sql.plan.logical import Plan
 
 ROWS_MAX = 10_000
@@ -51,7 +51,7 @@ class Relations:
     def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes:
         """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
         # Here and not in the loop, which would wait for the parser.
-        from sql.engine.relations import demand  # noqa: F401
+        from sql.engine.questions import demand  # noqa: F401
 
         engine, values, selector = self._daemon.engine, _values(parameters), _selector(only)
         words = sql.split(None, 1)
@@ -66,7 +66,7 @@ class Relations:
 
     def _explained(self, text: str, parameters: Parameters) -> list[dict[str, Any]]:
         """The plan of `RULE name`, or of a SELECT, line by line."""
-        from sql.engine.relations.demand import planned
+        from sql.engine.questions.demand import planned
         from sql.explain.tree import explain
 
         kind, _, name = text.partition(" ")

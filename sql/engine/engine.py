@@ -28,8 +28,8 @@ from sql.rows import Shape
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
     from sql.engine.context.host import ContextHost
-    from sql.engine.relations.demand import Answer
-    from sql.engine.relations.question_parameters import Parameters
+    from sql.engine.questions.demand import Answer
+    from sql.engine.questions.question_parameters import Parameters
 
 OVERDUE_MS = 1000
 """A timer later than this has been missed (a pause, a restore, a jump of the clock) and is subject to
@@ -214,7 +214,7 @@ class Engine:
         all. Raises SqlError for an invalid query, DataError if it cannot be carried out; then nothing has
         changed.
         """
-        from sql.engine.relations.demand import Answer, ask, chosen
+        from sql.engine.questions.demand import Answer, ask, chosen
 
         now_ms = self.now_ms or 0 if now_ms is None else now_ms
         catalog = self.catalog if selector is None else chosen(self.catalog, selector)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from sql.algebra.event import Delta
+from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.plan.logical import Plan
 
@@ -39,6 +40,14 @@ class Running(Query, Protocol):
 
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def arriving(self, stream: str, row: object, now_ms: int) -> None: ...
+
+
+class CompiledStatement(Protocol):
+    """A compiled statement, which all its instances share."""
+
+    def instance(
+        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
+    ) -> Running: ...
 
 
 class QueryDecorator(ABC):

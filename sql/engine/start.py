@@ -8,12 +8,12 @@ kinds of rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog
 from sql.compiler.rowwise_text import is_rowwise
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.query import Running
+from sql.engine.query import CompiledStatement, Running
 from sql.engine.running.rowwise_query import Rowwise
 from sql.engine.sampled.sampled_query import SampledCode, SampledQuery
 from sql.plan.declared import AskedDeclaration
@@ -77,14 +77,6 @@ def _query(
 
         query = instance_of(name, program_of(name, plan, catalog, now_ms, shape), now_ms, make_row)
     return query if plan.timestamp is None else EventTime(query, now_ms)
-
-
-class CompiledStatement(Protocol):
-    """A compiled statement, which all its instances share."""
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-    ) -> Running: ...
 
 
 def code_of(

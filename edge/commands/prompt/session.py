@@ -22,7 +22,7 @@ from sql.binder.statements.declarations import declare_expression
 from sql.catalog.stream_text import declaration, described
 from sql.catalog.streams import Stream
 from sql.emission import apart
-from sql.engine.relations.question_parameters import Parameters, with_parameters
+from sql.engine.questions.question_parameters import Parameters, with_parameters
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.explain.tree import explain
 from sql.syntax import CreateExpression, CreateStream

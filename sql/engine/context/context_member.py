@@ -21,7 +21,7 @@ from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
-    from sql.engine.start import CompiledStatement
+    from sql.engine.query import CompiledStatement
 
 
 class ContextMember(Hosted):

@@ -14,7 +14,7 @@ from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDecla
 from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
 
 if TYPE_CHECKING:
-    from sql.engine.start import CompiledStatement
+    from sql.engine.query import CompiledStatement
 
 Make = Callable[[str, Plan, Catalog, int, "Sequence[Any] | None"], "CompiledStatement"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sql import Catalog, Engine, plan_rule, run_script
-from sql.engine.relations.demand import planned
+from sql.engine.questions.demand import planned
 from sql.errors import SqlError
 from sql.explain.tree import explain
 

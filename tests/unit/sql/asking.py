@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql import Catalog, Emission, Engine
-from sql.engine.asking.answers import answer
+from sql.engine.answers import answer
 from sql.plan.asks import Request
 
 

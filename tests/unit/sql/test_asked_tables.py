@@ -10,7 +10,7 @@ import pytest
 
 from sql import Emission
 from sql.binder.rule import plan_lookup, plan_rule
-from sql.engine.asking.answers import answer
+from sql.engine.answers import answer
 from sql.errors import SqlError
 from sql.language import parse
 from sql.plan.asks import AnswerPolicy, Request

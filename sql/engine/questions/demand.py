@@ -21,8 +21,8 @@ from sql.compiler.shared_code import SharedCode
 from sql.compiler.subquery_code import finder_of
 from sql.emission import Emission
 from sql.engine.context.spread import SpreadRelation
+from sql.engine.questions.question_parameters import Parameters, with_parameters
 from sql.engine.relations.on_change import Insert, actor
-from sql.engine.relations.question_parameters import Parameters, with_parameters
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.choice import Choice
 from sql.engine.statement.subqueries import Subqueries
