@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from cloud_sync.archive import ArchiveSettings, archived
-from cloud_sync.declaration import CloudSettings
-from cloud_sync.sink import Form as CloudForm
 from cloud_sync.spool import Spool
 from edge.clock import Clock
 from edge.delivery.assigned import Action, Taker
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import INLINE, MEMORY, InlineAction
-from edge.delivery.mqtt_action import MQTT, MqttAction
-from edge.delivery.mqtt_lines import Lines, shares
+from edge.delivery.mqtt_lines import MQTT, Lines
 from edge.delivery.outbox import Outbox
 from edge.delivery.spool_action import ARCHIVE, CLOUD, Form, SpoolAction
 from edge.delivery.spools import Spools
@@ -22,7 +18,9 @@ from rules.compiled import CompiledRule
 from rules.model import Action as RuleAction
 from sinks import Environment, SinkContext, SinkSettings, build_action, cache_mark, sink_kind
 from sinks.base import Fatal
-from sinks.builtin.mqtt import MqttSettings
+
+if TYPE_CHECKING:
+    from sinks.builtin.mqtt import MqttSettings
 
 REPLAYED = (CLOUD, ARCHIVE, MEMORY)
 """Sinks whose effects a replay computes again."""
@@ -77,7 +75,10 @@ class ActionBuilder:
         """The action's settings, with the options that the rule sets for all of its actions."""
         settings = written.settings
         assert isinstance(settings, SinkSettings)
-        if isinstance(settings, CloudSettings):
+        if written.sink == CLOUD:
+            from cloud_sync.declaration import CloudSettings
+
+            assert isinstance(settings, CloudSettings)
             settings = settings.expecting(rule.rule.rule.expect)
         if rule.options.send_nil_field and "send_nil_field" not in settings.model_fields_set:
             return settings.model_copy(update={"send_nil_field": True})
@@ -101,14 +102,14 @@ class ActionBuilder:
         settings = action.settings
         if isinstance(settings, SinkSettings) and settings.enable_cache:
             return cache_mark(self._environment, key, action.sink)
-        return self._spool_of(settings).mark(key)
+        return self._spool_of(action.sink).mark(key)
 
-    def _spool_of(self, settings: object) -> Spool:
-        return self._spools.archive() if isinstance(settings, ArchiveSettings) else self._spools.results
+    def _spool_of(self, sink: str) -> Spool:
+        return self._spools.archive() if sink == ARCHIVE else self._spools.results
 
     def _delivery(self, rule_id: str, sink: str, settings: SinkSettings, role: str, position: int) -> Taker:
         key = f"{rule_id}/{role}/{position}"
-        form = _form(rule_id, settings)
+        form = _form(rule_id, sink, settings)
         if form is not None:
             on_done, takes_errors = self._outbox.on_done_in_loop, role == "error"
             return SpoolAction(
@@ -116,7 +117,7 @@ class ActionBuilder:
                 settings,
                 form,
                 rule_id,
-                self._spool_of(settings),
+                self._spool_of(sink),
                 self._clock,
                 self._dead_letters,
                 on_done,
@@ -124,21 +125,23 @@ class ActionBuilder:
                 takes_errors=takes_errors,
             )
         context = SinkContext(rule_id, sink, self._environment)
-        if (
-            sink == MQTT
-            and self._lines is not None
-            and (action := self._mqtt(settings, context, self._lines))
-        ):
-            return action
+        if sink == MQTT and self._lines is not None:
+            from sinks.builtin.mqtt import MqttSettings
+
+            assert isinstance(settings, MqttSettings)
+            if (action := self._mqtt(settings, context, self._lines)) is not None:
+                return action
         if sink in INLINE and not settings.batches and not settings.enable_cache:
             on_done = self._outbox.on_done_in_loop
             made = sink_kind(sink).factory(settings, context)
             return InlineAction(sink, made, settings, rule_id, self._dead_letters, on_done)
         return build_action(sink, settings, rule_id=rule_id, environment=self._environment, key=key)
 
-    def _mqtt(self, settings: SinkSettings, context: SinkContext, lines: Lines) -> Taker | None:
+    def _mqtt(self, settings: MqttSettings, context: SinkContext, lines: Lines) -> Taker | None:
         """An action that the loop publishes for, where that is possible."""
-        assert isinstance(settings, MqttSettings)
+        from edge.delivery.mqtt_action import MqttAction
+        from edge.delivery.mqtt_lines import shares
+
         if not shares(settings):
             return None
         try:
@@ -149,12 +152,17 @@ class ActionBuilder:
         return MqttAction(settings, context.rule_id, lines, line, self._clock, self._dead_letters, on_done)
 
 
-def _form(rule_id: str, settings: SinkSettings) -> Form | None:
+def _form(rule_id: str, sink: str, settings: SinkSettings) -> Form | None:
     """The function that turns rows into records of a spool; None for sinks without a spool."""
-    match settings:
-        case CloudSettings():
-            return CloudForm(settings, rule_id).record
-        case ArchiveSettings():
-            return lambda row, at_ms: archived(row, settings, at_ms)
-        case _:
-            return None
+    if sink == CLOUD:
+        from cloud_sync.declaration import CloudSettings
+        from cloud_sync.sink import Form as CloudForm
+
+        assert isinstance(settings, CloudSettings)
+        return CloudForm(settings, rule_id).record
+    if sink == ARCHIVE:
+        from cloud_sync.archive import ArchiveSettings, archived
+
+        assert isinstance(settings, ArchiveSettings)
+        return lambda row, at_ms: archived(row, settings, at_ms)
+    return None

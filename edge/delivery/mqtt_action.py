@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edge.clock import Clock
 from edge.delivery.dead_letters import DeadLetters
-from edge.delivery.mqtt_lines import Line, Lines
+from edge.delivery.mqtt_lines import MQTT, Line, Lines
 from edge.delivery.rejections import Rejections
 from sinks import Outcome, Stats
 from sinks.base import Message
-from sinks.builtin.mqtt import MqttSettings
 from sinks.render import Renderer
 from sql import Emission
 
-MQTT = "mqtt"
+if TYPE_CHECKING:
+    from sinks.builtin.mqtt import MqttSettings
 
 FLUSH_STEP_MS = 50
 """The longest sleep of a closing action before it checks its deadline again."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.mqtt_client import make_client
-from sinks.builtin.mqtt import GATEWAY, MqttSettings
 from sinks.connections import connected
 from sinks.settings import reveal
 
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
     from edge.intake.sources.mqtt import MqttSource
     from edge.intake.sources.publishing import Publishing
     from sinks import SinkContext
+    from sinks.builtin.mqtt import MqttSettings
+
+MQTT = "mqtt"
+"""The name of the action."""
 
 VERSIONS: dict[str, Version] = {"3.1.1": "3.1.1", "5": "5"}
 
@@ -73,6 +76,8 @@ class Lines:
 
     def take(self, settings: MqttSettings, context: SinkContext) -> Line:
         """The connection for an action. Raises `Fatal` where the gateway has no such connection."""
+        from sinks.builtin.mqtt import GATEWAY
+
         selected = settings.connection_selector or (GATEWAY if settings.server is None else None)
         complete = connected(settings, selected, context)
         key = tuple(_plain(value) for name, value in complete if name in _SAME)
