@@ -54,7 +54,7 @@ def _pass(world: World) -> None:
         world.source.on_batch(messages)
         world.gateway.turn()
         world.gateway.commit()
-    world.commits.snapshot(fork=False)
+    world.commits.snapshot()
 
 
 def _least(works: Sequence[Callable[[], None]]) -> list[float]:

@@ -121,8 +121,7 @@ class SystemClock:
         with self._lock:
             return self._steady.read(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
 
-    def monotonic_ms(self) -> int:
-        return monotonic_ms()
+    monotonic_ms = staticmethod(monotonic_ms)
 
     def is_sane(self) -> bool:
         return time.time_ns() // 1_000_000 >= SANE_FROM_MS

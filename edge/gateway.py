@@ -134,10 +134,10 @@ class Gateway:
         self._push_backlog(now_ms)
         self.consult(now_ms)
         commit_in_ms = None if self.commits is None else self.commits.due_in_ms()
-        if self.commits is not None and commit_in_ms == 0:
+        if self.commits is not None and (commit_in_ms == 0 or self.commits.background.is_busy):
             if self.commits.acknowledgements.is_window_full:  # what comes next is taken at once
                 self._taken_ms = self.clock.monotonic_ms() - self.latency_ms
-            if not self.commits.settle():
+            if not self.commits.settle() and commit_in_ms == 0:
                 self.commit()
             commit_in_ms = self.commits.due_in_ms()
         self._brake()
@@ -287,7 +287,7 @@ class Gateway:
         """Pause the sources at a bound, and resume them at half of it, so that they do not flutter."""
         if self.sources.closing:
             return
-        unacknowledged = self.commits.unacknowledged if self.commits else 0
+        unacknowledged = self.commits.acknowledgements.messages if self.commits else 0
         self.backlog.relieve(self._limits.intake_bytes_max)
         waiting_bytes = self.intake.bytes + self.backlog.bytes
         must_pause = self.outbox.is_full() or (self.commits is not None and self.commits.problem is not None)

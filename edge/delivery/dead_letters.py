@@ -53,6 +53,7 @@ class DeadLetters:
         self._descriptor: int | None = None
         self._bytes = 0
         self._dirty = False
+        self._is_syncing = False
         self._waiting: list[Callable[[], None]] = []
         self.waiting_bytes = 0
         """Payload bytes of large letters that `sync` will write."""
@@ -109,14 +110,21 @@ class DeadLetters:
     @property
     def is_synced(self) -> bool:
         """True if all letters are durable."""
-        return not self._dirty and not self._waiting
+        return not (self._is_syncing or self._dirty or self._waiting)
 
     def sync(self) -> None:
         """Write waiting letters, make everything so far durable; called before the messages are acknowledged.
 
         Others may write meanwhile. Raises OSError.
         """
-        self._write_waiting()
+        self._is_syncing = True
+        try:
+            self._write_waiting()
+            self._sync_file()
+        finally:
+            self._is_syncing = False
+
+    def _sync_file(self) -> None:
         with self._lock:
             if self._descriptor is None or not self._dirty:
                 return

@@ -64,7 +64,8 @@ class Backlog:
         """The name of the lane for a topic of a source."""
         self._parts = 1
         """Into how many parts a slice of the usual size is cut."""
-        self._arrivals: deque[Arrival] = deque()
+        self._arrivals: deque[tuple[Arrival, int]] = deque()
+        """Each with its payload bytes."""
         self._lanes: dict[tuple[str, str], deque[Message]] = {}
 
     def __bool__(self) -> bool:
@@ -78,14 +79,15 @@ class Backlog:
     def holds(self, source: str) -> bool:
         """True if messages of a source wait."""
         return any(key[0] == source for key in self._lanes) or any(
-            arrival.source == source for arrival in self._arrivals
+            arrival.source == source for arrival, _ in self._arrivals
         )
 
     def put(self, arrivals: Iterable[Arrival]) -> None:
         """Add an arrival."""
         for arrival in arrivals:
-            self.bytes += payload_bytes(arrival.messages)
-            self._arrivals.append(arrival)
+            size = payload_bytes(arrival.messages)
+            self.bytes += size
+            self._arrivals.append((arrival, size))
 
     def took(self, elapsed_ms: int) -> None:
         """Adapt the size of slices to the time that the last one took."""
@@ -136,12 +138,12 @@ class Backlog:
         if not self:
             return None
         if self._arrivals and not self._lanes and self._is_slice():
-            arrival = self._arrivals.popleft()
-            self.bytes -= payload_bytes(arrival.messages)
+            arrival, size = self._arrivals.popleft()
+            self.bytes -= size
             return arrival
         # A session defines the packet ids of later messages: earlier messages go first.
-        while self._arrivals and not (self._lanes and self._arrivals[0].session is not None):
-            arrival = self._arrivals.popleft()
+        while self._arrivals and not (self._lanes and self._arrivals[0][0].session is not None):
+            arrival, _ = self._arrivals.popleft()
             self._spread(arrival)
             if arrival.session is not None or arrival.bad:
                 return arrival._replace(messages=[])
@@ -189,7 +191,7 @@ class Backlog:
 
     def _is_slice(self) -> bool:
         """True if all that has arrived makes no more than a slice."""
-        count = sum([len(arrival.messages) for arrival in self._arrivals])
+        count = sum([len(arrival.messages) for arrival, _ in self._arrivals])
         if count > SLICE_MESSAGES // self._parts:
             return False
         return count <= 1 or self.bytes <= SLICE_BYTES // self._parts

@@ -27,6 +27,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from edge.base.message import ACKNOWLEDGED, DUPLICATE, RETAINED, Message, message_id
 from sinks.memory_bus import topic_matches
@@ -41,6 +42,8 @@ are: fewer than there are ids."""
 _ENTRY = struct.Struct(">HI")
 
 _MARKED = DUPLICATE | RETAINED
+
+_flags = itemgetter(3)
 
 
 @lru_cache(10_000)
@@ -71,6 +74,8 @@ class Redeliveries:
 
     def fresh(self, messages: list[Message]) -> list[Message]:
         """The messages that are to be processed; from now on they are known."""
+        if not self.retained and not any(map(_flags, messages)):
+            return messages  # of QoS 0, and none of them retained
         repeated = [message for message in messages if message[3] & _MARKED and self._is_known(message)]
         if repeated:
             self.recognised += len(repeated)

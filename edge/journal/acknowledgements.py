@@ -4,6 +4,7 @@ acknowledgement is due."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, NamedTuple
 
 from edge.journal.window import Window
@@ -66,7 +67,8 @@ class Acknowledgements:
         """A commit begins that holds all that were added."""
         if self.messages and now_ms >= self._last_ms + quiet_ms:
             self._window.fell_quiet(self.messages)
-        self._storing, self._waiting = self._waiting, []
+        self._storing += self._waiting
+        self._waiting = []
         self._first_ms = None
 
     def succeed(self) -> None:
@@ -77,8 +79,10 @@ class Acknowledgements:
             entry.acknowledge(entry.receipt)
 
     def settle(self, now_ms: int, quiet_ms: int) -> bool:
-        """Acknowledge all that wait if none of them needs a commit; whether that was so."""
-        if not all(entry.is_done is not None and entry.is_done() for entry in self._waiting):
+        """Acknowledge all, in order, if none of them needs a commit, the one under way included; whether that
+        was so."""
+        entries = chain(self._storing, self._waiting)
+        if not all(entry.is_done is not None and entry.is_done() for entry in entries):
             return False
         self.begin(now_ms, quiet_ms)
         self.succeed()

@@ -2,7 +2,7 @@
 so that the loop goes on.
 
 A thread costs two wake-ups a commit, more than the sync itself on a quick disk. On a slow one the loop would
-stand still while it syncs.
+stand still while it syncs; and one sync in a hundred that takes long is enough for the slowest results.
 """
 
 from __future__ import annotations
@@ -16,12 +16,8 @@ from edge.clock import Clock
 SLOW_MS = 5
 """Work that takes longer is slow."""
 
-MEMORY = 0.99
-"""The weight of earlier work in the moving average of slowness: about the last hundred
-pieces count."""
-
-SLOW_MIN = 1.5
-"""From so many slow ones among the last hundred on, the thread does all work."""
+WARY_MS = 600_000
+"""For so long after slow work the thread does all of it: a slow disk holds the loop once in this time."""
 
 Work = Callable[[], None]
 
@@ -33,7 +29,7 @@ class Background:
         """`wake` is called on the thread when its work has ended."""
         self._clock = clock
         self._wake = wake
-        self._slowness = 0.0
+        self._wary_until_ms: int | None = None
         self.is_busy = False
         """True from `begin` until `end` is called."""
         self._running = threading.Lock()
@@ -53,7 +49,7 @@ class Background:
         caller has time to wait."""
         self.is_busy = True
         self._running.acquire()
-        if at_once or self._slowness < SLOW_MIN:
+        if at_once or not self._is_wary():
             self._do(work)
             return
         if self._thread is None:
@@ -65,10 +61,14 @@ class Background:
         """Wait for the work. Raises what it raised."""
         with self._running:
             self.is_busy = False
-        self._slowness = MEMORY * self._slowness + (self._took_ms > SLOW_MS)
+        if self._took_ms > SLOW_MS:
+            self._wary_until_ms = self._clock.monotonic_ms() + WARY_MS
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+    def _is_wary(self) -> bool:
+        return self._wary_until_ms is not None and self._clock.monotonic_ms() < self._wary_until_ms
 
     def close(self) -> None:
         """Wait for the work, however it went, and end the thread."""

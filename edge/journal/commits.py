@@ -9,6 +9,8 @@
                   spool: rows with their numbers               every `spoolIntervalMs`
                      |
                   snapshot, forked                             the journal grew by a multiple of the state
+                     |
+                  its name                                     a later commit: all it stands for is durable
 
 A crash at any point finds a message either in the journal or still at the broker, never in neither; and if
 the broker sends again what the journal has, its packet id and content show it. Rows are committed to the
@@ -99,13 +101,16 @@ class Commits:
         self.problem: str | None = None
         self.snapshot_at = journal.position
         """Position of the last snapshot that was begun."""
+        self._is_covered = True
+        """All that the snapshot under way stands for is durable: its inputs, and the rows they caused."""
         self.bytes = 0
         """Bytes of the journal on the disk, as of the last snapshot."""
         self._clock = clock
         self._config = config
         self._effects = effects
         self.wear = Wear(config.bytes_per_day, clock.monotonic_ms())
-        self._background = Background(clock, wake)
+        self.background = Background(clock, wake)
+        """It writes and syncs, on a thread where the disk is slow."""
         self._then: Callable[[], bool] = lambda: True
         self._began_ms = 0
         self.acknowledgements = Acknowledgements()
@@ -115,11 +120,6 @@ class Commits:
     def share(self, streams: int) -> None:
         """So many streams are read: the flight recorder keeps its bytes for each."""
         self.snapshots.recorder_bytes = streams * self._config.recorder_bytes
-
-    @property
-    def unacknowledged(self) -> int:
-        """Messages taken in and not acknowledged yet."""
-        return self.acknowledgements.messages
 
     def append(self, record: Record) -> None:
         """Record an input before it takes effect."""
@@ -132,8 +132,9 @@ class Commits:
         self._changed()
 
     def settle(self) -> bool:
-        """Acknowledge what waits where no commit is needed for it; whether no commit is due any more."""
-        if self._background.is_busy or not self._effects.is_synced:
+        """Acknowledge what waits where no commit is needed for it, also while one is under way; whether no
+        commit is due any more."""
+        if not self._effects.is_synced:
             return False
         is_settled = self.acknowledgements.settle(self._clock.monotonic_ms(), self._quiet_ms)
         return is_settled and self.due_in_ms() != 0
@@ -144,8 +145,8 @@ class Commits:
 
     def due_in_ms(self) -> int | None:
         """The time until `make` should be called; None when there is nothing to do."""
-        if self._background.is_busy:  # its end wakes the loop
-            return 0 if self._background.is_done else None
+        if self.background.is_busy:  # its end wakes the loop
+            return 0 if self.background.is_done else None
         now_ms = self._clock.monotonic_ms()
         due = []
         sync_ms = self.acknowledgements.due_ms(self._config.sync_interval_ms, self._quiet_ms)
@@ -172,13 +173,13 @@ class Commits:
         False when it failed: nothing of it is acknowledged then.
         `force`: return when it is done, and commit spooled rows too, though they are not due.
         """
-        if self._background.is_busy:
+        if self.background.is_busy:
             if not self._went_on(wait=force):
                 return False
             if not force and self.due_in_ms() != 0:
                 return True
         self._began_ms = self._clock.monotonic_ms()
-        if self.snapshots.poll():
+        if self._is_covered and self.snapshots.poll():
             # On a full disk the journal of the older snapshot is given up.
             self.bytes = self.journal.forget(
                 self.snapshots.newest if self.journal.is_short else self.snapshots.oldest
@@ -186,24 +187,25 @@ class Commits:
         self.acknowledgements.begin(self._began_ms, self._quiet_ms)
         self._changed_ms = None
         # Only these rows: what is appended from now on belongs to inputs that this commit does not hold.
-        rows = self._effects.rows(force=force)
+        rows = self._effects.rows(force=force or not self._is_covered)
         handed = self.journal.begin()
+        covers = self.snapshots.is_busy
 
         def write() -> None:
             self._effects.before()
             self.journal.write(handed)
 
-        return self._run(write, partial(self._stored, rows, force), force=force)
+        return self._run(write, partial(self._stored, rows, covers, force), force=force)
 
     def _run(self, work: Callable[[], None], then: Callable[[], bool], *, force: bool) -> bool:
         """Do the work, now or on the thread, and what follows it."""
         self._then = then
-        self._background.begin(work, at_once=force)
-        return self._end() if self._background.is_done else True
+        self.background.begin(work, at_once=force)
+        return self._end() if self.background.is_done else True
 
     def _went_on(self, *, wait: bool) -> bool:
         """Go on with the commit under way as far as its work is done, or to its end; False when it failed."""
-        while self._background.is_busy and (wait or self._background.is_done):
+        while self.background.is_busy and (wait or self.background.is_done):
             if not self._end():
                 return False
         return True
@@ -211,30 +213,31 @@ class Commits:
     def _end(self) -> bool:
         """Take the result of the work under way, which is waited for, and begin what follows it."""
         try:
-            self._background.end()
+            self.background.end()
         except OSError as error:
             self._failed(error)
             return False
         return self._then()
 
-    def _stored(self, rows: Sequence[int], force: bool) -> bool:
+    def _stored(self, rows: Sequence[int], covers: bool, force: bool) -> bool:
         """Acknowledge the recorded messages, which are durable now, and commit the rows behind them."""
         self.acknowledgements.succeed()
-        return (
-            self._run(partial(self._effects.after, rows), self._made, force=force) if rows else self._made()
-        )
+        if not rows:
+            return self._made(covers)
+        return self._run(partial(self._effects.after, rows), partial(self._made, covers), force=force)
 
-    def _made(self) -> bool:
-        """The commit is complete."""
+    def _made(self, covers: bool) -> bool:
+        """The commit is complete. `covers`: it began after the fork of the snapshot under way."""
         self.made += 1
+        self._is_covered = self._is_covered or covers
         self._look_at_disk()
         now_ms = self._clock.monotonic_ms()
         self.last_ms = now_ms - self._began_ms
         self.wear.note(now_ms, self.journal.written_bytes + self.snapshots.written_bytes)
         grown = self.journal.position - self.snapshot_at
         enough = max(self._config.snapshot_bytes, STATE_MULTIPLE * self.snapshots.last_bytes)
-        if grown >= enough or (grown and self.journal.is_short):  # older segments can be removed
-            self.snapshot(fork=True)
+        if (grown >= enough or (grown and self.journal.is_short)) and not self.snapshots.is_busy:
+            self._begin_snapshot()  # older segments can be removed when it is there
         return True
 
     def _look_at_disk(self) -> None:
@@ -251,39 +254,47 @@ class Commits:
             log.info("journal.recovered")
             self.problem = None
 
-    def snapshot(self, *, fork: bool, in_haste: bool = False) -> bool:
-        """Write the state as of now, by a child or at once; whether that went well so far."""
-        if not self._went_on(wait=True):
+    def _begin_snapshot(self, *, in_haste: bool = False) -> bool:
+        """Let a child write the state as of now; whether that went well so far.
+
+        A snapshot may hold no effect of an input that is not durable, nor stand for rows that are not
+        spooled. The loop does not wait for that: a later commit sees to it, and then the files get names.
+        """
+        position = self.journal.end_frame()
+        try:
+            self.snapshots.begin(position, self._effects.state, in_haste=in_haste)
+        except OSError as error:
+            self._failed(error)
+            return False
+        self._is_covered = False
+        self.snapshot_at = position
+        return True
+
+    def snapshot(self) -> bool:
+        """Make everything durable, and write the state as of now; whether that went well."""
+        if not self.make(force=True):
             return False
         if self.snapshots.is_busy:
             return True
         try:
-            # A snapshot may hold no effect of an input that is not durable, nor stand for
-            # rows that are not spooled.
-            self._effects.before()
-            self.journal.sync()
-            if rows := self._effects.rows(force=True):
-                self._effects.after(rows)
-            position = self.journal.position
-            if fork:
-                self.snapshots.begin(position, self._effects.state, in_haste=in_haste)
-            else:
-                self.snapshots.make(position, self._effects.state)
-                self.bytes = self.journal.forget(self.snapshots.oldest)
+            self.snapshots.make(self.journal.position, self._effects.state)
+            self.bytes = self.journal.forget(self.snapshots.oldest)
         except OSError as error:
             self._failed(error)
             return False
-        self.snapshot_at = position
+        self.snapshot_at = self.journal.position
         return True
 
     def last_snapshot(self, until_ms: int) -> bool:
         """Store the state before an orderly end, so that the next start has nothing to replay; False where
         there is no time for it until the monotonic `until_ms`. A child writes, for it can be ended at any
         time."""
+        if not self.make(force=True):
+            return False
         self.snapshots.wait(until_ms)
         if (
             self.snapshots.is_busy
-            or not self.snapshot(fork=True, in_haste=True)
+            or not self._begin_snapshot(in_haste=True)
             or not self.snapshots.wait(until_ms)
         ):
             return False
@@ -297,10 +308,12 @@ class Commits:
         self._not_before_ms = self._clock.monotonic_ms() + FAILURE_PAUSE_MS
         self._changed()
         self.acknowledgements.fail(self._clock.monotonic_ms())
-        log.error("journal.failed", extra={"error": str(error), "unacknowledged": self.unacknowledged})
+        log.error(
+            "journal.failed", extra={"error": str(error), "unacknowledged": self.acknowledgements.messages}
+        )
 
     def close(self) -> None:
         """Stop writing. What was not committed is as if it had not happened."""
         self.snapshots.abandon()
-        self._background.close()
+        self.background.close()
         self.journal.close()

@@ -55,7 +55,7 @@ class Samples:
         yield sample("penstock_intake_dropped_total", daemon.gateway.backlog.dropped)
         yield sample("penstock_redelivered_messages_total", daemon.gateway.brokers.recognised)
         yield sample("penstock_repeated_keys_total", daemon.gateway.message_keys.recognised)
-        yield sample("penstock_unacknowledged_messages", daemon.commits.unacknowledged)
+        yield sample("penstock_unacknowledged_messages", daemon.commits.acknowledgements.messages)
         for stream, count in daemon.gateway.streams.received.items():
             yield sample("penstock_intake_messages_total", count, stream=stream)
         for reason, count in daemon.gateway.refusals.rejected.items():

@@ -87,7 +87,7 @@ class StatusTree:
             "unrouted": gateway.streams.unrouted,
             "redelivered": gateway.brokers.recognised,
             "repeated_keys": gateway.message_keys.recognised,
-            "unacknowledged": self._daemon.commits.unacknowledged,
+            "unacknowledged": self._daemon.commits.acknowledgements.messages,
             "paused": gateway.sources.paused,
             "pauses": gateway.sources.pauses,
             "dropped": gateway.backlog.dropped,

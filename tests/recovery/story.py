@@ -125,7 +125,7 @@ class Teller:
             self.file.unlink() if what == "remove" else self.file.write_text(self.story.rules, "utf-8")
             self.world.reload()
         elif what == "snapshot":
-            assert self.world.commits.snapshot(fork=False)
+            assert self.world.commits.snapshot()
         elif what == "stop":
             self.world.gateway.commit(force=True)
             self.world.close()

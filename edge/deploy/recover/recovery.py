@@ -238,6 +238,6 @@ def open_journal(
         data / "journal", found.end, segment_bytes=config.segment_bytes, compression=config.compression
     )
     commits = Commits(journal, snapshots, clock, config, effects, recovery.wake)
-    if old is not None and commits.snapshot(fork=False):
+    if old is not None and commits.snapshot():
         remove_old(spool, data, clock.now_ms())
     return commits

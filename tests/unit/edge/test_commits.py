@@ -4,7 +4,8 @@ before it is durable."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from edge.base.message import Message
 from edge.clock import SimulatedClock
 from edge.config import JournalConfig
 from edge.journal.acknowledgements import Entry
+from edge.journal.background import WARY_MS
 from edge.journal.commits import Commits
 from edge.journal.disk import Disk
 from edge.journal.reader import Reading, read
@@ -22,6 +24,8 @@ from edge.journal.record import Tick
 from edge.journal.snapshots import Snapshots
 from edge.journal.writer import Journal
 from tests.support.waiting import PATIENCE_S
+
+SNAPSHOT_BYTES = 100_000
 
 
 @dataclass
@@ -80,21 +84,22 @@ class Loop:
     spooled: Spooled = field(default_factory=Spooled)
     woken: threading.Event = field(default_factory=threading.Event)
     sent: int = 0
+    has_receipts: bool = False
 
     def __post_init__(self) -> None:
         self.disk = SlowDisk(self.clock)
         self.disk.may_sync.set()
         journal = Journal(self.folder / "j", 0, segment_bytes=100_000, compression="none", disk=self.disk)
         snapshots = Snapshots(self.folder / "s", self.clock)
-        config = JournalConfig(sync_interval_ms=0)
+        config = JournalConfig(sync_interval_ms=0, snapshot_bytes=SNAPSHOT_BYTES)
         self.commits = Commits(journal, snapshots, self.clock, config, self.spooled, self.woken.set)
 
-    def take(self, count: int = 1) -> None:
-        """Take in so many messages."""
+    def take(self, count: int = 1, is_done: Callable[[], bool] | None = None) -> None:
+        """Take in so many messages. `is_done`: nothing is left of them that a crash could lose."""
         numbers = range(self.sent, self.sent + count)
         batch: list[Message] = [("t", b"%d" % number, number + 1, 2) for number in numbers]
         self.commits.append_batch(0, batch)
-        entry = Entry(self._acknowledged, list(numbers), count)
+        entry = Entry(self._acknowledged, list(numbers), count, is_done)
         self.commits.acknowledgements.add(entry, self.clock.monotonic_ms())
         self.sent += count
 
@@ -104,7 +109,7 @@ class Loop:
     def be_slow(self) -> None:
         """Commits that take long, which shows that the disk is slow."""
         self.disk.takes_ms = 20
-        self.commit_at_once(2)
+        self.commit_at_once(1)
         self.disk.takes_ms = 0
         self.disk.threads.clear()
 
@@ -143,7 +148,7 @@ def test_a_slow_disk_does_not_hold_the_loop(loop: Loop) -> None:
     loop.take(2)  # messages go on to be taken in
     assert loop.commits.due_in_ms() is None, "the end of the commit wakes the loop"
     assert loop.acknowledged == []
-    assert loop.commits.unacknowledged == 4
+    assert loop.commits.acknowledgements.messages == 4
     loop.disk.may_sync.set()
     assert loop.woken.wait(PATIENCE_S)
     assert loop.commits.due_in_ms() == 0
@@ -167,7 +172,7 @@ def test_what_comes_while_a_commit_is_under_way_is_not_acknowledged_with_it(loop
     loop.disk.may_sync.clear()
     loop.commits.make()  # ends the first commit, begins the next
     assert loop.acknowledged == [0, 1]
-    assert loop.commits.unacknowledged == 1
+    assert loop.commits.acknowledgements.messages == 1
 
 
 def test_rows_are_committed_after_the_journal_has_their_inputs(loop: Loop) -> None:
@@ -197,7 +202,7 @@ def test_a_commit_that_fails_on_the_thread_acknowledges_nothing_and_is_made_agai
     assert loop.commits.problem is not None
     assert "No space left" in loop.commits.problem
     assert loop.acknowledged == []
-    assert loop.commits.unacknowledged == 3
+    assert loop.commits.acknowledgements.messages == 3
     assert loop.commits.due_in_ms() == 1_000
     loop.disk.fails = False
     loop.clock.move(1_000)
@@ -213,27 +218,61 @@ def test_a_snapshot_waits_for_the_commit_under_way(loop: Loop) -> None:
     loop.take(2)
     loop.commits.make()
     loop.take(1)
-    assert loop.commits.snapshot(fork=False)
+    assert loop.commits.snapshot()
     newest = loop.commits.snapshots.load()
     assert newest is not None
     assert newest.position == loop.commits.journal.durable == loop.commits.journal.position
     assert loop.stored() == [0, 1, 2]
 
 
-def test_a_disk_that_was_slow_is_tried_again_after_many_quick_syncs(loop: Loop) -> None:
+def test_a_disk_that_was_slow_is_tried_again_after_a_while(loop: Loop) -> None:
     loop.be_slow()
-    loop.commit_at_once(100)
-    loop.disk.threads.clear()
+    loop.clock.move(WARY_MS)
     loop.take(1)
     assert loop.commits.make()
     assert loop.acknowledged == [0]
     assert loop.disk.threads == {threading.current_thread().name}
 
 
-def test_one_slow_sync_makes_no_slow_disk(loop: Loop) -> None:
-    loop.disk.takes_ms = 500
-    loop.commit_at_once(1)
-    loop.disk.takes_ms = 0
-    loop.take(1)
+def test_what_needs_no_commit_is_acknowledged_while_one_is_under_way(loop: Loop) -> None:
+    loop.be_slow()
+    loop.disk.may_sync.clear()
+    loop.take(2, is_done=lambda: loop.has_receipts)
     assert loop.commits.make()
-    assert loop.acknowledged == [0]
+    loop.take(1, is_done=lambda: True)
+    assert not loop.commits.settle(), "the order of the messages is kept"
+    assert loop.acknowledged == []
+    loop.has_receipts = True
+    assert loop.commits.settle()
+    assert loop.acknowledged == [0, 1, 2]
+    loop.take(1)
+    assert not loop.commits.settle()
+    loop.disk.may_sync.set()
+    assert loop.woken.wait(10)
+    assert loop.commits.make(force=True)
+    assert loop.acknowledged == loop.stored() == [0, 1, 2, 3]
+
+
+def test_a_snapshot_has_no_name_before_its_inputs_and_rows_are_durable(loop: Loop) -> None:
+    loop.be_slow()
+    loop.disk.may_sync.clear()
+    loop.take(SNAPSHOT_BYTES // 10)
+    loop.commits.make()
+    loop.take()  # part of the state at the fork, and of no commit before it
+    loop.spooled.waiting = 5
+    loop.disk.may_sync.set()
+    assert loop.woken.wait(10)
+    loop.disk.may_sync.clear()
+    loop.commits.make()
+    snapshots = loop.commits.snapshots
+    assert snapshots.is_busy and loop.commits.background.is_busy, "the fork waits for no sync"
+    while not any(snapshots.directory.glob("*.draft")):
+        time.sleep(0.001)
+    assert snapshots.load() is None
+    loop.disk.may_sync.set()
+    while snapshots.is_busy:
+        loop.commits.make()
+        time.sleep(0.001)
+    newest = snapshots.load()
+    assert newest is not None and newest.position <= loop.commits.journal.durable
+    assert loop.stored()[-1] == SNAPSHOT_BYTES // 10 and loop.spooled.committed == [5]

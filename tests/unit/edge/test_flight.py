@@ -121,7 +121,7 @@ def test_the_recording_is_never_above_its_bytes(tmp_path: Path) -> None:
     for number in range(40):
         feed(world, 100, 100 * number)
         snapshots.wait(world.clock.monotonic_ms() + 1)
-        world.commits.snapshot(fork=False)
+        world.commits.snapshot()
         kept = sorted(int(path.stem) for path in (tmp_path / "snapshots").glob("*.snapshot"))
         assert len(kept) <= 8
         assert kept[-1] - kept[0] <= bound or len(kept) <= 2
@@ -140,7 +140,7 @@ def test_without_a_recorder_only_what_a_restart_needs_is_kept(tmp_path: Path) ->
     world.reload()
     for number in range(5):
         feed(world, 10, 10 * number)
-        world.commits.snapshot(fork=False)
+        world.commits.snapshot()
     assert len(list((tmp_path / "snapshots").glob("*.snapshot"))) == 2
     world.close()
 
@@ -253,7 +253,7 @@ def test_windows_in_a_context_go_on_from_the_snapshot(world: World) -> None:
     world.write("a.yaml", rule("a", sql, more="    context: per_k\n"))
     world.reload()
     feed(world, 10)
-    world.commits.snapshot(fork=False)
+    world.commits.snapshot()
     feed(world, 10, 10)
     seen = why(world, "a", 1_000)
     assert seen.cold_ms is None

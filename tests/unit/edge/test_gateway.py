@@ -149,7 +149,7 @@ def test_a_file_read_again_at_the_start_does_not_hide_repetitions_of_the_broker(
     read_file()
     world.gateway.turn()
     if with_snapshot:
-        world.commits.snapshot(fork=False)
+        world.commits.snapshot()
     world.crash()
     read_file()
     world.gateway.turn()

@@ -22,7 +22,7 @@ def data(tmp_path: Path) -> Path:
         world.source.send({"n": number})
         world.gateway.turn()
         if number == 2:
-            world.commits.snapshot(fork=False)
+            world.commits.snapshot()
     world.close()
     return tmp_path
 

@@ -187,7 +187,7 @@ def test_a_rule_whose_file_is_gone_for_a_moment_misses_nothing(tmp_path: Path) -
         world.source.send({"n": number})
         world.gateway.turn()
         if crashes:
-            world.commits.snapshot(fork=False)
+            world.commits.snapshot()
             world.crash()
             assert list(world.manager.grace.leaving) == ["a"]
         world.write("a.yaml", text)

@@ -157,7 +157,7 @@ def test_an_unreadable_snapshot_costs_a_longer_replay_and_nothing_else(tmp_path:
         world.gateway.turn()
         world.clock.move(100)
         if number % 30 == 10:
-            world.commits.snapshot(fork=False)
+            world.commits.snapshot()
     before = world.state()
     newest = max((tmp_path / "snapshots").iterdir())
     newest.write_bytes(newest.read_bytes()[:-3] + b"abc")
@@ -177,7 +177,8 @@ def test_a_forked_child_writes_the_state_as_it_was(tmp_path: Path) -> None:
         world.source.send({"n": number, "g": number % 3})
     world.gateway.turn()
     expected = world.state()
-    assert world.commits.snapshot(fork=True)
+    assert world.commits.make(force=True)
+    world.commits.snapshots.begin(world.commits.journal.position, world.recovery.state)
     world.source.send({"n": 10, "g": 0})
     world.gateway.turn()
     while not world.commits.snapshots.poll():

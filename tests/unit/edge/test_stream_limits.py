@@ -49,7 +49,7 @@ def test_keys_are_known_after_a_crash(world: World, with_snapshot: bool) -> None
     world.source.send({"n": 1, "id": 7})
     assert numbers(world) == [1]
     if with_snapshot:
-        assert world.commits.snapshot(fork=False)
+        assert world.commits.snapshot()
     world.crash()
     world.source.send({"n": 2, "id": 7}, {"n": 3, "id": 8})
     assert numbers(world) == [1, 3]

@@ -67,7 +67,7 @@ def test_after_a_crash_each_broker_s_repetitions_are_known(tmp_path: Path, store
     far.send({"n": 2}, {"n": 3})
     assert results(world) == [("a", 1), ("b", 2), ("b", 3)]
     if stored:
-        assert world.commits.snapshot(fork=False)
+        assert world.commits.snapshot()
     world.crash()
     far = second(world)
     assert world.gateway.brokers["line2"].session == session
