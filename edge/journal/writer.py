@@ -15,7 +15,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from edge.base.message import Message, payload_bytes
 from edge.journal.disk import Disk
@@ -32,14 +31,6 @@ read."""
 
 MESSAGE_BYTES = 100
 """The memory of a message beside its payload."""
-
-
-class _Arrived(NamedTuple):
-    """Messages that wait for their frame; the arguments of `pack`."""
-
-    at_ms: int
-    messages: Sequence[Message]
-    connection: str
 
 
 @dataclass(slots=True)
@@ -78,7 +69,7 @@ class Journal:
         self._full: list[_Open] = []
         """Segments that are complete but not durable yet."""
         self._segment = _Open(end, end, end)
-        self._gathered: list[Record | _Arrived] = []
+        self._gathered: list[Record] = []
         """The records of the next frame, and how much memory their messages take."""
         self._gathered_bytes = 0
         self.durable = end
@@ -107,7 +98,7 @@ class Journal:
 
     def append_batch(self, at_ms: int, messages: Sequence[Message], connection: str = "") -> None:
         """Add messages of one connection; only memory is touched."""
-        self._gathered.append(_Arrived(at_ms, messages, connection))
+        self._gathered.append(pack(at_ms, messages, self._segment_of_frame().topics, connection))
         self._gathered_bytes += payload_bytes(messages) + MESSAGE_BYTES * len(messages)
         if self._gathered_bytes >= FRAME_BYTES:
             self.end_frame()
@@ -115,17 +106,8 @@ class Journal:
     def end_frame(self) -> int:
         """Make a frame of what has gathered; the end of it, behind all records until now."""
         if self._gathered:
-            segment = self._roomy_segment()
-            if segment.end - segment.named_from >= NAMED_BYTES:
-                segment.topics.name_anew()
-                segment.named_from = segment.end
-            records = [
-                pack(item.at_ms, item.messages, segment.topics, item.connection)
-                if isinstance(item, _Arrived)
-                else item
-                for item in self._gathered
-            ]
-            self._gathered.clear()
+            segment = self._segment_of_frame()
+            records, self._gathered = self._gathered, []
             self._gathered_bytes = 0
             if segment.end == segment.start:
                 self._put(segment, SEGMENT_MAGIC)
@@ -136,13 +118,17 @@ class Journal:
         segment.waiting += data
         segment.end += len(data)
 
-    def _roomy_segment(self) -> _Open:
-        """The segment that takes the next frame: a new one where the present one has reached its size."""
-        if self._segment.end - self._segment.start >= self._segment_bytes:
-            self._full.append(self._segment)
-            end = self._segment.end
-            self._segment = _Open(end, end, end)
-        return self._segment
+    def _segment_of_frame(self) -> _Open:
+        """The segment that takes the frame that gathers: a new one where the present one has reached its
+        size."""
+        segment = self._segment
+        if segment.end - segment.start >= self._segment_bytes:
+            self._full.append(segment)
+            segment = self._segment = _Open(segment.end, segment.end, segment.end)
+        if segment.end - segment.named_from >= NAMED_BYTES:
+            segment.topics.name_anew()
+            segment.named_from = segment.end
+        return segment
 
     def sync(self) -> None:
         """Make everything durable. Raises OSError; then nothing is lost, and the next call tries again."""
