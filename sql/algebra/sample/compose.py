@@ -13,25 +13,25 @@ sliding    one by one        running                         rows      events
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.algebra.sample.content import Content, Entries
-from sql.algebra.sample.folded import Folded
-from sql.algebra.sample.panes import Panes
+from sql.algebra.sample.folding.folded import Folded
+from sql.algebra.sample.folding.panes import Panes
+from sql.algebra.sample.folding.totals import is_merged
+from sql.algebra.sample.instance import Tap
+from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.row_content import JoinedSample, Judged, SampleRows
 from sql.algebra.sample.running.group_layout import GroupLayout
 from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
-from sql.algebra.sample.tap import Tap
-from sql.algebra.sample.totals import is_merged
-from sql.algebra.sample.windows.group_entry import Setting, group_window, leaves_at_once
+from sql.algebra.sample.windows.group_entry import group_window, leaves_at_once
 from sql.algebra.sample.windows.sliding import Sliding
-from sql.algebra.sample.windows.window import Window
+from sql.algebra.sample.windows.window import Setting, Window
 from sql.calendar.zones import is_utc
 from sql.catalog.streams import Catalog
-from sql.codegen.hits import HitCounters, Hits
+from sql.codegen.hits import HitCounters
 from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot, conjuncts, sources_read
 from sql.plan.clauses import GroupWindowPlan
 from sql.plan.logical import Plan
@@ -40,40 +40,6 @@ from sql.types import Type
 
 QUARTER_MS = 900_000
 """Zones are set back and forth at quarters of an hour, so ends that divide those lie on one even grid."""
-
-
-@dataclass(slots=True)
-class SampleParts:
-    """The parts of a sampled plan."""
-
-    plan: Plan
-    catalog: Catalog
-    shape: Shape
-    window: Window
-    content: Content
-    shown: Content | None
-    """The content that one sample takes the rows into, where each is evaluated from the beginning."""
-    entries: Entries
-    filters: list[Bound | None]
-    """FILTER, for each source of FROM."""
-    met_where: Hits | None
-    is_timed: bool
-    tap: Tap | None = None
-    common_lines: int = 0
-    """The text of the core up to this line does not depend on aggregates."""
-
-    def per_event(self) -> Iterator[Bound]:
-        """The expressions that are evaluated for each event."""
-        plan = self.plan
-        window = self.window.plan
-        for condition in (*self.filters, plan.where, window.begin, window.emit, window.when):
-            if condition is not None:
-                yield condition
-        yield from (*plan.group_by, *window.partition_by)
-        for call in plan.aggregates:
-            yield from call.args
-            if call.filter is not None:
-                yield call.filter
 
 
 def is_grouped(plan: Plan) -> bool:
@@ -116,7 +82,7 @@ def compose(
     made = SampleParts(plan, catalog, shape, window, content, shown, entries, _filters(plan),
                        hits.by_clause.get("WHERE"), is_timed, tap)  # fmt: skip
     if isinstance(window, Sliding) and tap is None:
-        window.row = inline_row(made)
+        window.row = inline_row(plan, content)
     return made
 
 

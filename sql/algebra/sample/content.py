@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from sql.aggregates.plain_values import decode
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import EventStore, pack_row
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
@@ -49,8 +49,6 @@ class Entries:
 
     def pack(self, entry: Entry) -> Saved:
         """An entry as plain data."""
-        from sql.aggregates.plain_values import encode
-
         return [pack_row(entry[0]), *map(encode, entry[1:])] if self.analytics else pack_row(entry)
 
     def unpack(self, packed: Saved) -> Any:
@@ -80,11 +78,15 @@ class Content(ABC):
     aliases: Mapping[str, str] = MappingProxyType({})
     """The locals of a loop over one instance beside its containers: names, and their first values."""
 
+    functions: Mapping[str, Any] = MappingProxyType({})
+    """Those of the text."""
+
     def write_helpers(self, loop: Loop) -> None:
         """Functions and classes beside the loop."""
 
     def generated(self, functions: dict[str, Any]) -> None:
         """The text has become functions."""
+        self.functions = functions
 
     @abstractmethod
     def write_enter(self, loop: Loop) -> None:
@@ -109,12 +111,26 @@ class Content(ABC):
         """The oldest event of the window leaves."""
         raise AssertionError(f"nothing leaves a {type(self).__name__} singly")
 
+    def write_expire(self, loop: Loop, edge: str) -> None:
+        """The events at or before an instant leave, one by one."""
+        times = loop.own("times")
+        loop.line(f"edge = {edge}")
+        with loop.block(f"while {times} and {times}[0] <= edge:"):
+            self.write_leave(loop)
+
+    def write_leave_function(self, loop: Loop) -> None:
+        """The function that `expire` calls."""
+        while_old = "while times and times[0] <= edge:"
+        with loop.block("def leave(core, p, edge):"), loop.hoisting(), loop.block(while_old):
+            self.write_leave(loop)
+        loop.line("")
+
     def cut(self, p: Instance, end_ms: int) -> None:
         """Events from `end_ms` on may be in other windows than those before it."""
 
     def expire(self, p: Instance, edge_ms: int) -> None:
         """Events at or before an instant leave."""
-        raise AssertionError(f"nothing leaves a {type(self).__name__} by itself")
+        self.functions["leave"](None, p, edge_ms)
 
     @abstractmethod
     def retained(self, p: Instance) -> int:

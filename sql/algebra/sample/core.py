@@ -20,10 +20,10 @@ from typing import Any, Protocol
 
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
-from sql.algebra.sample.compose import SampleParts
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.instances import Instances
+from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.source_join import SourceJoin
 from sql.algebra.sample.write import write_core
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -183,17 +183,14 @@ class Core:
     def show(self, p: Instance, start_ms: int, end_ms: int, trigger_ms: int) -> None:
         """Show what is in an instance."""
         self.context.now_ms = trigger_ms
-        if self.shown is None:
+        content = self.composition.shown
+        if content is None or self.shown is None:
             rows = self.owner.shown(self.content.sample(p), start_ms, end_ms, trigger_ms)
-            if self.tap is not None:
-                self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
-            return
-        shown = self.composition.shown
-        assert shown is not None
-        events = p.members if self.join is None else self.join(p.members)
-        self.code["fold"](self, self.shown, events, trigger_ms)
-        rows = self.owner.shown(shown.sample(self.shown), start_ms, end_ms, trigger_ms)
-        shown.clear(self.shown)
+        else:
+            events = p.members if self.join is None else self.join(p.members)
+            self.code["fold"](self, self.shown, events, trigger_ms)
+            rows = self.owner.shown(content.sample(self.shown), start_ms, end_ms, trigger_ms)
+            content.clear(self.shown)
         if self.tap is not None:
             self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
 

@@ -1,14 +1,16 @@
-"""The instance of a sampled window: what a window and its content remember of one partition."""
+"""The instance of a sampled window: what a window and its content remember of one partition.
+
+A tap observes it: the edges of the composition, written into the text only for an observer.
+
+FILTER --passed--> window --entered--> content --left, cleared-->
+                                       content --shown--> rows
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.panes import Pane
-    from sql.algebra.sample.totals import Total
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
 
 
 class Instance(Protocol):
@@ -47,9 +49,28 @@ class Instance(Protocol):
     """The instants of the events, the oldest first."""
     size: int
     """Events in the open window, where the query counts them all."""
-    panes: deque[Pane]
-    totals: dict[Hashable, Total]
+    panes: deque[Any]
+    totals: dict[Hashable, Any]
     joined: int
     """Groups that have joined totals so far."""
     spare: int
     """So many groups the loop may still open by itself."""
+
+
+class Tap(Protocol):
+    """An observer of one rule. `p` is the instance of the window, its only one or that of a key."""
+
+    def passed(self, index: int, event: object, at_ms: int) -> None:
+        """An event of the source at `index` has passed FILTER."""
+
+    def entered(self, p: Instance) -> None:
+        """The event that passed last is in the window."""
+
+    def left(self, p: Instance) -> None:
+        """The oldest event of the window has left it."""
+
+    def cleared(self, p: Instance, at_ms: int) -> None:
+        """All events of the window have left it."""
+
+    def shown(self, p: Instance, start_ms: int, end_ms: int, trigger_ms: int, rows: Sequence[Any]) -> None:
+        """The window [start, end) was shown as these rows."""

@@ -21,18 +21,10 @@ class SampleRows(Content):
         self.entries = entries
         self.leaves = leaves
         self.slots = {"members": "deque()", **({"times": "deque()"} if leaves else {})}
-        self.functions: dict[str, Any] = {}
-
-    def generated(self, functions: dict[str, Any]) -> None:
-        self.functions = functions
 
     def write_helpers(self, loop: Loop) -> None:
-        if not self.leaves:
-            return
-        while_old = "while times and times[0] <= edge:"
-        with loop.block("def leave(core, p, edge):"), loop.hoisting(), loop.block(while_old):
-            self.write_leave(loop)
-        loop.line("")
+        if self.leaves:
+            self.write_leave_function(loop)
 
     def write_enter(self, loop: Loop) -> None:
         self._write_kept(loop, self.entries.text)
@@ -46,13 +38,9 @@ class SampleRows(Content):
             loop.line(f"{loop.own('times')}.append(at)")
 
     def write_leave(self, loop: Loop) -> None:
-        """The oldest event of the window leaves."""
         loop.line(f"{loop.own('times')}.popleft()")
         loop.line(f"{loop.own('members')}.popleft()")
         loop.observed("left(p)")
-
-    def expire(self, p: Instance, edge_ms: int) -> None:
-        self.functions["leave"](None, p, edge_ms)
 
     def sample(self, p: Instance) -> Sample:
         return [(entry, ()) for entry in p.members if entry is not None]
@@ -142,16 +130,11 @@ class JoinedSample(SampleRows):
         extras = "".join(f"x_{place}, " for place in range(self.entries.analytics))
         return f"({extras})" if extras else "None"
 
-    def events(self, p: Instance) -> Iterable[Event]:
-        """The events of the window, in order."""
-        found: Iterable[Event] = p.members
-        return found
-
     def sample(self, p: Instance) -> Sample:
         raise AssertionError("the core joins the events before it shows them")
 
     def held(self, p: Instance) -> Iterable[Any]:
-        return self.events(p)
+        return p.members
 
     def pack(self, p: Instance) -> Saved:
         return {"events": [event.seq for event in p.members], "times": list(p.times) if self.leaves else []}

@@ -5,25 +5,23 @@ Only where there is one row, made of aggregates and bounds alone: SLIDINGWINDOW 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sql.algebra.sample.content import Content
 from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.windows.sliding import Sliding
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.output_rows import write_row
 from sql.emission import Emission, Row, singles
 from sql.plan.bound import Apply, Bound, Read, Slot
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.compose import SampleParts
+from sql.plan.logical import Plan
 
 
 class InlineRow:
     """Writes the one row of a sliding window: `start`, `end` and `trigger` are texts of instants."""
 
-    def __init__(self, made: SampleParts, content: RunningGroups) -> None:
-        self.made = made
+    def __init__(self, plan: Plan, content: RunningGroups) -> None:
+        self.plan = plan
         self.content = content
 
     def write_begin(self, loop: Loop) -> None:
@@ -44,7 +42,7 @@ class InlineRow:
 
     def write(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
         """The row, of the window [start, end) or what it is; `row` is what cannot be evaluated."""
-        layout, plan = self.content.layout, self.made.plan
+        layout, plan = self.content.layout, self.plan
         calls = range(len(plan.aggregates))
         if not layout.is_whole:
             loop.line(f"g = {loop.own('groups')}.get(())")
@@ -59,7 +57,7 @@ class InlineRow:
         self._write_row(loop, start, end, trigger, "g.entries[0]" if layout.keeps_entries else row)
 
     def _write_row(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
-        plan, names = self.made.plan, loop.names
+        plan, names = self.plan, loop.names
         now = Code(trigger, False, True, NUMBER)
         slots: dict[Any, Code] = {
             ("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))
@@ -86,17 +84,16 @@ def give(query: Any, rows: list[Row], at_ms: int) -> None:
         query.out.append(singles(query.name, at_ms, rows))
 
 
-def inline_row(made: SampleParts) -> InlineRow | None:
-    """The writer of each trigger's row; None where a sample is more than that."""
-    plan, content = made.plan, made.content
-    if not isinstance(content, RunningGroups) or not isinstance(made.window, Sliding) or plan.window is None:
+def inline_row(plan: Plan, content: Content) -> InlineRow | None:
+    """The writer of each trigger's row of a sliding window; None where a sample is more than that."""
+    if not isinstance(content, RunningGroups) or plan.window is None:
         return None
     several = plan.group_by or plan.numberings or plan.order_by or plan.spreads or plan.hits or plan.distinct
     limited = plan.limit is not None or plan.offset is not None or plan.options.emit_empty
     shown = [*(item.value for item in plan.items), *([] if plan.having is None else [plan.having])]
     if several or limited or plan.window.partition_by or any(map(_reads_more, shown)):
         return None
-    return InlineRow(made, content)
+    return InlineRow(plan, content)
 
 
 def _reads_more(expression: Bound) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.text import LOCALS, Loop, instance_class
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import FunctionSet
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Apply, Bound
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.compose import SampleParts
 
 
 def write_core(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:

@@ -9,9 +9,8 @@ from sql.algebra.budget import Budget
 from sql.algebra.event import Event
 from sql.algebra.output.row_order import in_order
 from sql.algebra.output.spreads import Spreads
-from sql.algebra.sample.common_rows import Made
 from sql.algebra.sample.content import Sample
-from sql.algebra.sample.sampled_rows import Bad
+from sql.algebra.sample.sampled_rows import Bad, Made
 from sql.codegen.source import Generated
 from sql.emission import Emission, Out
 from sql.engine.sampled.sampled_state import SampledState

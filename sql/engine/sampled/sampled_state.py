@@ -7,8 +7,8 @@ from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.row_blocks import new_holder
-from sql.algebra.sample.common_rows import CommonRows
 from sql.algebra.sample.core import Core
+from sql.algebra.sample.sampled_rows import CommonRows
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
 from sql.engine.sampled.sampled_text import SampledText

@@ -8,9 +8,9 @@ from typing import Any
 from sql.algebra.output.row_order import row_limit
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.core import CoreCode
+from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.sampled_rows import SampledRows
 from sql.algebra.sample.source_join import JoinCode
-from sql.algebra.sample.tap import Tap
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters

@@ -9,8 +9,8 @@ import pytest
 
 from sql import Catalog, Engine, parse, plan_rule
 from sql.algebra import rounds
-from sql.algebra.sample.folded import Folded
-from sql.algebra.sample.group_fold import Group, GroupFold
+from sql.algebra.sample.folding.folded import Folded
+from sql.algebra.sample.folding.group_fold import Group, GroupFold
 from sql.syntax import CreateStream
 
 GROUPS = 40

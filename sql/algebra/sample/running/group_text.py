@@ -23,8 +23,8 @@ class GroupText:
         self.entry = entry
         self.max_groups = max_groups
 
-    def write_helpers(self, loop: Loop) -> None:
-        """The class of groups, and the functions beside the loop."""
+    def write_group(self, loop: Loop) -> None:
+        """The class of groups, and the function that takes values into one."""
         self._write_class(loop)
         with loop.block(f"def add(g, {', '.join(f'a_{item.place}' for item in self.arguments.valued)}):"):
             loop.line("unsupported = False")
@@ -34,10 +34,9 @@ class GroupText:
             self.arguments.write_inline(loop, "add")
             loop.line("return True")
         loop.line("")
-        while_old = "while times and times[0] <= edge:"
-        with loop.block("def leave(core, p, edge):"), loop.hoisting(), loop.block(while_old):
-            self.write_leave(loop)
-        loop.line("")
+
+    def write_results(self, loop: Loop) -> None:
+        """The function that gives the values of the aggregates over a group."""
         with loop.block("def results(g):"):
             with loop.block("if g.acc is not None:"):
                 loop.line(f"return {self._fallback(loop)}.results(g)")

@@ -34,18 +34,18 @@ class RunningGroups(Content):
         self.fallback = Fallback(layout.arguments)
         self.text = GroupText(layout, self.fallback, entries.text, max_groups)
         self.state = EventState(layout, entries, self.fallback)
-        self.functions: dict[str, Any] = {}
-        """The generated module: `Group`, `add`, `leave`, `results`."""
 
     # --- code -----------------------------------------------------------------------------------------------
 
     def generated(self, functions: dict[str, Any]) -> None:
-        self.functions = functions
+        super().generated(functions)
         self.fallback.add = functions["add"]
         self.state.new_group = functions["Group"]
 
     def write_helpers(self, loop: Loop) -> None:
-        self.text.write_helpers(loop)
+        self.text.write_group(loop)
+        self.write_leave_function(loop)
+        self.text.write_results(loop)
 
     def write_enter(self, loop: Loop) -> None:
         self.text.write_enter(loop)
@@ -57,9 +57,6 @@ class RunningGroups(Content):
         self.text.write_leave(loop)
 
     # --- called by the window -------------------------------------------------------------------------------
-
-    def expire(self, p: Instance, edge_ms: int) -> None:
-        self.functions["leave"](None, p, edge_ms)
 
     def sample(self, p: Instance) -> Sample:
         groups, results = p.groups, self.functions["results"]

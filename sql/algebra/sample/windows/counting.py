@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
@@ -11,17 +11,13 @@ from sql.algebra.sample.windows.group_entry import (
     Finding,
     GroupParameter,
     GroupWindowEntry,
-    Setting,
     register_group_window,
 )
-from sql.algebra.sample.windows.window import Window
+from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, WindowCost
 from sql.plan.clauses import GroupWindowPlan
 from sql.record import replace
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
 
 
 class CountInTurn(Window):
@@ -54,7 +50,7 @@ class CountInTurn(Window):
             if is_instant:
                 loop.line("p.first_ms = at")
 
-    def full(self, core: Core, p: Instance, at_ms: int) -> None:
+    def full(self, core: WindowCore, p: Instance, at_ms: int) -> None:
         """The last event of a window has come."""
         p.count = 0
         assert p.first_ms is not None
@@ -85,8 +81,7 @@ class CountOverlapping(Window):
 
 
 def _make(setting: Setting) -> Window:
-    made = CountInTurn if setting.plan.interval == setting.plan.size else CountOverlapping
-    return made(setting.plan, setting.content)
+    return (CountInTurn if setting.plan.interval == setting.plan.size else CountOverlapping)(setting)
 
 
 def _check(plan: GroupWindowPlan) -> Iterator[Finding]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
-from zoneinfo import ZoneInfo
 
-from sql.algebra.sample.content import Content
-from sql.algebra.sample.windows.window import Window
+from sql.algebra.sample.windows.window import Setting, Window
 from sql.algebra.windows.facts import WindowFacts
-from sql.codegen.hits import Hits
 from sql.plan.clauses import GroupWindowPlan
 from sql.syntax.window_words import GROUP_WINDOWS
 
@@ -46,40 +43,20 @@ class Finding(NamedTuple):
     is_warning: bool = False
 
 
-class Setting(NamedTuple):
-    """The arguments of a window's constructor."""
-
-    plan: GroupWindowPlan
-    content: Content
-    zone: ZoneInfo
-    empty_max: int | None
-    """So many empty windows are shown in one step; None: none are shown."""
-    met: Hits | None
-    """The hits of OVER(WHEN …), if an expression reads them."""
-
-
-def _nothing(plan: GroupWindowPlan) -> Iterator[Finding]:
-    return iter(())
-
-
-def _as_written(plan: GroupWindowPlan) -> GroupWindowPlan:
-    return plan
-
-
 class GroupWindowEntry(WindowFacts, kw_only=True):
     """One window of GROUP BY: how it is written, how its events leave, and what makes it."""
 
     name: str
     parameters: tuple[GroupParameter, ...]
     make: Callable[[Setting], Window]
-    leaving: Callable[[GroupWindowPlan], Leaving]
+    leaving: Callable[[GroupWindowPlan], Leaving] = lambda plan: "at once"
     """The way events leave: all at once when they have been shown, by panes where aggregates merge, or each
     on its own."""
-    bounds: Callable[[GroupWindowPlan], str]
+    bounds: Callable[[GroupWindowPlan], str] = lambda plan: "[)"
     """The brackets of its interval, `[)` for one without its end."""
-    complete: Callable[[GroupWindowPlan], GroupWindowPlan] = _as_written
+    complete: Callable[[GroupWindowPlan], GroupWindowPlan] = lambda plan: plan
     """Fills in what the text may leave out."""
-    check: Callable[[GroupWindowPlan], Iterator[Finding]] = _nothing
+    check: Callable[[GroupWindowPlan], Iterator[Finding]] = lambda plan: iter(())
     is_triggered: bool = False
     """True if OVER(WHEN …) chooses the events with which it is shown."""
     counts_dropped: bool = True

@@ -10,7 +10,7 @@ Contents in panes are cut where a window ends or begins: at each end, and `lengt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
@@ -21,13 +21,10 @@ from sql.algebra.sample.windows.group_entry import (
     register_group_window,
 )
 from sql.algebra.sample.windows.tumbling import OnGrid
+from sql.algebra.sample.windows.window import WindowCore
 from sql.algebra.windows.facts import Stage
-from sql.calendar.grid import Grid
 from sql.costs import Extra, WindowCost
 from sql.plan.clauses import GroupWindowPlan
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
 
 
 class Hopping(OnGrid):
@@ -35,6 +32,9 @@ class Hopping(OnGrid):
 
     slots: ClassVar[dict[str, str]] = {"end_ms": "None", "pane_ms": "0"}
     marks = ("end_ms", "pane_ms")
+
+    def cycle_ms(self) -> int:
+        return self.plan.hop_ms
 
     @property
     def early_ms(self) -> int:
@@ -65,7 +65,7 @@ class Hopping(OnGrid):
         assert end_ms is not None
         return end_ms - self.early_ms if at_ms < end_ms - self.early_ms else end_ms
 
-    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
+    def fire(self, core: WindowCore, p: Instance, now_ms: int) -> None:
         end_ms, length_ms = p.end_ms, self.plan.length_ms
         assert end_ms is not None
         self.content.cut(p, p.pane_ms)
@@ -94,11 +94,8 @@ register_group_window(
     GroupWindowEntry(
         name="hopping",
         parameters=(GroupParameter("length", "length_ms", "d"), GroupParameter("hop", "hop_ms", "p")),
-        make=lambda setting: Hopping(
-            setting.plan, setting.content, Grid(setting.plan.hop_ms, setting.zone), setting.empty_max
-        ),
+        make=Hopping,
         leaving=lambda plan: "by panes",
-        bounds=lambda plan: "[)",
         check=_check,
         counts_dropped=False,
         composition=(

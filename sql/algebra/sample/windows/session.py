@@ -4,9 +4,8 @@ T - first >= maximum."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from sql.algebra.sample.content import Content
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
@@ -15,13 +14,10 @@ from sql.algebra.sample.windows.group_entry import (
     GroupWindowEntry,
     register_group_window,
 )
-from sql.algebra.sample.windows.window import Window
+from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
 from sql.plan.clauses import GroupWindowPlan
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
 
 
 class Session(Window):
@@ -30,9 +26,9 @@ class Session(Window):
     slots: ClassVar[dict[str, str]] = {"first_ms": "None", "last_ms": "0", "tick_ms": "0"}
     marks = ("first_ms", "last_ms", "tick_ms")
 
-    def __init__(self, plan: GroupWindowPlan, content: Content, ticks: Grid) -> None:
-        super().__init__(plan, content)
-        self.ticks = ticks
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.ticks = Grid(self.plan.length_ms, setting.zone)
 
     def write_after(self, loop: Loop) -> None:
         loop.line("p.last_ms = at")
@@ -46,7 +42,7 @@ class Session(Window):
     def deadline(self, p: Instance) -> int | None:
         return None if p.first_ms is None else min(p.last_ms + self.plan.timeout_ms, p.tick_ms)
 
-    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
+    def fire(self, core: WindowCore, p: Instance, now_ms: int) -> None:
         end_ms = self.deadline(p)
         assert end_ms is not None
         assert p.first_ms is not None
@@ -67,11 +63,7 @@ register_group_window(
     GroupWindowEntry(
         name="session",
         parameters=(GroupParameter("max", "length_ms", "m"), GroupParameter("timeout", "timeout_ms", "t")),
-        make=lambda setting: Session(
-            setting.plan, setting.content, Grid(setting.plan.length_ms, setting.zone)
-        ),
-        leaving=lambda plan: "at once",
-        bounds=lambda plan: "[)",
+        make=Session,
         check=_check,
         composition=(
             Stage("Gate", "first of: gap {t}, maximum {m}"),

@@ -11,10 +11,10 @@ SLIDINGWINDOW(ss, 2)      a  b        c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
-from sql.algebra.sample.content import Content
 from sql.algebra.sample.instance import Instance
+from sql.algebra.sample.shown_inline import InlineRow
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
@@ -22,16 +22,11 @@ from sql.algebra.sample.windows.group_entry import (
     GroupWindowEntry,
     register_group_window,
 )
-from sql.algebra.sample.windows.window import Window
+from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
-from sql.codegen.hits import Hits
 from sql.costs import Extra, WindowCost
 from sql.plan.clauses import GroupWindowPlan
 from sql.types import Saved
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
-    from sql.algebra.sample.shown_inline import InlineRow
 
 
 class Sliding(Window):
@@ -39,17 +34,16 @@ class Sliding(Window):
 
     slots: ClassVar[dict[str, str]] = {"pending": "deque()"}
 
-    def __init__(self, plan: GroupWindowPlan, content: Content, met: Hits | None) -> None:
-        """`met`: the hits of WHEN, if a statement reads them."""
-        super().__init__(plan, content)
-        self.met = met
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        plan = setting.plan
+        self.met = setting.met
         self.back_ms = plan.length_ms or 1
         """The time before a trigger for which events belong to it; of length 0 the instant of
         the trigger itself."""
         self.life_ms = self.back_ms + plan.delay_ms
         self.row: InlineRow | None = None
         """Writes the row of each trigger into the loop, where a sample is no more than that."""
-        self.functions: dict[str, Any] = {}
 
     # --- code -----------------------------------------------------------------------------------------------
 
@@ -63,7 +57,7 @@ class Sliding(Window):
         ):
             loop.line("at = pending[0]")
             loop.line(f"end = at + {self.plan.delay_ms}")
-            self._write_leaving(loop, f"at - {self.back_ms}")
+            self.content.write_expire(loop, f"at - {self.back_ms}")
             self.row.write_begin(loop)
             with loop.block("while pending and pending[0] == at:"):
                 loop.line("pending.popleft()")
@@ -73,14 +67,11 @@ class Sliding(Window):
             self.row.write_end(loop, "end")
         loop.line("")
 
-    def generated(self, functions: dict[str, Any]) -> None:
-        self.functions = functions
-
     def write_first(self, loop: Loop) -> None:
         if self.row is not None and not self.plan.delay_ms:
             self.row.write_begin(loop)
         if not loop.is_timed:
-            self._write_leaving(loop, f"at - {self.life_ms}")
+            self.content.write_expire(loop, f"at - {self.life_ms}")
 
     def write_end(self, loop: Loop) -> None:
         if self.row is not None and not self.plan.delay_ms:
@@ -88,13 +79,7 @@ class Sliding(Window):
 
     def write_before(self, loop: Loop) -> None:
         if loop.is_timed or self.plan.partition_by:
-            self._write_leaving(loop, f"at - {self.life_ms}")
-
-    def _write_leaving(self, loop: Loop, edge: str) -> None:
-        times = loop.own("times")
-        loop.line(f"edge = {edge}")
-        with loop.block(f"while {times} and {times}[0] <= edge:"):
-            self.content.write_leave(loop)
+            self.content.write_expire(loop, f"at - {self.life_ms}")
 
     def write_after(self, loop: Loop) -> None:
         with loop.block("if p.queued is None:"):
@@ -124,7 +109,7 @@ class Sliding(Window):
         newest_ms: int | None = p.times[-1] if p.times else None
         return None if newest_ms is None else newest_ms + self.life_ms
 
-    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
+    def fire(self, core: WindowCore, p: Instance, now_ms: int) -> None:
         if not p.pending:
             self.content.expire(p, p.times[-1])
             return
@@ -159,7 +144,7 @@ register_group_window(
             GroupParameter("length", "length_ms", "d", least=0),
             GroupParameter("delay", "delay_ms", "p", optional=True, least=0),
         ),
-        make=lambda setting: Sliding(setting.plan, setting.content, setting.met),
+        make=Sliding,
         leaving=lambda plan: "one by one",
         bounds=lambda plan: ("(" if plan.length_ms else "[") + (")" if plan.delay_ms else "]"),
         check=_check,

@@ -6,16 +6,13 @@ shows what is stored and starts the next; rows before the first are dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
-from sql.algebra.sample.windows.window import Window
+from sql.algebra.sample.windows.window import Window, WindowCore
 from sql.algebra.windows.facts import Stage
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
 
 
 class StateWindow(Window):
@@ -59,7 +56,7 @@ class StateWindow(Window):
                 with loop.source.block(f"if {text}:", self.plan.emit.span):
                     loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
 
-    def full(self, core: Core, p: Instance, at_ms: int) -> None:
+    def full(self, core: WindowCore, p: Instance, at_ms: int) -> None:
         """The window closes."""
         first_ms, p.first_ms = p.first_ms, None
         assert first_ms is not None
@@ -77,8 +74,7 @@ register_group_window(
             GroupParameter("begin", "begin", "begin"),
             GroupParameter("emit", "emit", "emit", optional=True, default="the next begin"),
         ),
-        make=lambda setting: StateWindow(setting.plan, setting.content),
-        leaving=lambda plan: "at once",
+        make=StateWindow,
         bounds=lambda plan: "[]",
         composition=(
             Stage("Gate", "from {begin}, until {emit}"),

@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from sql.algebra.sample.content import Content
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
-from sql.algebra.sample.windows.window import Window
+from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
-from sql.plan.clauses import GroupWindowPlan
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
 
 
 class OnGrid(Window):
@@ -25,13 +20,16 @@ class OnGrid(Window):
     slots: ClassVar[dict[str, str]] = {"end_ms": "None"}
     marks: tuple[str, ...] = ("end_ms",)
 
-    def __init__(self, plan: GroupWindowPlan, content: Content, grid: Grid, empty_max: int | None) -> None:
-        """`empty_max`: so many empty windows are shown in one step; None: none are shown."""
-        super().__init__(plan, content)
-        self.grid = grid
-        self.empty_max = empty_max
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.grid = Grid(self.cycle_ms(), setting.zone)
+        self.empty_max = setting.empty_max
         self.shown_empty = 0
         """Empty windows shown since time moved last."""
+
+    def cycle_ms(self) -> int:
+        """The length of the grid's cells."""
+        return self.plan.length_ms
 
     def write_after(self, loop: Loop) -> None:
         with loop.block("if p.end_ms is None:"):
@@ -50,7 +48,7 @@ class OnGrid(Window):
     def deadline(self, p: Instance) -> int | None:
         return p.end_ms
 
-    def goes_on(self, core: Core, p: Instance, now_ms: int, *, was_empty: bool) -> None:
+    def goes_on(self, core: WindowCore, p: Instance, now_ms: int, *, was_empty: bool) -> None:
         """An empty window follows the last; after `empty_max` of them in one step the next is after
         `now_ms`."""
         self.shown_empty = self.shown_empty + 1 if was_empty else 0
@@ -70,7 +68,7 @@ class OnGrid(Window):
 class Tumbling(OnGrid):
     """TUMBLINGWINDOW(unit, length)."""
 
-    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
+    def fire(self, core: WindowCore, p: Instance, now_ms: int) -> None:
         end_ms = p.end_ms
         assert end_ms is not None
         was_empty = self.empty_max is not None and self.content.is_empty(p)
@@ -84,11 +82,7 @@ register_group_window(
     GroupWindowEntry(
         name="tumbling",
         parameters=(GroupParameter("length", "length_ms", "d"),),
-        make=lambda setting: Tumbling(
-            setting.plan, setting.content, Grid(setting.plan.length_ms, setting.zone), setting.empty_max
-        ),
-        leaving=lambda plan: "at once",
-        bounds=lambda plan: "[)",
+        make=Tumbling,
         counts_dropped=False,
         composition=(
             Stage("Gate", "every {d}", origin="local day | epoch"),

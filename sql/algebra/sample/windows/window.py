@@ -8,16 +8,45 @@ what is due.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol
+from zoneinfo import ZoneInfo
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
+from sql.codegen.hits import Hits
 from sql.plan.clauses import GroupWindowPlan
 from sql.types import Saved
 
-if TYPE_CHECKING:
-    from sql.algebra.sample.core import Core
+
+class WindowCore(Protocol):
+    """The loop around a window, as the window calls it."""
+
+    def show(self, p: Instance, start_ms: int, end_ms: int, trigger_ms: int) -> None:
+        """Show what is in an instance."""
+
+    def close(self, p: Instance, start_ms: int, end_ms: int) -> None:
+        """Show what is in an instance, and empty it."""
+
+    def leave_blank(self, p: Instance) -> None:
+        """A window has closed while events come: the instance of a key goes with it."""
+
+    def skip_empty(self, windows: int) -> None:
+        """So many empty windows are not shown."""
+
+
+class Setting(NamedTuple):
+    """What a window is made of."""
+
+    plan: GroupWindowPlan
+    content: Content
+    zone: ZoneInfo
+    empty_max: int | None
+    """So many empty windows are shown in one step; None: none are shown."""
+    met: Hits | None
+    """The hits of OVER(WHEN …), if an expression reads them."""
 
 
 class Window(ABC):
@@ -28,9 +57,12 @@ class Window(ABC):
     marks: tuple[str, ...] = ()
     """The slots that a snapshot holds: plain numbers, or None."""
 
-    def __init__(self, plan: GroupWindowPlan, content: Content) -> None:
-        self.plan = plan
-        self.content = content
+    functions: Mapping[str, Any] = MappingProxyType({})
+    """Those of the text."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.plan = setting.plan
+        self.content = setting.content
 
     # --- code -----------------------------------------------------------------------------------------------
 
@@ -39,6 +71,7 @@ class Window(ABC):
 
     def generated(self, functions: dict[str, Any]) -> None:
         """The text has become functions."""
+        self.functions = functions
 
     def write_first(self, loop: Loop) -> None:
         """Before the first of several events of the only instance, whose slots are locals."""
@@ -70,7 +103,7 @@ class Window(ABC):
         """When something is due next."""
         return None
 
-    def fire(self, core: Core, p: Instance, now_ms: int) -> None:
+    def fire(self, core: WindowCore, p: Instance, now_ms: int) -> None:
         """Do what is due at the deadline, which is at or before `now_ms`."""
 
     @abstractmethod

@@ -21,8 +21,8 @@ from sql.aggregates.base import EventView
 from sql.algebra.event_store import EventStore
 from sql.algebra.rounds import Round, waiting_max
 from sql.algebra.sample.content import Content, Entries, Entry, Sample
-from sql.algebra.sample.folding_text import FoldingText
-from sql.algebra.sample.group_fold import Group, GroupFold
+from sql.algebra.sample.folding.folding_text import FoldingText
+from sql.algebra.sample.folding.group_fold import Group, GroupFold
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.errors import over_max_groups
@@ -58,7 +58,8 @@ class Folded(Content):
     # --- code -----------------------------------------------------------------------------------------------
 
     def write_enter(self, loop: Loop) -> None:
-        FoldingText(self, loop).write()
+        FoldingText(self.fold, loop, self.room(loop)).write(self.group_by)
+        self.write_dropped(loop)
 
     def write_dropped(self, loop: Loop) -> None:
         if self.counts:

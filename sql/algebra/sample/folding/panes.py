@@ -15,11 +15,11 @@ from typing import Any
 
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Entry, Sample
-from sql.algebra.sample.folded import Folded
-from sql.algebra.sample.group_fold import Group
+from sql.algebra.sample.folding.folded import Folded
+from sql.algebra.sample.folding.group_fold import Group
+from sql.algebra.sample.folding.totals import Total, queue_of
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
-from sql.algebra.sample.totals import Total, queue_of
 from sql.errors import over_max_groups
 from sql.types import Saved
 

@@ -10,7 +10,7 @@ from sql.aggregates.base import Accumulator, Removal
 from sql.aggregates.extremes import Extreme
 from sql.algebra.accumulators import maker_of
 from sql.algebra.sample.aggregate_calls import is_numeric
-from sql.algebra.sample.group_fold import Group, MixedGroup
+from sql.algebra.sample.folding.group_fold import Group, MixedGroup
 from sql.costs import CONSTANT, Growth
 from sql.plan.bound import AggregateCall
 

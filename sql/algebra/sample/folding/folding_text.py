@@ -3,33 +3,33 @@ or are fed to its accumulators."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from sql.aggregates.wrap import Remaining
 from sql.algebra.accumulators import is_checked
 from sql.algebra.event import Event
 from sql.algebra.sample.aggregate_calls import unless_skipped, write_fed
+from sql.algebra.sample.folding.group_fold import GroupFold
 from sql.algebra.sample.text import Loop
-
-if TYPE_CHECKING:
-    from sql.algebra.sample.folded import Folded
+from sql.plan.bound import Bound
 
 PLACE = Remaining(0, 0)
 """The place of each event where no aggregate reads the event."""
 
 
 class FoldingText:
-    """Writes how an event enters the groups of `folded`."""
+    """Writes how an event enters its group. `room`: the condition on which the loop may open one."""
 
-    def __init__(self, folded: Folded, loop: Loop) -> None:
-        self.folded = folded
+    def __init__(self, fold: GroupFold, loop: Loop, room: str) -> None:
+        self.fold = fold
         self.loop = loop
-        self.entry = folded.entries.text
+        self.room = room
+        self.entry = fold.entries.text
 
-    def write(self) -> None:
+    def write(self, group_by: Sequence[Bound]) -> None:
         """The statements of one event."""
-        fold, loop = self.folded.fold, self.loop
-        loop.key(self.folded.group_by, "key")
+        fold, loop = self.fold, self.loop
+        loop.key(group_by, "key")
         loop.common_lines = loop.source.line_count
         values = [loop.named(node, f"a_{place}") for place, node in enumerate(fold.arguments)]
         tests = [f"({test})" for test in self._number_tests(values)]
@@ -43,14 +43,13 @@ class FoldingText:
                 loop.line(f"core.folded.admit(p, key, {self.entry}, ({', '.join(values)},))")
         else:
             self._write_found(values)
-        self.folded.write_dropped(loop)
 
     def _number_tests(self, values: list[str]) -> list[str]:
         """Conditions under which the values may wait: numbers, or anything but NULL where
         they are only counted."""
         return [
             f"{value} is not None" if anything else f"{value}.__class__ is float or {value}.__class__ is int"
-            for value, anything in zip(values, self.folded.fold.takes_any, strict=False)
+            for value, anything in zip(values, self.fold.takes_any, strict=False)
         ]
 
     def _write_append(self, values: list[str]) -> None:
@@ -63,13 +62,13 @@ class FoldingText:
         loop.line(f"group = {groups}.get(key)")
         with loop.block("if group is not None:"):
             self._write_append(values)
-        with loop.block(f"elif {self.folded.room(loop)}:"):
+        with loop.block(f"elif {self.room}:"):
             loop.line(f"{groups}[key] = [{self.entry}, {many}]")
         with loop.block("else:"):
             loop.line(f"core.folded.open(p, key, {self.entry}, ({many},))")
 
     def _write_fed(self, values: list[str], tests: list[str]) -> None:
-        fold, loop = self.folded.fold, self.loop
+        fold, loop = self.fold, self.loop
         for place, call in enumerate(fold.accumulated):
             write_fed(loop, call, f"f_{place}")
         if fold.needs_event:
@@ -87,7 +86,7 @@ class FoldingText:
 
     def _write_feed(self, values: list[str], event: str) -> None:
         """All or nothing: an accumulator that may refuse its value checks it before any takes its own."""
-        fold, loop = self.folded.fold, self.loop
+        fold, loop = self.fold, self.loop
         loop.line("accumulators = group.accumulators")
         first = len(fold.definitions)
         for place, call in enumerate(fold.accumulated):
