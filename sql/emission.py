@@ -40,7 +40,8 @@ class Emission(msgspec.Struct, gc=False):
 
 
 class Singles(Emission, gc=False):
-    """Emissions of one row each, of one rule at one instant: `inserted` holds their rows, in order.
+    """Emissions of one row each, of one rule at one instant: `inserted` holds their rows, in order, and
+    `removed` none, or for each the row in whose place it came.
 
     A loop that gives a row with every event would spend a sixth of its time on a struct and a list around
     each row. It hands its rows on as they are; emissions are made for those who read them one by one.
@@ -49,12 +50,15 @@ class Singles(Emission, gc=False):
     def each(self) -> Iterator[Emission]:
         """The emissions."""
         rule, at_ms = self.rule, self.at_ms
-        return (Emission(rule, at_ms, "rows", [row]) for row in self.inserted)
+        if not self.removed:
+            return (Emission(rule, at_ms, "rows", [row]) for row in self.inserted)
+        pairs = zip(self.inserted, self.removed, strict=True)
+        return (Emission(rule, at_ms, "rows", [row], [before]) for row, before in pairs)
 
 
-def singles(rule: str, at_ms: int, rows: list[Row]) -> Emission:
-    """The emissions of these rows, of which there is at least one."""
-    return (Emission if len(rows) == 1 else Singles)(rule, at_ms, "rows", rows)
+def singles(rule: str, at_ms: int, rows: list[Row], removed: Sequence[Row] = ()) -> Emission:
+    """The emissions of these rows, of which there is at least one; `removed`: the rows they replace."""
+    return (Emission if len(rows) == 1 else Singles)(rule, at_ms, "rows", rows, removed)
 
 
 def apart(emissions: Iterable[Emission]) -> Iterator[Emission]:

@@ -1,7 +1,8 @@
 """The text of a trigger: what an event does to a relation, collected before any of it is done.
 
-    work(rows, write, forward, r0, now)   does it, and gives the rows that came
-                                          and those that were there before
+    work(rows, write, rewrite, forward, changed, events, now)   does it for each event, and tells `changed`
+                                                                the rows that came and those that were
+                                                                there before
 
 In the text `r0` is the event, `r1` the row of the relation as the actions before have left it,
 `r2` as it was.
@@ -14,19 +15,37 @@ from functools import partial
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.table.row import Change
+from sql.algebra.table.row import Row
 from sql.algebra.table.search import Search, loop_over
-from sql.codegen.functions import FunctionSet
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_items
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, conjuncts, reads_subquery
 from sql.plan.logical import ActionPlan, BranchPlan, TriggerPlan
 
-Row = dict[str, Any]
 
-Work = Callable[[Any, int], Change]
-"""Takes the event and the instant."""
+class Changed:
+    """What events have changed in a relation, together.
+
+    came    the rows that came, also by an update
+    before  those that were there before, in their place or at all
+    fail    called with an event that could not be processed, while the error is handled
+    """
+
+    def __init__(self, fail: Callable[[Any, BaseException], None]) -> None:
+        self.came: list[Row] = []
+        self.before: list[Row] = []
+        self.fail = fail
+
+    def post(self, came: Sequence[Row], before: Sequence[Row]) -> None:
+        """The change of one event. Where that is one row for another, the text adds them itself."""
+        self.came += came
+        self.before += before
+
+
+Work = Callable[[Changed, Sequence[Any], int], None]
+"""Takes what is to be told of changes, the events and their instant."""
 
 Forward = Callable[[str, Row], None]
 """Takes a row for another stream."""
@@ -60,29 +79,40 @@ class ActingText:
         rewrite = relation.rewrite if relation.kind == "table" else None
         return partial(self.work, in_order(self.search, relation), relation.write, rewrite, forward)
 
-    def _compiled(self, parts: Sequence[Bound]) -> Callable[..., Change]:
+    def _compiled(self, parts: Sequence[Bound]) -> Callable[..., None]:
         """The function, which takes the relation as arguments."""
+        source = self.source
+        with source.block("def work(rows, write, rewrite, forward, changed, events, now):"):
+            source.line("came, before, post = changed.came, changed.before, changed.post")
+            with source.block("for r0 in events:"):
+                with source.block("try:"):
+                    self._write_event(parts)
+                with source.block("except DATA_ERRORS as error:"):
+                    source.line("changed.fail(r0, error)")
+        found = self.functions.generate(source, Event=Event, DATA_ERRORS=DATA_ERRORS)
+        work: Callable[..., None] = found["work"]
+        return work
+
+    def _write_event(self, parts: Sequence[Bound]) -> None:
+        """What one event `r0` does."""
         source, search = self.source, self.search
         matched = [branch for branch in self.plan.branches if branch.matched]
         others = [branch for branch in self.plan.branches if not branch.matched]
-        with source.block("def work(rows, write, rewrite, forward, r0, now):"):
-            for name in self._collected(matched):
+        for name in self._collected(matched):
+            source.line(f"{name} = []")
+        if others:
+            source.line("is_matched = False")
+        if matched or parts:
+            self._write_matched(search, [part for part in parts if part not in search.settled], matched)
+        for name in self._collected(self.plan.branches):
+            if name not in self._collected(matched):
                 source.line(f"{name} = []")
-            if others:
-                source.line("is_matched = False")
-            if matched or parts:
-                self._write_matched(search, [part for part in parts if part not in search.settled], matched)
-            for name in self._collected(self.plan.branches):
-                if name not in self._collected(matched):
-                    source.line(f"{name} = []")
-            if others:
-                with source.block("if not is_matched:"):
-                    source.line("r1 = r2 = None")
-                    self.nullable = (1, 2)
-                    self._write_branches(others)
-            self._write_done()
-        work: Callable[..., Change] = self.functions.generate(source, Event=Event)["work"]
-        return work
+        if others:
+            with source.block("if not is_matched:"):
+                source.line("r1 = r2 = None")
+                self.nullable = (1, 2)
+                self._write_branches(others)
+        self._write_done()
 
     def _collected(self, branches: Iterable[BranchPlan]) -> list[str]:
         """The lists that the text of branches fills."""
@@ -97,15 +127,16 @@ class ActingText:
         collected = self._collected(self.plan.branches)
         mine = [name for name in COLLECTED.values() if name in collected]
         given = ", ".join(name if name in mine else "()" for name in COLLECTED.values())
-        source.line("came, before = [], []")
         if mine:
             with source.block(f"if {' or '.join(mine)}:"):
-                source.line(f"came, before = write({given}, now)")
+                if self.plan.shows == "rows":
+                    source.line(f"write({given}, now)")
+                    source.line("post([y.row for y in removed], ())")
+                else:
+                    source.line(f"post(*write({given}, now))")
         if "forwards" in collected:
             with source.block("for stream, row in forwards:"):
                 source.line("forward(stream, row)")
-        shows_rows = self.plan.shows == "rows"
-        source.line("return [y.row for y in removed], []" if shows_rows else "return came, before")
 
     def _loop(self) -> LoopWriter:
         """A writer of the next expression: the row may be another one than before."""
@@ -149,7 +180,9 @@ class ActingText:
         source = self.source
         if self._rewrites(branch):
             self._write_values(branch.actions[0])
-            source.line("return rewrite(y, r1, now)")
+            source.line("rewrite(y, r1, now)")
+            source.line("came.append(r1)")
+            source.line("before.append(r2)")
             return
         kinds = {action.kind for action in branch.actions}
         is_sure = _is_sure(branch)

@@ -112,16 +112,16 @@ class Table:
         self.version += 1
         return Delta([self.rows.add(self.rows.key_of_row(row), row, now_ms) for row in rows], list(leaving))
 
-    def rewrite(self, event: TableRow, row: Row, now_ms: int) -> Change:
+    def rewrite(self, event: TableRow, row: Row, now_ms: int) -> None:
         """A row gets other values under its key. Raises DataError where a unique index refuses them."""
         if self.indexes.all:
-            return self.write([(event, row)], (), (), now_ms)
-        before = event.row
+            self.write([(event, row)], (), (), now_ms)
+            return
         event.row = row
         event.stamp = next(self.rows.stamps)
-        self.bounded.wrote(event, now_ms)
+        if self.bounded.is_kept:
+            self.bounded.wrote(event, now_ms)
         self.version += 1
-        return [row], [before]
 
     def write(
         self,

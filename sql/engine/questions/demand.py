@@ -16,6 +16,7 @@ from sql.algebra.event import Delta, Event
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
+from sql.compiler.acting import Changed
 from sql.compiler.program import Program, looking_code, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.compiler.subquery_code import finder_of
@@ -137,8 +138,13 @@ def _change(
     else:
         plan = binder.update(statement.assignments, statement.where)
     work = actor(plan, catalog, _functions(plan, catalog, options, text, now_ms), forward)
-    came, _ = work({}, now_ms)
-    return [] if catalog.relations[plan.relation].kind == "table" else came
+    changed = Changed(_raised)
+    work(changed, [{}], now_ms)
+    return [] if catalog.relations[plan.relation].kind == "table" else changed.came
+
+
+def _raised(row: object, error: BaseException) -> None:
+    raise error
 
 
 def _functions(

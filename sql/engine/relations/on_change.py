@@ -7,9 +7,9 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.compiler.acting import ActingText, Forward, Work
-from sql.emission import Emission
+from sql.codegen.functions import FunctionSet
+from sql.compiler.acting import ActingText, Changed, Forward, Work
+from sql.emission import Emission, singles
 from sql.engine.relations.triggered import Partition, TriggerCode, Triggered
 from sql.plan.logical import ActionPlan, Plan, SplitPlan, TriggerPlan
 
@@ -33,6 +33,37 @@ def actor(plan: TriggerPlan, catalog: Catalog, functions: FunctionSet, forward: 
     """The function that applies an event's action to a relation; rows for other streams go to `forward`."""
     relation = catalog.relations[plan.relation]
     return ActingText(plan, relation, functions).over(relation, forward)
+
+
+class EachChanged(Changed):
+    """What events have changed in a relation, an emission for each of them."""
+
+    def __init__(self, statement: Triggered, now_ms: int) -> None:
+        super().__init__(self._failed)
+        self.statement = statement
+        self.now_ms = now_ms
+        self.out: list[Emission] = []
+
+    def post(self, came: Sequence[Row], before: Sequence[Row]) -> None:
+        self._take_singles()
+        self.out += self.statement.shown(list(came), before, self.now_ms)
+
+    def emissions(self) -> list[Emission]:
+        """The emissions of all events, in order."""
+        self._take_singles()
+        return self.out
+
+    def _failed(self, row: object, error: BaseException) -> None:
+        self._take_singles()
+        self.out += self.statement.failed(row, self.statement.functions.failure(error), self.now_ms)
+
+    def _take_singles(self) -> None:
+        """The rows that came in the place of others, an emission each."""
+        if self.came:
+            self.statement.counts["rows_out"] += len(self.came)
+            self.out.append(singles(self.statement.name, self.now_ms, self.came[:], self.before[:]))
+            self.came.clear()
+            self.before.clear()
 
 
 class ActingCode(TriggerCode):
@@ -64,32 +95,19 @@ class ActingStatement(Triggered):
         self.work = code.text.over(catalog.relations[code.relation], self._forward)
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        inserted: list[Row] = []
-        removed: list[Row] = []
-        out: list[Emission] = []
-        for row in rows:
-            try:
-                came, before = self.work(row, now_ms)
-            except DATA_ERRORS as error:
-                out += self.failed(row, self.functions.failure(error), now_ms)
-                continue
-            inserted += came
-            removed += before
-        return self.shown(inserted, removed, now_ms) + out
+        errors: list[Emission] = []
+
+        def fail(row: object, error: BaseException) -> None:
+            errors.extend(self.failed(row, self.functions.failure(error), now_ms))
+
+        changed = Changed(fail)
+        self.work(changed, rows, now_ms)
+        return self.shown(changed.came, changed.before, now_ms) + errors
 
     def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        work, out, shown = self.work, [], 0
-        for row in rows:
-            try:
-                came, before = work(row, now_ms)
-            except DATA_ERRORS as error:
-                out += self.failed(row, self.functions.failure(error), now_ms)
-                continue
-            if came or before:
-                shown += len(came)
-                out.append(Emission(self.name, now_ms, "rows", came, before))
-        self.counts["rows_out"] += shown
-        return out
+        changed = EachChanged(self, now_ms)
+        self.work(changed, rows, now_ms)
+        return changed.emissions()
 
     def _forward(self, stream: str, row: Row) -> None:
         self.catalog.loop.forward(stream, [row], self.name)

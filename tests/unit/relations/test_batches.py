@@ -76,3 +76,25 @@ def test_each_event_of_a_batch_finds_what_it_finds_alone(statement: str, rows: i
     together = results(engine_with(statement, rows), [events])
     assert together == results(engine_with(statement, rows), [[event] for event in events])
     assert len(together) >= 8
+
+
+MERGED = (
+    "create schema S (k string, n int); create table T (k string primary key, n int);"
+    "@name('s') on S as s merge T as t where t.k = s.k when matched then update set n = t.n + s.n "
+    "when not matched then insert select k, n;"
+)
+
+
+def test_a_merge_posts_for_each_event_of_a_batch_by_itself_and_in_order() -> None:
+    engine = Engine(Catalog())
+    run_script(engine, MERGED, 0)
+    sent = [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("a", "x"), ("a", 4), ("b", 5)]
+    emissions = engine.push("S", [{"k": key, "n": number} for key, number in sent], 1)
+    posts = [
+        ([row.get("n") for row in each.inserted], [row["n"] for row in each.removed]) for each in emissions
+    ]
+    assert posts[:4] == [([1], []), ([3], [1]), ([6], [3]), ([1], [])]
+    assert posts[4:] == [(["x"], []), ([10], [6]), ([6], [1])]
+    assert [each.kind for each in emissions].index("error") == 4
+    counters = engine.counters("s")
+    assert (counters["events_in"], counters["rows_out"], counters["errors"]) == (7, 6, 1)
