@@ -6,12 +6,15 @@ from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import SKIP
+from sql.types import Descending
 
 
 def pack_values(values: object) -> Any:
-    """Contributions: SKIP, tuples, and values as JSON."""
+    """Contributions: SKIP, tuples, criteria with `desc`, and values as JSON."""
     if values is SKIP:
         return {"skip": True}
+    if isinstance(values, Descending):
+        return {"descending": pack_values(values.key)}
     if isinstance(values, tuple):
         return {"tuple": [pack_values(value) for value in values]}
     return {"value": encode(values)}
@@ -20,6 +23,8 @@ def pack_values(values: object) -> Any:
 def unpack_values(packed: dict[str, Any]) -> Any:
     if "skip" in packed:
         return SKIP
+    if "descending" in packed:
+        return Descending(unpack_values(packed["descending"]))
     if "tuple" in packed:
         return tuple(unpack_values(value) for value in packed["tuple"])
     return decode(packed["value"])
