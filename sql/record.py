@@ -45,21 +45,24 @@ def _content(kind: type[Record]) -> Callable[[Any], Any]:
 
 def changed_fields(record: Record) -> list[tuple[str, Any]]:
     """The fields that count and do not hold their default, with their values."""
-    pairs = zip(_described(record.__class__), astuple(record), strict=True)
+    held = astuple(record)
     return [
-        (info.name, held)
-        for info, held in pairs
-        if info.name not in record.beside and not _is_default(held, info)
+        (info.name, held[place])
+        for place, info in _counted(record.__class__)
+        if not _is_default(held[place], info)
     ]
 
 
 def _is_default(held: object, info: FieldInfo) -> bool:
     if info.default_factory is not NODEFAULT:
         return bool(held == info.default_factory())
-    return bool(held == info.default) and held.__class__ is info.default.__class__
+    return held.__class__ is info.default.__class__ and bool(held == info.default)
 
 
-_described = cache(fields)
-"""The fields of a class with their defaults."""
+@cache
+def _counted(kind: type[Record]) -> list[tuple[int, FieldInfo]]:
+    """The fields that count, with their places and defaults."""
+    return [(place, info) for place, info in enumerate(fields(kind)) if info.name not in kind.beside]
+
 
 __all__ = ["Record", "changed_fields", "field", "replace"]

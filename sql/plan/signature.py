@@ -35,8 +35,13 @@ def differences(one: Parts, other: Parts) -> list[str]:
     return list(dict.fromkeys(name for (name, mine), (_, theirs) in pairs if plain(mine) != plain(theirs)))
 
 
+_AS_THEY_ARE = frozenset((str, int, bool, type(None)))
+
+
 def plain(value: object) -> Any:
     """Plan data as JSON: kinds by name, fields that are not at their default."""
+    if value.__class__ in _AS_THEY_ARE:  # most are, and a plan has some fifty
+        return value
     if isinstance(value, Function | Aggregate):
         return {type(value).__name__: value.name}
     if isinstance(value, Record):

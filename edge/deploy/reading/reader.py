@@ -11,6 +11,7 @@ it then answers every question of the recovery. Later a child is forked for each
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import pickle
@@ -158,6 +159,7 @@ class _Child:
 
 def _serve(reader: RuleReader, channel: socket.socket) -> None:
     """The work of the child."""
+    gc.freeze()  # a look at what it has inherited would copy those pages
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
