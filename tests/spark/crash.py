@@ -1,8 +1,11 @@
 """Kill the cloud job at random instants while a reader polls: `python -m tests.spark.crash --kills 200`.
 
-Gateways go on uploading. Runs are killed with SIGKILL, driver, JVM and workers together; now and then two run
-at once. A reader that knows only the pointer and Parquet must never miss a day that it has seen, see a group
-twice, or see fewer records than before. In the end the tables equal an independent computation.
+Gateways go on uploading. Most runs work on a Spark Connect server with two executors, which lives as long
+as a piece: either the driver is killed, whose work on the server goes on for a while beside the next run,
+or an executor, and then the run must end well. The others work in a session of their own,
+and driver, JVM and workers are killed together. Now and then two run at once.
+A reader that knows only the pointer and Parquet must never miss a day that it has seen, see a group twice,
+or see fewer records than before. In the end the tables equal an independent computation.
 
 With `--folder DIR --seconds 420` it works in pieces: each ends in time with that comparison,
 and the next one with the same DIR goes on with its bucket and tables, until `--kills` are reached.
@@ -14,19 +17,22 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
+import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cloud_sync.spark import tables
+from cloud_sync.spark import job, tables
+from edge.cli import main as main_of_cli
+from tests.spark.engines import CLUSTER, Server, connect_server
 from tests.spark.support import Row, brute_force, rows, upload
 
 SUBMIT = (
@@ -37,12 +43,11 @@ SUBMIT = (
 
 
 class Reader:
-    """Polls the fleet in a thread, without Spark."""
+    """Polls the fleet in a thread, without Spark; findings go to the tally."""
 
-    def __init__(self, out: Path) -> None:
-        self.polls = 0
-        self.wrong: list[str] = []
+    def __init__(self, out: Path, tally: Tally) -> None:
         self._out = out
+        self._tally = tally
         self._days: set[str] = set()
         self._records = 0
         self._end = threading.Event()
@@ -59,23 +64,24 @@ class Reader:
     def _run(self) -> None:
         while not self._end.wait(0.2):
             try:
-                self._poll()
+                self.poll()
             except Exception as error:  # noqa: BLE001  whatever a reader meets is a finding
-                self.wrong.append(f"{type(error).__name__}: {error}")
+                self._tally.wrong.append(f"{type(error).__name__}: {error}")
 
-    def _poll(self) -> None:
+    def poll(self) -> None:
+        """Read the tables once."""
         found = newest(self._out)
         days = {row["window_start"].date().isoformat() for row in found}
         groups = {(row["rule"], row["level"], row["start_ms"], row["keys"]) for row in found}
         records = sum(row["records"] for row in found)
         if len(groups) < len(found):
-            self.wrong.append("a group is there twice")
+            self._tally.wrong.append("a group is there twice")
         if missed := self._days - days:
-            self.wrong.append(f"missed {sorted(missed)}")
+            self._tally.wrong.append(f"missed {sorted(missed)}")
         if records < self._records:
-            self.wrong.append(f"{records} records after {self._records}")
+            self._tally.wrong.append(f"{records} records after {self._records}")
         self._days, self._records = days, records
-        self.polls += 1
+        self._tally.polls += 1
 
 
 def newest(out: Path) -> list[dict[str, Any]]:
@@ -89,16 +95,24 @@ def newest(out: Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Tally:
-    """What has happened in all pieces. `refused` runs met another one at work,
-    `wrong` is what the reader found and tables that were not those of the independent computation."""
+    """What has happened in all pieces. `refused` runs met another one at work, `at_once` counts those that
+    began beside another one, `compared` the comparisons with the independent computation; `wrong` is what
+    the reader found, runs that failed, and tables that were not those of the computation."""
 
     seeds: list[int] = field(default_factory=list)
-    killed: int = 0
+    drivers: int = 0
+    executors: int = 0
     ended: int = 0
     refused: int = 0
+    at_once: int = 0
     polls: int = 0
     records: int = 0
+    compared: int = 0
     wrong: list[str] = field(default_factory=list)
+
+    @property
+    def killed(self) -> int:
+        return self.drivers + self.executors
 
 
 class Fleet:
@@ -110,6 +124,14 @@ class Fleet:
         self.bucket.mkdir(parents=True, exist_ok=True)
         self._sent, self._tally = folder / "sent.jsonl", folder / "tally.json"
         self._sent.touch()
+        self._told = folder / "told"
+        self._told.mkdir(exist_ok=True)
+
+    def new_file(self) -> Path:
+        """A file for the errors of a run."""
+        file = self._told / uuid.uuid4().hex
+        file.touch()
+        return file
 
     def send(self, rng: random.Random) -> None:
         """A gateway uploads rows of one of three days."""
@@ -131,70 +153,126 @@ class Fleet:
         """Remember the sums for the next piece."""
         self._tally.write_text(json.dumps(asdict(tally)), encoding="utf-8")
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """One run of the job in a process group of its own."""
-        command = [sys.executable, "-m", "edge.cli", "cloud", "aggregate", str(self.bucket), str(self.out)]
-        return subprocess.Popen(
-            [*command, "--master", "local[1]"],
-            env=os.environ | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
-            start_new_session=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
 
-    def run(self) -> float:
+class Run:
+    """A run of the job in a process group of its own."""
+
+    def __init__(self, fleet: Fleet, master: str) -> None:
+        self._told = fleet.new_file()
+        command = ["cloud", "aggregate", str(fleet.bucket), str(fleet.out), "--master", master]
+        self._process = FORKS.Process(target=_run, args=(command, str(self._told)))
+        self._process.start()
+
+    def kill(self) -> bool:
+        """End it at once, with all processes that it has started; whether it was still at work."""
+        was_alive = self._process.is_alive()
+        if was_alive and self._process.pid is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.join()
+        return was_alive
+
+    def end(self, tally: Tally) -> None:
+        """Wait for its end, and count it."""
+        self._process.join()
+        code, told = self._process.exitcode, self._told.read_text(encoding="utf-8")
+        if code == job.OK:
+            tally.ended += 1
+        elif code == job.FAILED and any(text in told for text in REFUSALS):
+            tally.refused += 1
+        else:
+            tally.wrong.append(f"a run has ended with code {code}: {told[-2_000:]}")
+
+
+FORKS = multiprocessing.get_context("forkserver")
+"""Makes the processes of runs: each begins with the modules that it needs, for it is killed after a second
+or two."""
+MODULES = (
+    "__main__",
+    "edge.cli",
+    "cloud_sync.spark.aggregate",
+    "cloud_sync.spark.intake",
+    "cloud_sync.spark.job",
+    "cloud_sync.spark.quality",
+    "cloud_sync.spark.view",
+    "pandas",
+    "pyarrow",
+    "pyspark.sql.connect.session",
+)
+
+
+def _run(command: list[str], told: str) -> None:
+    """The process of a run; what it tells goes into a file."""
+    os.setsid()
+    with Path(told).open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.exit(main_of_cli(command))
+
+
+REFUSALS = ("wait for its end", "has taken over", "by turns", "meanwhile")
+"""What a run says that has met another one."""
+
+
+class Killer:
+    """Rounds of runs and kills."""
+
+    def __init__(self, fleet: Fleet, server: Server, rng: random.Random, tally: Tally) -> None:
+        self._fleet, self._server, self._rng, self._tally = fleet, server, rng, tally
+        self.whole()
+        self.whole_s = self.whole()
+
+    def whole(self) -> float:
         """A run that is left alone; its length in seconds."""
         begun = time.monotonic()
-        process = self.start()
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors.decode()
+        self._fleet.send(self._rng)
+        Run(self._fleet, self._server.url).end(self._tally)
         return time.monotonic() - begun
 
+    def round(self) -> None:
+        """Start a run or two, and kill something."""
+        rng, tally = self._rng, self._tally
+        self._fleet.send(rng)
+        kind = rng.choices(("driver", "executor", "session"), (0.8, 0.15, 0.05))[0]
+        master = "local[1]" if kind == "session" else self._server.url
+        runs = [Run(self._fleet, master) for _ in range(1 + (rng.random() < 0.3))]
+        tally.at_once += len(runs) - 1
+        # A session of its own starts as long as several runs work.
+        time.sleep(rng.uniform(0.1, 1.0) * self.whole_s * (5 if kind == "session" else 1))
+        if kind == "executor":
+            self._kill_executors()
+            for run in runs:
+                run.end(tally)
+            return
+        tally.drivers += sum(run.kill() for run in runs)
+        if rng.random() < 0.1:
+            self.whole_s = self.whole()  # it follows the load of the machine
 
-def kill(process: subprocess.Popen[bytes]) -> bool:
-    """End a run at once; whether it was still at work."""
-    was_alive = process.poll() is None
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        was_alive = False
-    process.communicate()
-    return was_alive
+    def _kill_executors(self) -> None:
+        """Kill one of the executors, or both."""
+        executors = self._server.executors()
+        for executor in self._rng.sample(executors, min(len(executors), self._rng.randint(1, 2))):
+            os.kill(executor, signal.SIGKILL)
+            self._tally.executors += 1
 
 
 def crash(fleet: Fleet, kills: int, seconds: float, seed: int) -> Tally:
-    """Kill runs for so many seconds or until there are so many kills in all pieces, then let one run end."""
+    """Kill for so many seconds or until there are so many kills in all pieces, then let one run end."""
     rng, tally, begun = random.Random(seed), fleet.tally(), time.monotonic()
     tally.seeds.append(seed)
-    fleet.send(rng)
-    whole_s = fleet.run()
-    with Reader(fleet.out) as reader:
-        while tally.killed < kills and time.monotonic() - begun + 2 * whole_s < seconds:
-            fleet.send(rng)
-            runs = [fleet.start() for _ in range(1 + (rng.random() < 0.15))]
-            # Before the session is up there is nothing to kill; `whole_s` follows the load of the machine.
-            time.sleep(rng.uniform(0.4, 1.1) * whole_s)
-            _count_ends(runs, tally)
-        fleet.run()
-    tally.polls += reader.polls
-    tally.wrong += reader.wrong
+    with connect_server(CLUSTER) as server, Reader(fleet.out, tally):
+        killer = Killer(fleet, server, rng, tally)
+        while tally.killed < kills and time.monotonic() - begun + 10 * killer.whole_s < seconds:
+            killer.round()
+            fleet.keep(tally)
+        killer.whole()
     sent = fleet.sent()
     tally.records = len(sent)
     found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in newest(fleet.out)}
     if found != brute_force(sent):
         tally.wrong.append(f"seed {seed}: the tables are not those of the computation")
+    tally.compared += 1
     fleet.keep(tally)
     return tally
-
-
-def _count_ends(runs: list[subprocess.Popen[bytes]], tally: Tally) -> None:
-    """Kill the runs that are at work; count these and those that have ended."""
-    for run in runs:
-        if run.poll() is None:
-            tally.killed += kill(run)
-        else:
-            tally.ended += run.returncode == 0
-            tally.refused += run.returncode == 1
 
 
 def line(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -214,6 +292,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="keeps bucket and tables for the next piece")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     arguments = parser.parse_args()
+    os.environ["PYSPARK_SUBMIT_ARGS"] = SUBMIT
+    FORKS.set_forkserver_preload([*MODULES])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server ends too
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(arguments.folder or Path(folder))
         tally = crash(fleet, arguments.kills, arguments.seconds, arguments.seed)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -25,15 +27,17 @@ from cloud_sync.spark.session import delta_settings, prepare_process, start_sett
 from cloud_sync.spark.storage import open_storage
 from tests.spark.conftest import SMALL
 from tests.spark.crash import SUBMIT, line, newest
+from tests.spark.engines import CLUSTER, connect_server
 from tests.spark.support import DAY_MS, Row, brute_force, fleet_table, rows, upload
 from tests.support.ports import free_port, listens
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.5.0"
 QUICK = {"spark.databricks.delta.snapshotPartitions": "1"}
+LONGEST_S = 600
+"""A run takes 10 s, and more than a minute on a machine that is busy with other work."""
 REQUIRED = "PENSTOCK_REQUIRE_ENGINES"
 """The engines that are tested, such as `cluster,connect` or `s3`;
 the others are skipped: they take minutes, or a large download."""
@@ -54,29 +58,40 @@ def uploaded(bucket: Path) -> list[tuple[str, Row]]:
     return sent
 
 
+def run(command: list[str]) -> None:
+    """A run that ends well; one that hangs is ended, with what it has started."""
+    process = subprocess.Popen(
+        command,
+        env=os.environ | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, errors = process.communicate(timeout=LONGEST_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == job.OK, errors.decode()
+
+
 def check_tables(bucket: Path, out: Path, master: str) -> None:
     """A run with this master makes the tables of what was uploaded, and a second one adds to them."""
     sent = uploaded(bucket)
-    command = [
-        sys.executable,
-        "-m",
-        "edge.cli",
-        "cloud",
-        "aggregate",
-        str(bucket),
-        str(out),
-        "--master",
-        master,
-    ]
     for seed in (3, 4):
-        done = subprocess.run(
-            command,
-            env=os.environ | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
-            capture_output=True,
-            check=False,
-            timeout=300,
+        run(
+            [
+                sys.executable,
+                "-m",
+                "edge.cli",
+                "cloud",
+                "aggregate",
+                str(bucket),
+                str(out),
+                "--master",
+                master,
+            ]
         )
-        assert done.returncode == job.OK, done.stderr.decode()
         found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in newest(out)}
         assert found == brute_force(sent)
         made = rows(random.Random(seed), 5)
@@ -86,34 +101,13 @@ def check_tables(bucket: Path, out: Path, master: str) -> None:
 
 def test_a_cluster_of_two_workers_makes_the_same_tables(bucket: Path, tmp_path: Path) -> None:
     only("cluster")
-    check_tables(bucket, tmp_path / "out", "local-cluster[2,1,1024]")
+    check_tables(bucket, tmp_path / "out", CLUSTER)
 
 
-@pytest.fixture
-def connect_server() -> Iterator[str]:
-    """A Spark Connect server, whose workers do not find this package by themselves; its URL."""
+def test_spark_connect_makes_the_same_tables(bucket: Path, tmp_path: Path) -> None:
     only("connect")
-    import pyspark
-
-    prepare_process()
-    home, port = Path(pyspark.__file__).parent, free_port()
-    environment = {**os.environ, "SPARK_HOME": str(home), "PYTHONPATH": "", "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [str(home / "bin" / "spark-submit"), "--class", SERVER]
-    settings = start_settings("local[2]") | SMALL | {"spark.connect.grpc.binding.port": str(port)}
-    pairs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    process = subprocess.Popen(
-        [*command, *pairs], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        wait_for(lambda: listens(port), "start of Spark Connect")
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def test_spark_connect_makes_the_same_tables(connect_server: str, bucket: Path, tmp_path: Path) -> None:
-    check_tables(bucket, tmp_path / "out", connect_server)
+    with connect_server("local[2]") as server:
+        check_tables(bucket, tmp_path / "out", server.url)
 
 
 @pytest.fixture

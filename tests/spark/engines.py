@@ -1,0 +1,80 @@
+"""Spark in processes of its own: a Spark Connect server, perhaps with executors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from cloud_sync.spark.session import prepare_process, start_settings
+from tests.spark.conftest import SMALL
+from tests.support.ports import free_port, listens
+from tests.support.waiting import wait_for
+
+CLUSTER = "local-cluster[2,1,1024]"
+"""Two executors with one core and 1,024 MB each, in processes of their own."""
+CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+QUICK = SMALL | {
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+}
+"""Most of a short run would go into compiling what runs once."""
+PATIENT = {
+    "spark.network.timeout": "600s",
+    "spark.executor.heartbeatInterval": "60s",
+    "spark.rpc.lookupTimeout": "300s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "600000",
+}
+"""On a machine that has other work too, a process may wait long for its turn."""
+
+
+class Server(NamedTuple):
+    """A Spark Connect server that runs."""
+
+    url: str
+    process: int
+
+    def executors(self) -> list[int]:
+        """The processes of its executors."""
+        children = [
+            int(child)
+            for task in Path(f"/proc/{self.process}/task").glob("*/children")
+            for child in task.read_text(encoding="ascii").split()
+        ]
+        return [child for child in children if "CoarseGrainedExecutorBackend" in _command(child)]
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8")
+    except OSError:  # it has just ended
+        return ""
+
+
+@contextmanager
+def connect_server(master: str) -> Iterator[Server]:
+    """A Spark Connect server, whose workers do not find this package by themselves."""
+    import pyspark
+
+    prepare_process()
+    home, port = Path(pyspark.__file__).parent, free_port()
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYTHONPATH": "", "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings = start_settings(master) | QUICK | PATIENT | {"spark.connect.grpc.binding.port": str(port)}
+    pairs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    process = subprocess.Popen(
+        [str(home / "bin" / "spark-submit"), "--class", CLASS, *pairs],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: listens(port) or process.poll() is not None, "start of Spark Connect")
+        assert process.poll() is None, f"Spark Connect has ended with code {process.returncode}"
+        yield Server(f"sc://127.0.0.1:{port}", process.pid)
+    finally:
+        process.kill()
+        process.wait()
