@@ -32,14 +32,8 @@ from typing import Any
 
 from cloud_sync.spark import job, tables
 from edge.cli import main as main_of_cli
-from tests.spark.engines import CLUSTER, Server, connect_server
+from tests.spark.engines import CLUSTER, Server, connect_server, submitting
 from tests.spark.support import Row, brute_force, rows, upload
-
-SUBMIT = (
-    "--driver-java-options=-XX:TieredStopAtLevel=1 --conf spark.sql.codegen.wholeStage=false "
-    "--conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
-)
-"""Most of a short run would go into compiling what runs once."""
 
 
 class Reader:
@@ -261,7 +255,7 @@ def crash(fleet: Fleet, kills: int, seconds: float, seed: int) -> Tally:
     tally.seeds.append(seed)
     with connect_server(CLUSTER) as server, Reader(fleet.out, tally):
         killer = Killer(fleet, server, rng, tally)
-        while tally.killed < kills and time.monotonic() - begun + 10 * killer.whole_s < seconds:
+        while tally.killed < kills and time.monotonic() - begun + 4 * killer.whole_s < seconds:
             killer.round()
             fleet.keep(tally)
         killer.whole()
@@ -292,7 +286,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="keeps bucket and tables for the next piece")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     arguments = parser.parse_args()
-    os.environ["PYSPARK_SUBMIT_ARGS"] = SUBMIT
+    os.environ.update(submitting())
     FORKS.set_forkserver_preload([*MODULES])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server ends too
     with tempfile.TemporaryDirectory() as folder:

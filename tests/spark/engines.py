@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -25,11 +26,27 @@ QUICK = SMALL | {
 """Most of a short run would go into compiling what runs once."""
 PATIENT = {
     "spark.network.timeout": "600s",
+    "spark.rpc.askTimeout": "600s",
+    "spark.rpc.lookupTimeout": "600s",
     "spark.executor.heartbeatInterval": "60s",
-    "spark.rpc.lookupTimeout": "300s",
-    "spark.storage.blockManagerHeartbeatTimeoutMs": "600000",
+    "spark.worker.timeout": "600",
+    "spark.python.authenticate.socketTimeout": "300s",
 }
-"""On a machine that has other work too, a process may wait long for its turn."""
+"""On a machine that has other work too, a process may wait long for its turn: with the limits that Spark has
+a worker or an executor that starts late counts as lost."""
+LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
+"""Else the workers of a cluster listen at the first address of the machine, which may be unreachable."""
+
+
+def options(settings: Mapping[str, str]) -> list[str]:
+    """Settings as options of spark-submit."""
+    return [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+
+
+def submitting() -> dict[str, str]:
+    """The environment of a driver that starts a Spark of its own."""
+    arguments = shlex.join([*options(QUICK | PATIENT), "pyspark-shell"])
+    return {**os.environ, **LOOPBACK, "PYSPARK_SUBMIT_ARGS": arguments}
 
 
 class Server(NamedTuple):
@@ -62,11 +79,10 @@ def connect_server(master: str) -> Iterator[Server]:
 
     prepare_process()
     home, port = Path(pyspark.__file__).parent, free_port()
-    environment = {**os.environ, "SPARK_HOME": str(home), "PYTHONPATH": "", "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, **LOOPBACK, "SPARK_HOME": str(home), "PYTHONPATH": ""}
     settings = start_settings(master) | QUICK | PATIENT | {"spark.connect.grpc.binding.port": str(port)}
-    pairs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     process = subprocess.Popen(
-        [str(home / "bin" / "spark-submit"), "--class", CLASS, *pairs],
+        [str(home / "bin" / "spark-submit"), "--class", CLASS, *options(settings)],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

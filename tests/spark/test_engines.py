@@ -26,8 +26,8 @@ from cloud_sync.spark import job
 from cloud_sync.spark.session import delta_settings, prepare_process, start_settings
 from cloud_sync.spark.storage import open_storage
 from tests.spark.conftest import SMALL
-from tests.spark.crash import SUBMIT, line, newest
-from tests.spark.engines import CLUSTER, connect_server
+from tests.spark.crash import line, newest
+from tests.spark.engines import CLUSTER, connect_server, submitting
 from tests.spark.support import DAY_MS, Row, brute_force, fleet_table, rows, upload
 from tests.support.ports import free_port, listens
 from tests.support.waiting import wait_for
@@ -62,7 +62,7 @@ def run(command: list[str]) -> None:
     """A run that ends well; one that hangs is ended, with what it has started."""
     process = subprocess.Popen(
         command,
-        env=os.environ | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
+        env=submitting(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

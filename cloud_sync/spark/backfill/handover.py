@@ -27,13 +27,18 @@ KIND = "state"
 """The kind of the row with a gateway's state."""
 
 
+UNKNOWN = -1
+
+
 class Handed(NamedTuple):
     """The state of the engine, None before the first event; the number of the next row;
-    the file that was read last, by its name below the gateway's folder."""
+    the file that was read last, by its name below the gateway's folder. In a stream also the time at which
+    the key has to wake, UNKNOWN in states that an earlier version wrote."""
 
     state: State = None
     number: int = 0
     last: str = ""
+    timer_ms: int | None = UNKNOWN
 
 
 def packed(handed: Handed) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rules.compile import compile_rules
 from rules.compiled import Compiled
@@ -16,6 +17,13 @@ Sources = Sequence[tuple[str, str]]
 
 class BackfillError(Exception):
     """The backfill cannot run; the text says why."""
+
+
+@lru_cache(maxsize=4)
+def compiled_once(sources: tuple[tuple[str, str], ...], zone: str) -> Compiled:
+    """The rules of some files in a worker, which Spark uses for one task after the other.
+    Nobody changes them: an engine has a copy of the catalog."""
+    return compiled(sources, zone)
 
 
 def compiled(sources: Sources, zone: str) -> Compiled:

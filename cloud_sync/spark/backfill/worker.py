@@ -17,7 +17,7 @@ from cloud_sync.names import original
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
 from cloud_sync.spark.backfill.row_writer import EMPTY, RowWriter, Written
-from cloud_sync.spark.backfill.rules import Sources, compiled
+from cloud_sync.spark.backfill.rules import Sources, compiled_once
 from rules.collector import calm_collector
 from rules.compiled import Compiled
 from rules.drive import RUN_MAX, Run, at_end, driven, state_of
@@ -39,7 +39,7 @@ def run(
 ) -> Iterator[pa.RecordBatch]:
     """The rows (FOUND) of files that come gateway by gateway; `is_open`: with the state of each at the end,
     whose windows stay open."""
-    known = compiled(sources, zone)
+    known = compiled_once(tuple(sources), zone)
     calm_collector()
     plans = {rule: known.rules[rule].plan for rule in rules}
     files = (file for batch in batches for file in batch.to_pylist())

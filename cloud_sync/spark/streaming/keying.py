@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cloud_sync.names import original
-from cloud_sync.spark.backfill.rules import Sources, compiled
+from cloud_sync.spark.backfill.rules import Sources, compiled_once
 from cloud_sync.spark.backfill.worker import Reading, runs_of
 from rules.compiled import Compiled
 from sinks import lossless_json
@@ -85,7 +85,7 @@ def run(
     """The events (KEYED) of files with their gateway, path and content."""
     import pyarrow as pa
 
-    keying = Keying(compiled(sources, zone), rules)
+    keying = Keying(compiled_once(tuple(sources), zone), rules)
     waiting: list[dict[str, Any]] = []
     for batch in batches:
         for file in batch.to_pylist():

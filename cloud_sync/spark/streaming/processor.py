@@ -10,9 +10,9 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from cloud_sync.spark.backfill import handover
-from cloud_sync.spark.backfill.handover import Handed
+from cloud_sync.spark.backfill.handover import UNKNOWN, Handed
 from cloud_sync.spark.backfill.row_writer import RowWriter
-from cloud_sync.spark.backfill.rules import Sources, compiled
+from cloud_sync.spark.backfill.rules import compiled_once
 from rules.drive import Arrival, advance, drive, in_runs, state_of
 from sinks import lossless_json
 from sql import Emission, Engine, Plan
@@ -29,7 +29,7 @@ class EngineOfKey(StatefulProcessor):
     """Runs a rule over the events of one key, a batch at a time. The grouping key is (rule, key). Spark calls
     methods and arguments by these names."""
 
-    def __init__(self, sources: Sources, zone: str) -> None:
+    def __init__(self, sources: tuple[tuple[str, str], ...], zone: str) -> None:
         self._sources = sources
         self._zone = zone
 
@@ -37,7 +37,7 @@ class EngineOfKey(StatefulProcessor):
         """Called by Spark in each worker."""
         self._handle = handle
         self._state = handle.getValueState("engine", "state BINARY")
-        self._known = compiled(self._sources, self._zone)
+        self._known = compiled_once(self._sources, self._zone)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """The rows of a key's new events, those of all gateways in the order of their arrival."""
@@ -55,28 +55,37 @@ class EngineOfKey(StatefulProcessor):
             if row["reason"] is None
         )
         bad = [str(row["reason"]) for row in found if row["reason"] is not None]
-        yield from self._run(key, arrivals, None, bad)
+        yield from self._run(key, self._kept(), arrivals, None, bad)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
-        """The rows that come from the passing of time."""
-        yield from self._run(key, iter(()), timerValues.getCurrentWatermarkInMs(), ())
+        """The rows that come from the passing of time. Afterwards Spark deletes the timer."""
+        kept = self._kept()._replace(timer_ms=None)
+        yield from self._run(key, kept, iter(()), timerValues.getCurrentWatermarkInMs(), ())
 
     def close(self) -> None:
         """There is nothing to release."""
 
+    def _kept(self) -> Handed:
+        """The state of the key. Each question to Spark costs as much as ten events."""
+        stored = self._state.get()
+        return Handed(timer_ms=None) if stored is None else handover.unpacked(bytes(stored[0]))
+
     def _run(
-        self, key: Any, arrivals: Iterator[Arrival], to_ms: int | None, bad: list[str] | tuple[()]
+        self,
+        key: Any,
+        kept: Handed,
+        arrivals: Iterator[Arrival],
+        to_ms: int | None,
+        bad: list[str] | tuple[()],
     ) -> Iterator[Row]:
         """Go on from the state of the key, over new events or to a time,
         and keep the state that this leaves."""
         rule, text = str(key[0]), str(key[1])
         plans = {rule: self._known.rules[rule].plan}
-        stored = self._state.get() if self._state.exists() else None
-        handed = Handed() if stored is None else handover.unpacked(bytes(stored[0]))
         engine = Engine(self._known.catalog.copied(), by_instants=True)
-        number = handed.number
+        number = kept.number
         writer = RowWriter(rule, plans[rule])
-        for emission in _emissions(engine, plans, arrivals, handed, to_ms):
+        for emission in _emissions(engine, plans, arrivals, kept, to_ms):
             number = writer.add(emission, number)
         if written := writer.write():
             for at, at_ms, kind, reason, row in zip(*(column.to_pylist() for column in written), strict=True):
@@ -84,14 +93,18 @@ class EngineOfKey(StatefulProcessor):
         for reason in bad:
             yield _ROW(rule, text, number, None, "error", reason, None, None)
             number += 1
-        self._state.update((handover.packed(Handed(state_of(engine, plans, {}), number)),))
-        self._wake(engine.next_deadline_ms())
+        deadline_ms = engine.next_deadline_ms()
+        self._wake(kept.timer_ms, deadline_ms)
+        new = Handed(state_of(engine, plans, {}), number, timer_ms=deadline_ms)
+        self._state.update((handover.packed(new),))
 
-    def _wake(self, deadline_ms: int | None) -> None:
-        """Have one timer, at this time."""
-        for timer_ms in list(self._handle.listTimers()):
+    def _wake(self, known_ms: int | None, deadline_ms: int | None) -> None:
+        """Have one timer, at this time, where there was one at `known_ms`."""
+        timers = self._handle.listTimers() if known_ms == UNKNOWN else () if known_ms is None else (known_ms,)
+        known = {*timers}
+        for timer_ms in known - {deadline_ms}:
             self._handle.deleteTimer(timer_ms)
-        if deadline_ms is not None:
+        if deadline_ms is not None and deadline_ms not in known:
             self._handle.registerTimer(deadline_ms)
 
 
