@@ -122,6 +122,7 @@ class Daemon:
         self.cloud.start()
         self._watch = DirectoryWatch(self.rule_files.directory, self._reload, seen)
         memory.release_startup()
+        self.commits.background.be_wary()
         elapsed_ms = self.clock.monotonic_ms() - self.started_ms
         log.info(
             "gateway.started",

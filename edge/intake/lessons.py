@@ -1,7 +1,7 @@
 """Findings from payloads: columns that are never there, keys that are nearly declared
 ones, values of other types.
 
-A few messages are decoded whole, beside what rules read: the first ones of a stream, then one in a hundred.
+A few messages are decoded whole, beside what rules read: the first ones of a stream, then ever fewer.
 The findings are kept as counts for each column; nothing of a payload is kept but one example value for each
 wrong type.
 """
@@ -21,7 +21,7 @@ FIRST = 20
 """Messages at the start of a stream of which all are sampled, where they come one by one."""
 
 EVERY = 100
-"""Later one message of so many is sampled."""
+"""Later one message of so many is sampled; and of as many times more, where a hundred were."""
 
 ENOUGH = 5
 """The least number of samples for a finding."""
@@ -50,7 +50,8 @@ class Lessons:
 
     def is_due(self, before: int, count: int) -> bool:
         """True if one of the next `count` messages should be sampled, after `before` earlier ones."""
-        return before < FIRST or before // EVERY != (before + count) // EVERY
+        every = EVERY if before < EVERY * EVERY else EVERY * EVERY
+        return before < FIRST or before // every != (before + count) // every
 
     def sample(self, payload: bytes) -> None:
         """Learn from one payload; one that is no JSON object teaches nothing."""

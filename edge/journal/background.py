@@ -13,8 +13,8 @@ from queue import SimpleQueue
 
 from edge.clock import Clock
 
-SLOW_MS = 5
-"""Work that takes longer is slow."""
+SLOW_MS_MIN = 1
+"""Work that takes longer may be slow."""
 
 WARY_MS = 600_000
 """For so long after slow work the thread does all of it: a slow disk holds the loop once in this time."""
@@ -30,6 +30,8 @@ class Background:
         self._clock = clock
         self._wake = wake
         self._wary_until_ms: int | None = None
+        self.patience_ms = 0
+        """Work that takes longer is slow: for so long results may wait."""
         self.is_busy = False
         """True from `begin` until `end` is called."""
         self._running = threading.Lock()
@@ -61,11 +63,15 @@ class Background:
         """Wait for the work. Raises what it raised."""
         with self._running:
             self.is_busy = False
-        if self._took_ms > SLOW_MS:
-            self._wary_until_ms = self._clock.monotonic_ms() + WARY_MS
+        if self._took_ms > max(SLOW_MS_MIN, self.patience_ms):
+            self.be_wary()
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+    def be_wary(self) -> None:
+        """Let the thread do all work for a while: the disk is slow, or not known yet."""
+        self._wary_until_ms = self._clock.monotonic_ms() + WARY_MS
 
     def _is_wary(self) -> bool:
         return self._wary_until_ms is not None and self._clock.monotonic_ms() < self._wary_until_ms

@@ -213,6 +213,7 @@ class Commits:
     def _end(self) -> bool:
         """Take the result of the work under way, which is waited for, and begin what follows it."""
         try:
+            self.background.patience_ms = self.latency_ms
             self.background.end()
         except OSError as error:
             self._failed(error)

@@ -72,6 +72,8 @@ class Dispatch:
     ) -> Sequence[Any]:
         """The rows that fit the declaration of a stream or table; each rule that reads
         it reports the others."""
+        if not self.validators.is_due(name):
+            return rows
         plans = (self.roster.queries[reader].plan for reader in readers)
         good, bad = self.validators.split(name, rows, plans)
         for row, why in bad:

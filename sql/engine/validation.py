@@ -59,10 +59,8 @@ class Validators:
     def split(
         self, name: str, rows: Sequence[Any], plans: Iterable[Plan]
     ) -> tuple[Sequence[Any], list[tuple[Any, str]]]:
-        """The rows that fit the declaration of a stream, and the others, each with the reason. `plans`: those
-        that read it."""
-        if not self.is_due(name):
-            return rows, []
+        """The rows that fit the declaration of a stream that `is_due`, and the others, each with the reason.
+        `plans`: those that read it."""
         validator = self._validator(self._catalog.streams[name], tuple(plans))
         good, bad = [], []
         for row in rows:

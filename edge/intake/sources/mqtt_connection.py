@@ -200,7 +200,7 @@ class Connection:
     def interest(self) -> tuple[int, int]:
         """The socket, and what to wait for: bytes, and room to write where something waits."""
         mask = select.POLLIN if self._reading() else 0
-        if self._client.want_write():
+        if self._opened is not None and self._opened.want_write():
             mask |= select.POLLOUT
         return self._descriptor, mask
 
@@ -241,23 +241,24 @@ class Connection:
         else:
             self._behind = True
         has_answered = self._acknowledge()
+        client = self._client
         if self.accepted:
             if self.subscriptions.are_behind(self._orders.wanted):
-                self.subscriptions.follow(self._client, self._orders.wanted)
+                self.subscriptions.follow(client, self._orders.wanted)
             if self._orders.presence.is_behind():
-                self._orders.presence.follow(self._client)
+                self._orders.presence.follow(client)
             if self.publishing is not None:
                 self._publish(self.publishing)
         elif self._clock.monotonic_ms() > self._answer_by_ms:
             raise ConnectionLost("the broker did not answer CONNECT in time")
-        if self._client.want_write():
-            self._client.loop_write()
+        if client.want_write():
+            client.loop_write()
         elif is_ready and not has_answered:  # else the kernel's acknowledgement goes along with ours
             acknowledge_at_once(self._socket)
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= self.options.keepalive_s * 250:
             self._keep_alive(now_ms)
-        if self._client.socket() is None:
+        if client.socket() is None:
             raise ConnectionLost("connection closed")
 
     def _read(self, on_batch: OnBatch, on_bad: OnBad) -> None:

@@ -234,6 +234,20 @@ def test_a_disk_that_was_slow_is_tried_again_after_a_while(loop: Loop) -> None:
     assert loop.disk.threads == {threading.current_thread().name}
 
 
+def test_a_sync_is_slow_if_results_may_not_wait_as_long(loop: Loop) -> None:
+    loop.commits.latency_ms = 20
+    loop.be_slow()
+    loop.take(1)
+    assert loop.commits.make()
+    assert loop.disk.threads == {threading.current_thread().name}
+    loop.commits.latency_ms = 19
+    loop.be_slow()
+    loop.take(1)
+    assert loop.commits.make(force=False)
+    assert loop.woken.wait(10)
+    assert loop.disk.threads == {"journal"}
+
+
 def test_what_needs_no_commit_is_acknowledged_while_one_is_under_way(loop: Loop) -> None:
     loop.be_slow()
     loop.disk.may_sync.clear()
