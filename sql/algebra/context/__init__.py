@@ -2,7 +2,7 @@
 
     level_definitions   the levels of a context as functions: made once from a plan
     lifecycle           the tree of live partitions, their ids, the heap of their deadlines
-    keyed, hashed, categories, span, overlapping   the kinds of levels
+    keyed, categories, trigger_levels   the kinds of levels
     ends                the conditions that end partitions, by event (indexed where correlated) and by time
     selectors           the partitions that a query on demand reads
 

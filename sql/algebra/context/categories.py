@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.algebra.context.level import Arrival, Level
+from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import CategoriesDefinition
-from sql.algebra.context.partition import Partition
+from sql.algebra.context.partition import Arrival, Partition
 
 
-class CategoriesLevel(Level):
+class CategoriesLevel(LiveLevel):
     """A partition per category, all from the start; an event belongs to each whose condition is TRUE."""
 
     definition: CategoriesDefinition

@@ -7,12 +7,10 @@ partition finds the partitions by hash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sql.algebra.buckets import Buckets, items_of
-from sql.algebra.context.partition import Partition
 from sql.algebra.pattern.filter_conditions import conjuncts, joined, reads
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Bound, Op, Read, Slot
@@ -95,49 +93,3 @@ def compiled(pattern: PatternPlan, functions: FunctionSet) -> dict[str, tuple[At
             atom = Atom(alone, functions.find(plan.column), functions.wanted_key((plan.value,), (False,)))
         found[plan.stream] = (*found.get(plan.stream, ()), atom)
     return found
-
-
-class AtomIndex:
-    """The partitions that an event may matter to, by the filters of their patterns."""
-
-    def __init__(self, atoms: Mapping[str, Sequence[Atom]]) -> None:
-        self._ways: dict[str, list[tuple[Atom, Buckets[Partition] | None]]] = {
-            stream: [(atom, None if atom.key is None else Buckets()) for atom in some]
-            for stream, some in atoms.items()
-        }
-
-    def add(self, partition: Partition) -> list[Any]:
-        """Note the partition at work; its keys."""
-        keys = []
-        for atom, found in self._found():
-            assert atom.key is not None
-            key = atom.key(None)
-            keys.append(key)
-            if key is not None:
-                found.add(key, partition)
-        return keys
-
-    def discard(self, partition: Partition, keys: Iterable[Any]) -> None:
-        """Forget a partition that was noted with these keys."""
-        for (_, found), key in zip(self._found(), keys, strict=True):
-            if key is not None:
-                found.discard(key, partition)
-
-    def _found(self) -> list[tuple[Atom, Buckets[Partition]]]:
-        return [(atom, found) for some in self._ways.values() for atom, found in some if found is not None]
-
-    def of(self, stream: str, row: object, everyone: Iterable[Partition]) -> Sequence[Partition]:
-        """The partitions whose pattern an event may move, in order of allocation;
-        `everyone`: all in that order."""
-        reached: dict[Partition, None] = {}
-        for atom, found in self._ways.get(stream, ()):
-            if not atom.passes(row):
-                continue
-            if found is None or atom.find is None:
-                return tuple(everyone)
-            reached |= dict.fromkeys(items_of(atom.find(row, found.found)))
-        return sorted(reached, key=_id_of)
-
-
-def _id_of(partition: Partition) -> int:
-    return partition.id

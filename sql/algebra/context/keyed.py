@@ -1,4 +1,4 @@
-"""Levels with a partition per key."""
+"""Levels with a partition per key or per hash."""
 
 from __future__ import annotations
 
@@ -6,20 +6,83 @@ from collections.abc import Iterable
 from typing import Any
 
 from sql.algebra.context.ends import EventEnds
-from sql.algebra.context.level import Arrival, Level
-from sql.algebra.context.level_definitions import EventCondition, KeyedDefinition, ListedType, TimePoint
-from sql.algebra.context.partition import Partition
-from sql.algebra.context.pattern_ends import PatternCondition, PatternEnds
+from sql.algebra.context.level import LiveLevel
+from sql.algebra.context.level_definitions import (
+    EventCondition,
+    HashedDefinition,
+    KeyedDefinition,
+    ListedType,
+    TimePoint,
+)
+from sql.algebra.context.partition import Arrival, Partition
+from sql.algebra.context.pattern_ends import PatternEnds
+from sql.algebra.context.pattern_watch import PatternCondition
 
 
-class KeyedLevel(Level):
+class SegmentedLevel(LiveLevel):
+    """A partition per key; an event of a listed stream belongs to the one of its key, any other to all."""
+
+    definition: KeyedDefinition | HashedDefinition
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.by_key: dict[Any, Partition] = {}
+
+    def watch(self, now_ms: int) -> None:
+        return None
+
+    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
+        listed = self.definition.types.get(arrival.stream)
+        if listed is None:
+            return self.partitions()
+        if listed.passes is not None and not listed.passes(arrival.event):
+            return ()
+        found = self.by_key.get(listed.key(arrival.event))
+        return () if found is None else (found,)
+
+    def partitions(self) -> list[Partition]:
+        return list(self.by_key.values())
+
+    def add(self, partition: Partition) -> None:
+        self.by_key[partition.key] = partition
+
+    def discard(self, partition: Partition) -> None:
+        super().discard(partition)
+        del self.by_key[partition.key]
+
+
+class HashedLevel(SegmentedLevel):
+    """A partition per hash modulo the granularity, allocated by its first event or all at the start."""
+
+    definition: HashedDefinition
+
+    def watch(self, now_ms: int) -> None:
+        if self.definition.preallocate:
+            for number in range(self.definition.granularity):
+                self.life.open(self, number, self.values(), now_ms)
+
+    def act(self, arrival: Arrival) -> None:
+        listed = self.definition.types.get(arrival.stream)
+        if listed is None:
+            self.visit_all(arrival)
+            return
+        if listed.passes is not None and not listed.passes(arrival.event):
+            return
+        number = listed.key(arrival.event)
+        partition = self.by_key.get(number)
+        if partition is None:
+            self.life.open(self, number, self.values(), arrival.now_ms, arrival)
+        else:
+            self.visit(partition, arrival)
+
+
+class KeyedLevel(SegmentedLevel):
     """A partition per key; the first event of a key that may allocates it."""
 
     definition: KeyedDefinition
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.by_key: dict[Any, Partition] = {}
         self.touched: dict[Partition, int] = {}
         """The time of the newest event of each partition since its idle deadline was set."""
         end = self.definition.end
@@ -31,9 +94,6 @@ class KeyedLevel(Level):
         self.ends_together = (
             self.is_innermost and self.pattern_ends is None and self.definition.idle_ms is None
         )
-
-    def watch(self, now_ms: int) -> None:
-        return None
 
     def act(self, arrival: Arrival) -> None:
         listed = self.definition.types.get(arrival.stream)
@@ -88,15 +148,6 @@ class KeyedLevel(Level):
         first, due_ms = arrival if counts else None, self._end_ms(arrival.now_ms)
         self.life.open(self, key, values, arrival.now_ms, first, due_ms=due_ms)
 
-    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
-        listed = self.definition.types.get(arrival.stream)
-        if listed is None:
-            return self.partitions()
-        if listed.passes is not None and not listed.passes(arrival.event):
-            return ()
-        found = self.by_key.get(listed.key(arrival.event))
-        return () if found is None else (found,)
-
     # --- ends -----------------------------------------------------------------------------------------------
 
     def _end_ms(self, now_ms: int) -> int | None:
@@ -119,16 +170,13 @@ class KeyedLevel(Level):
 
     # --- partitions -----------------------------------------------------------------------------------------
 
-    def partitions(self) -> list[Partition]:
-        return list(self.by_key.values())
-
     def add(self, partition: Partition) -> None:
-        self.by_key[partition.key] = partition
+        super().add(partition)
         if self.ends is not None:
             self.ends.add(partition)
 
     def discard(self, partition: Partition) -> None:
-        del self.by_key[partition.key]
+        super().discard(partition)
         self.touched.pop(partition, None)
         if self.ends is not None:
             self.ends.discard(partition)

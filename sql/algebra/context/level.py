@@ -2,120 +2,46 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.context.level_definitions import EventCondition, LevelDefinition
-from sql.algebra.context.partition import Partition
+from sql.algebra.context.lifecycle import Lifecycle
+from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.context.pattern_ends import PatternEnds, PatternStart
 from sql.algebra.event import Event
-
-if TYPE_CHECKING:
-    from sql.algebra.context.lifecycle import Lifecycle
-
-
-class Arrival:
-    """An event on its way through a context, and the innermost partitions it belongs to.
-
-    `targets` are some of them, `whole` levels of which it belongs to all. `first`: partitions it has reached
-    already, because it started them.
-    """
-
-    __slots__ = ("event", "first", "now_ms", "stream", "targets", "whole")
-
-    def __init__(self, stream: str, event: Event, now_ms: int) -> None:
-        self.stream = stream
-        self.event = event
-        self.now_ms = now_ms
-        self.targets: list[Partition] = []
-        self.whole: list[Level] = []
-        self.first: set[int] = set()
-
-    def clear(self) -> None:
-        """Make it ready for another event."""
-        if self.targets:
-            self.targets.clear()
-        if self.whole:
-            self.whole.clear()
-        if self.first:
-            self.first.clear()
-
-    def rest(self) -> list[Partition]:
-        """The partitions it has still to reach, in order of allocation."""
-        if not self.whole:
-            return self.targets if len(self.targets) < 2 else sorted(self.targets, key=_id_of)
-        found = [*self.targets, *(item for level in self.whole for item in level.partitions())]
-        return sorted((item for item in found if item.id not in self.first), key=_id_of)
-
-    def reaches(self, partition: Partition) -> bool:
-        """True if it has still to reach a partition."""
-        return partition.id not in self.first and (partition.level in self.whole or partition in self.targets)
+from sql.algebra.event_store import pack_key, unpack_key
+from sql.types import Saved
 
 
-_id_of = attrgetter("id")
-
-
-class Level(ABC):
-    """One level of a context inside one partition of the level around it (`parent`; None: the outermost)."""
+class LiveLevel(Level):
+    """A level whose partitions the life cycle keeps."""
 
     def __init__(self, definition: LevelDefinition, life: Lifecycle, parent: Partition | None) -> None:
-        self.definition = definition
+        super().__init__(definition, parent, is_innermost=definition.depth == life.depth)
         self.life = life
-        self.parent = parent
-        self.is_innermost = definition.depth == life.depth
-        """True if the statements run in its partitions."""
-        self.ends_together = False
-        """True if ends of several partitions are those of each: nothing but the end follows from them."""
-        self.due_ms: int | None = None
-        """When time starts a partition; None: never."""
         self.pattern_start: PatternStart | None = None
         """The pattern that starts partitions, where the level starts them so."""
         self.pattern_ends: PatternEnds | None = None
         """The patterns that may end partitions, where the level ends them so."""
 
-    def unmoved(self, stream: str) -> list[Partition] | None:
-        """The innermost partitions that all events of a stream belong to; None where these may change
-        partitions."""
-        return None
+    def started(self, partition: Partition, now_ms: int) -> None:
+        if self.pattern_ends is not None:
+            self.pattern_ends.watch(partition, now_ms)
 
-    # --- what the kinds say ---------------------------------------------------------------------------------
-
-    @abstractmethod
-    def watch(self, now_ms: int) -> None:
-        """Begin: what exists from the start is allocated, what starts partitions is watched."""
-
-    @abstractmethod
-    def act(self, arrival: Arrival) -> None:
-        """Do what an event does to this level: end partitions, start partitions, name those it belongs to."""
-
-    @abstractmethod
-    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
-        """The live partitions of this level that an event belongs to, as they are now."""
-
-    @abstractmethod
-    def partitions(self) -> list[Partition]:
-        """The live partitions of this level, in order of allocation."""
-
-    @abstractmethod
-    def add(self, partition: Partition) -> None:
-        """Remember a partition just made."""
-
-    @abstractmethod
     def discard(self, partition: Partition) -> None:
-        """Forget a partition that ends."""
+        if self.pattern_ends is not None:
+            self.pattern_ends.forget(partition)
 
-    def start_due(self, now_ms: int) -> None:
-        """The instant `due_ms` has come."""
-        return
-
-    def ended(self, partition: Partition, now_ms: int) -> None:
-        """A partition has ended, and not with everything around it."""
-        return
+    def move_start(self, due_ms: int | None) -> None:
+        """Time starts a partition at another instant; None: never."""
+        if due_ms != self.due_ms:
+            self.due_ms = due_ms
+            if due_ms is not None:
+                self.life.timers.start(self)
 
     def end_due(self, partition: Partition, now_ms: int) -> None:
-        """The instant a partition's `due_ms` has come."""
         if self.pattern_ends is None:
             self.life.end(partition, now_ms)
         else:
@@ -153,17 +79,7 @@ class Level(ABC):
             if partition.below is not None:
                 partition.below.act(arrival)
 
-    def route(self, arrival: Arrival) -> None:
-        """Name the innermost partitions an event belongs to, without any effect on the context."""
-        for partition in self.belonging(arrival):
-            if partition.below is None:
-                arrival.targets.append(partition)
-            else:
-                partition.below.route(arrival)
-
     def offer(self, arrival: Arrival) -> None:
-        """The event that started the partition around: it may start one here, and counts in
-        what is here already."""
         mine = Arrival(arrival.stream, arrival.event, arrival.now_ms)
         mine.first = arrival.first
         self.act(mine)
@@ -171,7 +87,6 @@ class Level(ABC):
             self.life.give_first(partition, arrival)
 
     def close(self, now_ms: int) -> None:
-        """The partition around ends: all in it do."""
         self.due_ms = None
         if self.pattern_start is not None:
             self.pattern_start.stop()
@@ -181,17 +96,33 @@ class Level(ABC):
     # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
-        """The level with its partitions."""
         starting = None if self.pattern_start is None else self.pattern_start.snapshot()
-        partitions = [self.life.pack(item) for item in self.partitions()]
+        partitions = [self._pack(item) for item in self.partitions()]
         return {"due": self.due_ms, "starting": starting, "partitions": partitions}
 
     def restore(self, state: dict[str, Any], now_ms: int) -> None:
-        """Put a snapshot back into a level just made."""
         self.due_ms = state["due"]
         if self.pattern_start is not None:
             self.pattern_start.restore(state["starting"], now_ms)
         if self.due_ms is not None:
             self.life.timers.start(self)
         for packed in state["partitions"]:
-            self.life.unpack(self, packed, now_ms)
+            self._unpack(packed, now_ms)
+
+    def _pack(self, partition: Partition) -> Saved:
+        """A partition as data."""
+        below = None if partition.below is None else partition.below.snapshot()
+        key, values = pack_key(partition.key), encode(partition.values)
+        pattern = None if self.pattern_ends is None else self.pattern_ends.snapshot(partition)
+        return [key, values, partition.id, partition.due_ms, below, pattern]
+
+    def _unpack(self, packed: Saved, now_ms: int) -> None:
+        """A partition from data, its timers running again."""
+        key, values, *numbers, due_ms, below, pattern = packed
+        number = numbers[-1 if below is None else 0]  # of version 1: over all, and over the innermost
+        partition = Partition(self, unpack_key(key), decode(values), number)
+        self.life.put_back(partition, below, now_ms)
+        if pattern is not None and self.pattern_ends is not None:
+            self.pattern_ends.restore(partition, pattern, now_ms)
+        if due_ms is not None:
+            self.life.timers.end(partition, due_ms)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
+from sql.algebra.context.categories import CategoriesLevel
 from sql.algebra.context.end_atoms import compiled
-from sql.algebra.context.hashed import crc_code, hash_code
+from sql.algebra.context.keyed import HashedLevel, KeyedLevel
+from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import (
     CategoriesDefinition,
     End,
@@ -20,7 +24,10 @@ from sql.algebra.context.level_definitions import (
     SpanDefinition,
     TimePoint,
 )
-from sql.algebra.context.pattern_ends import PatternCondition
+from sql.algebra.context.lifecycle import Bodies, Lifecycle
+from sql.algebra.context.partition import Partition
+from sql.algebra.context.pattern_watch import PatternCondition
+from sql.algebra.context.trigger_levels import OverlappingLevel, SpanLevel
 from sql.algebra.event import Event
 from sql.algebra.pattern import PartialBounds, PatternBuilder
 from sql.calendar.crontab import Crontab
@@ -49,13 +56,24 @@ from sql.plan.context_plan import (
     StartPlan,
 )
 
-_HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}
+_LEVELS: dict[type[LevelDefinition], type[LiveLevel]] = {
+    KeyedDefinition: KeyedLevel,
+    HashedDefinition: HashedLevel,
+    CategoriesDefinition: CategoriesLevel,
+    SpanDefinition: SpanLevel,
+    OverlappingDefinition: OverlappingLevel,
+}
 
 
-def definitions_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> list[LevelDefinition]:
-    """The definitions of all levels, from the outermost."""
+def life_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog, bodies: Bodies) -> Lifecycle:
+    """The life cycle of a context, not yet active."""
     builder = _Builder(plan, functions, catalog)
-    return [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
+    definitions = [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
+    return Lifecycle(definitions, _level, bodies, plan.max_partitions, oldest_first=plan.oldest_first)
+
+
+def _level(definition: LevelDefinition, life: Lifecycle, parent: Partition | None) -> LiveLevel:
+    return _LEVELS[type(definition)](definition, life, parent)
 
 
 class _Builder:
@@ -187,3 +205,35 @@ def _whole(value: object) -> int:
     if value.__class__ is not int:
         raise DataError(f"the hash of an event is a whole number, not {value!r}")
     return int(value)
+
+
+def hash_code(value: object) -> int:
+    """A stable hash: a whole number is its own, a text the polynomial h = 31 h + unit
+    of UTF-16 in 32 bits."""
+    if value is None:
+        return 0
+    if value.__class__ is int:
+        return int(value)
+    if value.__class__ is str:
+        units = value.encode("utf-16-le", "surrogatepass")
+        found = 0
+        for low, high in zip(units[::2], units[1::2], strict=True):
+            found = (31 * found + low + 256 * high) & 0xFFFFFFFF
+        return found - 0x100000000 if found & 0x80000000 else found
+    return crc32(_text(value))
+
+
+def crc_code(value: object) -> int:
+    """The CRC-32 of the UTF-8 text of a string, of the compact JSON of anything else; 0 of NULL."""
+    if value is None:
+        return 0
+    return crc32(value.encode("utf-8", "surrogatepass") if value.__class__ is str else _text(value))
+
+
+def _text(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, default=repr).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+_HASHES: dict[str, Callable[[Any], int]] = {"consistent_hash_crc32": crc_code, "hash_code": hash_code}

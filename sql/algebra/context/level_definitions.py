@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sql.algebra.context.pattern_ends import PatternCondition
+from sql.algebra.context.pattern_watch import PatternCondition
 from sql.algebra.event import Event
 from sql.rows import as_dict
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sql.algebra.context.partition import Partition
-
-if TYPE_CHECKING:
-    from sql.algebra.context.level import Level
+from sql.algebra.context.partition import Level, Partition
 
 END: Final = 0
 START: Final = 1
@@ -17,7 +14,7 @@ SWEEP_PART: Final = 16
 """Of this part of the heap each entry is taken from the top;
 where more is due at once the heap is gone through."""
 
-Entry = tuple[int, int, int, int, int, "Partition | Level"]
+Entry = tuple[int, int, int, int, int, Partition | Level]
 """(due, END or START, depth, id of the partition, number, owner)."""
 
 

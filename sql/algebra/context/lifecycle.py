@@ -6,38 +6,63 @@ ends and starts the earlier due time comes first, then the outer level.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, Final, Protocol
 
-from sql.aggregates.plain_values import decode, encode
-from sql.algebra.context.categories import CategoriesLevel
-from sql.algebra.context.hashed import HashedLevel
-from sql.algebra.context.keyed import KeyedLevel
-from sql.algebra.context.level import Arrival, Level
-from sql.algebra.context.level_definitions import (
-    CategoriesDefinition,
-    HashedDefinition,
-    KeyedDefinition,
-    LevelDefinition,
-    OverlappingDefinition,
-    SpanDefinition,
-)
+from sql.algebra.context.level_definitions import LevelDefinition
 from sql.algebra.context.life_timers import LifeTimers
-from sql.algebra.context.living import Living
-from sql.algebra.context.overlapping import OverlappingLevel
-from sql.algebra.context.partition import Partition
-from sql.algebra.context.span import SpanLevel
-from sql.algebra.event_store import pack_key, unpack_key
+from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.errors import DataError
 from sql.types import Saved
 
-_LEVELS: dict[type[LevelDefinition], type[Level]] = {
-    KeyedDefinition: KeyedLevel,
-    HashedDefinition: HashedLevel,
-    CategoriesDefinition: CategoriesLevel,
-    SpanDefinition: SpanLevel,
-    OverlappingDefinition: OverlappingLevel,
-}
+SPARE: Final = 64
+"""The number of ended ones that may stay: a list of few partitions is not made anew with each end."""
+
+_id_of = attrgetter("id")
+
+
+class Living:
+    """A list by id, eight bytes a partition; those that have ended leave it together, when they are half as
+    many as the others."""
+
+    def __init__(self, partitions: Iterable[Partition] = ()) -> None:
+        self._items = sorted(partitions, key=_id_of)
+        self._first = 0
+        """Those before this place have ended."""
+        self._count = len(self._items)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Partition]:
+        return (item for item in self._items if item.level is not None)
+
+    def add(self, partition: Partition) -> None:
+        """A partition with an id above all others."""
+        self._items.append(partition)
+        self._count += 1
+
+    def forget(self, count: int = 1) -> None:
+        """Note that so many of them have ended."""
+        self._count -= count
+        ended = len(self._items) - self._count
+        if ended > SPARE + self._count // 2:
+            self._items = list(self)
+            self._first = 0
+
+    def oldest(self) -> Partition:
+        """The one that was allocated first."""
+        while self._items[self._first].level is None:
+            self._first += 1
+        return self._items[self._first]
+
+    def get(self, number: int) -> Partition | None:
+        """The one with this id, if it lives."""
+        place = bisect_left(self._items, number, key=_id_of)
+        found = self._items[place] if place < len(self._items) else None
+        return found if found is not None and found.id == number and found.level is not None else None
 
 
 class Bodies(Protocol):
@@ -70,6 +95,7 @@ class Lifecycle:
     """The partitions of one context, from its activation on.
 
     definitions     its levels, from the outermost
+    make            makes a level of a definition inside a partition
     max_partitions  how many may live; a further one is refused,
                     or with `oldest_first` the oldest one ends for it
     """
@@ -77,12 +103,14 @@ class Lifecycle:
     def __init__(
         self,
         definitions: Sequence[LevelDefinition],
+        make: Callable[[LevelDefinition, Lifecycle, Partition | None], Level],
         bodies: Bodies,
         max_partitions: int = 100_000,
         *,
         oldest_first: bool = False,
     ) -> None:
         self.definitions = definitions
+        self.make = make
         self.depth = len(definitions) - 1
         self.bodies = bodies
         self.max_partitions = max_partitions
@@ -145,8 +173,7 @@ class Lifecycle:
 
     def level(self, depth: int, parent: Partition | None) -> Level:
         """A level inside a partition."""
-        definition = self.definitions[depth]
-        return _LEVELS[type(definition)](definition, self, parent)
+        return self.make(self.definitions[depth], self, parent)
 
     def move_end(self, partition: Partition, due_ms: int | None) -> None:
         """Time will end a partition, or may, at another instant; None: never."""
@@ -193,8 +220,8 @@ class Lifecycle:
                 raise
         if due_ms is not None and partition.is_alive:
             self.timers.end(partition, due_ms)
-        if level.pattern_ends is not None and partition.is_alive:
-            level.pattern_ends.watch(partition, now_ms)
+        if partition.is_alive:
+            level.started(partition, now_ms)
         return partition
 
     def _start(self, partition: Partition, now_ms: int) -> None:
@@ -234,8 +261,6 @@ class Lifecycle:
             self.counts["partitions_ended"] += 1
             self.bodies.stop((partition,), now_ms)
         level.discard(partition)
-        if level.pattern_ends is not None:
-            level.pattern_ends.forget(partition)
         partition.level = None
         if alone:
             level.ended(partition, now_ms)
@@ -271,27 +296,13 @@ class Lifecycle:
         self.live = Living(self.live)
         self.next_id, self.next_outer = state["next_id"], state["serial"]
 
-    def pack(self, partition: Partition) -> Saved:
-        """A partition as data."""
-        below = None if partition.below is None else partition.below.snapshot()
-        key, values = pack_key(partition.key), encode(partition.values)
-        assert partition.level is not None
-        ends = partition.level.pattern_ends
-        pattern = None if ends is None else ends.snapshot(partition)
-        return [key, values, partition.id, partition.due_ms, below, pattern]
-
-    def unpack(self, level: Level, packed: Saved, now_ms: int) -> None:
-        """A partition from data, its timers running again."""
-        key, values, *numbers, due_ms, below, pattern = packed
-        number = numbers[-1 if below is None else 0]  # of version 1: over all, and over the innermost
-        partition = Partition(level, unpack_key(key), decode(values), number)
+    def put_back(self, partition: Partition, below: Saved, now_ms: int) -> None:
+        """A partition from data lives again, with the level inside it."""
+        level = partition.level
+        assert level is not None
         level.add(partition)
         if below is None:
             self._start(partition, now_ms)
         else:
             partition.below = self.level(level.definition.depth + 1, partition)
             partition.below.restore(below, now_ms)
-        if pattern is not None and level.pattern_ends is not None:
-            level.pattern_ends.restore(partition, pattern, now_ms)
-        if due_ms is not None:
-            self.timers.end(partition, due_ms)

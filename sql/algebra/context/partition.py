@@ -1,11 +1,14 @@
-"""One live partition of one level of a context."""
+"""Partitions of a context, the levels they live in, and events on their way to them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any
 
-if TYPE_CHECKING:
-    from sql.algebra.context.level import Level
+from sql.algebra.context.level_definitions import LevelDefinition
+from sql.algebra.event import Event
 
 
 class Partition:
@@ -53,3 +56,125 @@ class Partition:
             found.append(at)
             at = None if at.level is None else at.level.parent
         return found[::-1]
+
+
+class Arrival:
+    """An event on its way through a context, and the innermost partitions it belongs to.
+
+    `targets` are some of them, `whole` levels of which it belongs to all. `first`: partitions it has reached
+    already, because it started them.
+    """
+
+    __slots__ = ("event", "first", "now_ms", "stream", "targets", "whole")
+
+    def __init__(self, stream: str, event: Event, now_ms: int) -> None:
+        self.stream = stream
+        self.event = event
+        self.now_ms = now_ms
+        self.targets: list[Partition] = []
+        self.whole: list[Level] = []
+        self.first: set[int] = set()
+
+    def clear(self) -> None:
+        """Make it ready for another event."""
+        if self.targets:
+            self.targets.clear()
+        if self.whole:
+            self.whole.clear()
+        if self.first:
+            self.first.clear()
+
+    def rest(self) -> list[Partition]:
+        """The partitions it has still to reach, in order of allocation."""
+        if not self.whole:
+            return self.targets if len(self.targets) < 2 else sorted(self.targets, key=attrgetter("id"))
+        found = [*self.targets, *(item for level in self.whole for item in level.partitions())]
+        return sorted((item for item in found if item.id not in self.first), key=attrgetter("id"))
+
+    def reaches(self, partition: Partition) -> bool:
+        """True if it has still to reach a partition."""
+        return partition.id not in self.first and (partition.level in self.whole or partition in self.targets)
+
+
+class Level(ABC):
+    """One level of a context inside one partition of the level around it (`parent`; None: the outermost)."""
+
+    def __init__(self, definition: LevelDefinition, parent: Partition | None, *, is_innermost: bool) -> None:
+        self.definition = definition
+        self.parent = parent
+        self.is_innermost = is_innermost
+        """True if the statements run in its partitions."""
+        self.ends_together = False
+        """True if ends of several partitions are those of each: nothing but the end follows from them."""
+        self.due_ms: int | None = None
+        """When time starts a partition; None: never."""
+
+    def unmoved(self, stream: str) -> list[Partition] | None:
+        """The innermost partitions that all events of a stream belong to; None where these may change
+        partitions."""
+        return None
+
+    @abstractmethod
+    def watch(self, now_ms: int) -> None:
+        """Begin: what exists from the start is allocated, what starts partitions is watched."""
+
+    @abstractmethod
+    def act(self, arrival: Arrival) -> None:
+        """Do what an event does to this level: end partitions, start partitions, name those it belongs to."""
+
+    @abstractmethod
+    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
+        """The live partitions of this level that an event belongs to, as they are now."""
+
+    @abstractmethod
+    def partitions(self) -> list[Partition]:
+        """The live partitions of this level, in order of allocation."""
+
+    @abstractmethod
+    def add(self, partition: Partition) -> None:
+        """Remember a partition just made."""
+
+    @abstractmethod
+    def discard(self, partition: Partition) -> None:
+        """Forget a partition that ends."""
+
+    def start_due(self, now_ms: int) -> None:
+        """The instant `due_ms` has come."""
+        return
+
+    def ended(self, partition: Partition, now_ms: int) -> None:
+        """A partition has ended, and not with everything around it."""
+        return
+
+    def started(self, partition: Partition, now_ms: int) -> None:
+        """A partition has started, and lives."""
+        return
+
+    @abstractmethod
+    def end_due(self, partition: Partition, now_ms: int) -> None:
+        """The instant a partition's `due_ms` has come."""
+
+    @abstractmethod
+    def close(self, now_ms: int) -> None:
+        """The partition around ends: all in it do."""
+
+    @abstractmethod
+    def offer(self, arrival: Arrival) -> None:
+        """The event that started the partition around: it may start one here, and counts in
+        what is here already."""
+
+    def route(self, arrival: Arrival) -> None:
+        """Name the innermost partitions an event belongs to, without any effect on the context."""
+        for partition in self.belonging(arrival):
+            if partition.below is None:
+                arrival.targets.append(partition)
+            else:
+                partition.below.route(arrival)
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, Any]:
+        """The level with its partitions."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any], now_ms: int) -> None:
+        """Put a snapshot back into a level just made."""

@@ -2,132 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
 
-from sql.algebra.context.end_atoms import Atom, AtomIndex
-from sql.algebra.pattern import Pattern, PatternBuilder
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.functions.definition import Context
-from sql.rows import as_dict, as_dicts
+from sql.algebra.buckets import Buckets, items_of
+from sql.algebra.context.end_atoms import Atom
+from sql.algebra.context.lifecycle import Lifecycle
+from sql.algebra.context.partition import Arrival, Partition
+from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch, Tell
 from sql.types import Saved
 
-if TYPE_CHECKING:
-    from sql.algebra.context.level import Arrival, Level
-    from sql.algebra.context.lifecycle import Lifecycle
-    from sql.algebra.context.partition import Partition
 
-Row = Sequence[Any]
-Match = tuple[Any, ...]
+class AtomIndex:
+    """The partitions that an event may matter to, by the filters of their patterns."""
 
-Tell = Callable[[Any, BaseException, int], None]
-"""Called for an error of evaluation: with the event,
-or None if the pattern goes on without the part that failed, and the instant."""
+    def __init__(self, atoms: Mapping[str, Sequence[Atom]]) -> None:
+        self._ways: dict[str, list[tuple[Atom, Buckets[Partition] | None]]] = {
+            stream: [(atom, None if atom.key is None else Buckets()) for atom in some]
+            for stream, some in atoms.items()
+        }
 
+    def add(self, partition: Partition) -> list[Any]:
+        """Note the partition at work; its keys."""
+        keys = []
+        for atom, found in self._found():
+            assert atom.key is not None
+            key = atom.key(None)
+            keys.append(key)
+            if key is not None:
+                found.add(key, partition)
+        return keys
 
-@dataclass(slots=True)
-class PatternCondition:
-    """A pattern, watched by machines of its own: one per partition that it may end, one per
-    level that it may start.
+    def discard(self, partition: Partition, keys: Iterable[Any]) -> None:
+        """Forget a partition that was noted with these keys."""
+        for (_, found), key in zip(self._found(), keys, strict=True):
+            if key is not None:
+                found.discard(key, partition)
 
-    builder    makes the machines
-    functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
-    atoms      what an event must fulfil to matter, by stream
-    tags       per tag: its name, the stream of its events,
-               and the place it is kept at (None: under the name of all)
-    place      where the whole match is kept, if it has a name
-    inclusive  whether its tagged events count in the partition it starts
-    """
+    def _found(self) -> list[tuple[Atom, Buckets[Partition]]]:
+        return [(atom, found) for some in self._ways.values() for atom, found in some if found is not None]
 
-    builder: PatternBuilder
-    functions: FunctionSet
-    clock: Context
-    at_work: list[Any]
-    atoms: dict[str, tuple[Atom, ...]]
-    tags: tuple[tuple[str, str, int | None], ...]
-    place: int | None = None
-    inclusive: bool = False
-
-    def keep(self, match: Match, values: list[Any]) -> None:
-        """Put the events of a match among the partition's values."""
-        found = [_shown(value) for value in match]
-        if self.place is not None:
-            values[self.place] = {tag: value for (tag, _, _), value in zip(self.tags, found, strict=True)}
-            return
-        for (_, _, place), value in zip(self.tags, found, strict=True):
-            if place is not None:
-                values[place] = value
-
-    def counted(self, match: Match) -> Iterator[tuple[str, Any]]:
-        """The stream and row of each event that counts in the partition it starts, in
-        the order of the tags."""
-        if not self.inclusive:
-            return
-        for (_, stream, _), value in zip(self.tags, match, strict=True):
-            rows = value if isinstance(value, list) else [value]
-            yield from ((stream, row) for row in rows if row is not None)
-
-
-class PatternWatch:
-    """A pattern that is watched, for a partition with these properties."""
-
-    __slots__ = ("keys", "pattern", "point", "row", "tell")
-
-    def __init__(self, point: PatternCondition, row: Row, tell: Tell) -> None:
-        self.point = point
-        self.row = row
-        self.tell = tell
-        self.pattern: Pattern = point.builder.pattern()
-        self.keys: Sequence[Any] = ()
-        """The keys by which events find the partition."""
-
-    def start(self, now_ms: int) -> list[Match]:
-        """Begin; the matches that are there at once."""
-        self._begin(now_ms)
-        return self._told(self.pattern.start(now_ms), now_ms)
-
-    def enter(self, stream: str, row: Any, now_ms: int) -> list[Match]:
-        """The matches that an event completes. Raises DataError before anything has changed."""
-        self._begin(now_ms)
-        try:
-            found = self.pattern.enter(stream, row, now_ms)
-        except DATA_ERRORS as error:
-            raise self.point.functions.failure(error) from error
-        return self._told(found, now_ms)
-
-    def advance(self, now_ms: int) -> list[Match]:
-        """The matches that time completes."""
-        self._begin(now_ms)
-        return self._told(self.pattern.advance(now_ms), now_ms)
-
-    def restore(self, state: Saved, now_ms: int) -> None:
-        """Put a snapshot back into a pattern just made."""
-        self._begin(now_ms)
-        self.pattern.restore(state, lambda row: row)
-
-    def _begin(self, now_ms: int) -> None:
-        self.point.clock.now_ms = now_ms
-        self.point.at_work[:] = self.row
-
-    def _told(self, matches: list[Match], now_ms: int) -> list[Match]:
-        if self.pattern.has_failed:
-            for error in self.pattern.failures():
-                self.tell(None, self.point.functions.failure(error), now_ms)
-        return matches
+    def of(self, stream: str, row: object, everyone: Iterable[Partition]) -> Sequence[Partition]:
+        """The partitions whose pattern an event may move, in order of allocation;
+        `everyone`: all in that order."""
+        reached: dict[Partition, None] = {}
+        for atom, found in self._ways.get(stream, ()):
+            if not atom.passes(row):
+                continue
+            if found is None or atom.find is None:
+                return tuple(everyone)
+            reached |= dict.fromkeys(items_of(atom.find(row, found.found)))
+        return sorted(reached, key=attrgetter("id"))
 
 
 class PatternStart:
     """The pattern that starts partitions of one level, while it is watched."""
 
-    def __init__(self, point: PatternCondition, level: Level) -> None:
+    def __init__(self, point: PatternCondition, fail: Tell, moved: Callable[[int | None], None]) -> None:
+        """`moved` gets the instant at which time may complete it."""
         self.point = point
-        self.level = level
+        self.fail = fail
+        self.moved = moved
         self.watch: PatternWatch | None = None
 
     def begin(self, now_ms: int) -> list[Match]:
         """Watch for it anew; the matches that are there at once."""
-        self.watch = PatternWatch(self.point, (), self.level.life.bodies.fail)
+        self.watch = PatternWatch(self.point, (), self.fail)
         return self._moved(self.watch.start(now_ms))
 
     def enter(self, arrival: Arrival) -> list[Match]:
@@ -149,11 +90,7 @@ class PatternStart:
     def _moved(self, matches: list[Match]) -> list[Match]:
         """The matches; the level's deadline is that of the pattern."""
         assert self.watch is not None
-        due_ms = self.watch.pattern.deadline()
-        if due_ms != self.level.due_ms:
-            self.level.due_ms = due_ms
-            if due_ms is not None:
-                self.level.life.timers.start(self.level)
+        self.moved(self.watch.pattern.deadline())
         return matches
 
     def snapshot(self) -> Saved:
@@ -162,7 +99,7 @@ class PatternStart:
     def restore(self, state: Saved, now_ms: int) -> None:
         """Put a snapshot back."""
         if state is not None:
-            self.watch = PatternWatch(self.point, (), self.level.life.bodies.fail)
+            self.watch = PatternWatch(self.point, (), self.fail)
             self.watch.restore(state, now_ms)
 
 
@@ -230,9 +167,3 @@ class PatternEnds:
         watch = self.watches[partition] = PatternWatch(self.point, partition.row, self.life.bodies.fail)
         watch.restore(state, now_ms)
         watch.keys = self.index.add(partition)
-
-
-def _shown(value: object) -> Any:
-    if value is None:
-        return None
-    return as_dicts(value) if isinstance(value, list) else as_dict(value)

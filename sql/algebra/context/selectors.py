@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sql.algebra.context.categories import CategoriesLevel
-from sql.algebra.context.hashed import HashedLevel
-from sql.algebra.context.keyed import KeyedLevel
+from sql.algebra.context.keyed import HashedLevel, KeyedLevel
 from sql.algebra.context.partition import Partition
 from sql.errors import DataError
 from sql.types import key_of

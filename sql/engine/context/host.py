@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.context.level import Arrival
-from sql.algebra.context.level_builder import definitions_of
-from sql.algebra.context.lifecycle import Lifecycle
+from sql.algebra.context.level_builder import life_of
+from sql.algebra.context.partition import Arrival
 from sql.algebra.context.selectors import EVERY, Selector, properties_of
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
@@ -42,12 +41,7 @@ class ContextHost(Hosted):
         self.functions = FunctionSet(catalog, self.clock, Warnings(), text=context.text)
         self.statements = Statements(self)
         self.members = self.statements.members
-        self.life = Lifecycle(
-            definitions_of(context, self.functions, catalog),
-            self.statements,
-            context.max_partitions,
-            oldest_first=context.oldest_first,
-        )
+        self.life = life_of(context, self.functions, catalog, self.statements)
         self.overlaps = any(isinstance(level.kind, OverlappingPlan) for level in context.levels)
         self.joined = 0
         self.arrival: Arrival | None = None

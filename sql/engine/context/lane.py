@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sql.algebra.context.level import Arrival, Level
-from sql.algebra.context.partition import Partition
+from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.event import Event
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.partitions.route import route_of

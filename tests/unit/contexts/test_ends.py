@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sql.algebra.context.ends import EventEnds
+from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import EventCondition
 from sql.algebra.event import Event
 from tests.unit.contexts.support import World
@@ -54,7 +55,7 @@ def test_an_event_is_given_to_the_patterns_that_it_may_move(pattern: str, given:
     for number in range(LIVE):
         world.send("S", id=str(number), n=0)
     root = world.engine.contexts["C"].life.root
-    assert root is not None
+    assert isinstance(root, LiveLevel)
     assert root.pattern_ends is not None
     assert len(root.pattern_ends.reached("T", {"id": "3", "n": 7})) == given
     assert len(root.pattern_ends.reached("T", {"id": None, "n": 4})) == (LIVE if "s.n" in pattern else 0)

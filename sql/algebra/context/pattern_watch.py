@@ -1,0 +1,118 @@
+"""Patterns that are watched: for the start of partitions, or for the end of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sql.algebra.context.end_atoms import Atom
+from sql.algebra.pattern import Pattern, PatternBuilder
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.functions.definition import Context
+from sql.rows import as_dict, as_dicts
+from sql.types import Saved
+
+Row = Sequence[Any]
+Match = tuple[Any, ...]
+
+Tell = Callable[[Any, BaseException, int], None]
+"""Called for an error of evaluation: with the event,
+or None if the pattern goes on without the part that failed, and the instant."""
+
+
+@dataclass(slots=True)
+class PatternCondition:
+    """A pattern, watched by machines of its own: one per partition that it may end, one per
+    level that it may start.
+
+    builder    makes the machines
+    functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
+    atoms      what an event must fulfil to matter, by stream
+    tags       per tag: its name, the stream of its events,
+               and the place it is kept at (None: under the name of all)
+    place      where the whole match is kept, if it has a name
+    inclusive  whether its tagged events count in the partition it starts
+    """
+
+    builder: PatternBuilder
+    functions: FunctionSet
+    clock: Context
+    at_work: list[Any]
+    atoms: dict[str, tuple[Atom, ...]]
+    tags: tuple[tuple[str, str, int | None], ...]
+    place: int | None = None
+    inclusive: bool = False
+
+    def keep(self, match: Match, values: list[Any]) -> None:
+        """Put the events of a match among the partition's values."""
+        found = [_shown(value) for value in match]
+        if self.place is not None:
+            values[self.place] = {tag: value for (tag, _, _), value in zip(self.tags, found, strict=True)}
+            return
+        for (_, _, place), value in zip(self.tags, found, strict=True):
+            if place is not None:
+                values[place] = value
+
+    def counted(self, match: Match) -> Iterator[tuple[str, Any]]:
+        """The stream and row of each event that counts in the partition it starts, in
+        the order of the tags."""
+        if not self.inclusive:
+            return
+        for (_, stream, _), value in zip(self.tags, match, strict=True):
+            rows = value if isinstance(value, list) else [value]
+            yield from ((stream, row) for row in rows if row is not None)
+
+
+class PatternWatch:
+    """A pattern that is watched, for a partition with these properties."""
+
+    __slots__ = ("keys", "pattern", "point", "row", "tell")
+
+    def __init__(self, point: PatternCondition, row: Row, tell: Tell) -> None:
+        self.point = point
+        self.row = row
+        self.tell = tell
+        self.pattern: Pattern = point.builder.pattern()
+        self.keys: Sequence[Any] = ()
+        """The keys by which events find the partition."""
+
+    def start(self, now_ms: int) -> list[Match]:
+        """Begin; the matches that are there at once."""
+        self._begin(now_ms)
+        return self._told(self.pattern.start(now_ms), now_ms)
+
+    def enter(self, stream: str, row: Any, now_ms: int) -> list[Match]:
+        """The matches that an event completes. Raises DataError before anything has changed."""
+        self._begin(now_ms)
+        try:
+            found = self.pattern.enter(stream, row, now_ms)
+        except DATA_ERRORS as error:
+            raise self.point.functions.failure(error) from error
+        return self._told(found, now_ms)
+
+    def advance(self, now_ms: int) -> list[Match]:
+        """The matches that time completes."""
+        self._begin(now_ms)
+        return self._told(self.pattern.advance(now_ms), now_ms)
+
+    def restore(self, state: Saved, now_ms: int) -> None:
+        """Put a snapshot back into a pattern just made."""
+        self._begin(now_ms)
+        self.pattern.restore(state, lambda row: row)
+
+    def _begin(self, now_ms: int) -> None:
+        self.point.clock.now_ms = now_ms
+        self.point.at_work[:] = self.row
+
+    def _told(self, matches: list[Match], now_ms: int) -> list[Match]:
+        if self.pattern.has_failed:
+            for error in self.pattern.failures():
+                self.tell(None, self.point.functions.failure(error), now_ms)
+        return matches
+
+
+def _shown(value: object) -> Any:
+    if value is None:
+        return None
+    return as_dicts(value) if isinstance(value, list) else as_dict(value)
