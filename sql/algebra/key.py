@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
-from sql.algebra.sight import Nothing, Sight
+from sql.algebra.sight import NOTHING, Sight
 from sql.errors import DataError
 from sql.types import Saved
 
@@ -144,7 +144,7 @@ class Key(Operator):
 
     def sight(self, event: Event) -> Sight:
         instance = self.instances.get(self.key(event))
-        return Nothing() if instance is None else instance.sight(event)
+        return NOTHING if instance is None else instance.sight(event)
 
     def snapshot(self) -> Saved:
         keys = list(self.instances)

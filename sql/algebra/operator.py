@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.sight import Nothing, Sight
+from sql.algebra.sight import NOTHING, Sight
 from sql.types import Saved
 
 FindEvent = Callable[[int], Event]
@@ -59,7 +59,7 @@ class Operator(ABC):
 
     def sight(self, event: Event) -> Sight:
         """The events that `prev` reads from an event."""
-        return Nothing()
+        return NOTHING
 
     def is_blank(self) -> bool:
         """True if dropping this instance and making a new one later could not be observed."""

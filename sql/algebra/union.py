@@ -14,7 +14,7 @@ from sql.algebra.operator import FindEvent, earliest
 from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
-from sql.algebra.sight import ByArrival, Sight
+from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
@@ -125,7 +125,7 @@ class Union(Policy):
         return self.holders
 
     def sight(self, event: Event) -> Sight:
-        return ByArrival(self.holders)
+        return Sight(self.holders)
 
     def is_blank(self) -> bool:
         return not self.holders and all(isinstance(m, Policy) and m.is_blank() for m in self.members)

@@ -11,7 +11,7 @@ from sql.algebra.gate.gated import Gated
 from sql.algebra.meet import Meet
 from sql.algebra.operator import FindEvent, earliest
 from sql.algebra.retain.policies import Policy
-from sql.algebra.sight import ByList, Sight
+from sql.algebra.sight import BatchSight, Sight
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
 
@@ -88,7 +88,7 @@ class Gate(Gated):
         return self.batch.all_events()
 
     def sight(self, event: Event) -> Sight:
-        return ByList(self.batch.posted())
+        return BatchSight(self.batch.posted())
 
     def snapshot(self) -> Saved:
         return [*self.policies.snapshot(), self.batch.snapshot()]

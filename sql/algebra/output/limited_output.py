@@ -36,7 +36,7 @@ class LimitedOutput:
             if cut is None:
                 continue
             if self.at_end is not None:
-                self.at_end.count(cut)
+                self.at_end.counters.count(cut)
             fires = self.condition.on_update(cut, now)
             at_once = self.given.take(cut, now)
             if at_once is not None:
@@ -50,7 +50,7 @@ class LimitedOutput:
         rows = self.given.give()
         self.condition.done(now)
         if self.at_end is not None:
-            self.at_end.done(now)
+            self.at_end.counters.done(now)
         return [] if rows is None else [rows]
 
     def next_deadline(self) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from sql.calendar.crontab import Crontab
 
 
-class OutputTrigger(ABC):
+class OutputTrigger:
     """When output happens."""
 
     pending = False
@@ -40,11 +39,11 @@ class OutputTrigger(ABC):
     def done(self, now: int) -> None:
         """Called after each output."""
 
-    @abstractmethod
-    def snapshot(self) -> Saved: ...
+    def snapshot(self) -> Saved:
+        return None
 
-    @abstractmethod
-    def restore(self, state: Saved) -> None: ...
+    def restore(self, state: Saved) -> None:
+        return None
 
 
 class EveryPeriod(OutputTrigger):
@@ -136,6 +135,18 @@ class Counters:
         self.count_insert_total = self.count_remove_total = 0
         self.last_output_timestamp: int | None = None
 
+    def count(self, update: Update) -> None:
+        """An update reaches the output stage."""
+        self.count_insert += update.inserted
+        self.count_remove += update.removed
+        self.count_insert_total += update.inserted
+        self.count_remove_total += update.removed
+
+    def done(self, now: int) -> None:
+        """Output has happened."""
+        self.count_insert = self.count_remove = 0
+        self.last_output_timestamp = now
+
 
 class WhenExpression(OutputTrigger):
     """An expression over counters and variables, tested at each update and variable change.
@@ -149,10 +160,7 @@ class WhenExpression(OutputTrigger):
         self.counters = Counters()
 
     def on_update(self, update: Update, now: int) -> bool:
-        self.counters.count_insert += update.inserted
-        self.counters.count_remove += update.removed
-        self.counters.count_insert_total += update.inserted
-        self.counters.count_remove_total += update.removed
+        self.counters.count(update)
         if not self.test(self.counters):
             return False
         self.then_set(self.counters)
@@ -169,8 +177,7 @@ class WhenExpression(OutputTrigger):
         return fires
 
     def done(self, now: int) -> None:
-        self.counters.count_insert = self.counters.count_remove = 0
-        self.counters.last_output_timestamp = now
+        self.counters.done(now)
 
     def snapshot(self) -> Saved:
         return [vars(self.counters), self.pending]
@@ -186,21 +193,9 @@ class Always(OutputTrigger):
     def on_update(self, update: Update, now: int) -> bool:
         return True
 
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved) -> None:
-        return None
-
 
 class Never(OutputTrigger):
     """Nothing is emitted before the end of the partition."""
-
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved) -> None:
-        return None
 
 
 class AtEnd:
@@ -210,18 +205,6 @@ class AtEnd:
         self.test = test
         self.then_set = then_set
         self.counters = Counters()
-
-    def count(self, update: Update) -> None:
-        """An update reaches the output stage."""
-        self.counters.count_insert += update.inserted
-        self.counters.count_remove += update.removed
-        self.counters.count_insert_total += update.inserted
-        self.counters.count_remove_total += update.removed
-
-    def done(self, now: int) -> None:
-        """Output has happened."""
-        self.counters.count_insert = self.counters.count_remove = 0
-        self.counters.last_output_timestamp = now
 
 
 class After:

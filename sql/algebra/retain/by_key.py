@@ -10,7 +10,7 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
-from sql.algebra.sight import ByArrival, Sight
+from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
@@ -43,7 +43,7 @@ class OnePerKey(Policy):
         return self.by_key.values()
 
     def sight(self, event: Event) -> Sight:
-        return ByArrival(self.by_key.values())
+        return Sight(self.by_key.values())
 
     def is_blank(self) -> bool:
         return not self.by_key

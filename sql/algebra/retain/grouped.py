@@ -13,7 +13,7 @@ from sql.algebra.key import too_many_keys
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.queues import Queue
-from sql.algebra.sight import Nothing, Sight
+from sql.algebra.sight import NOTHING, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
@@ -128,7 +128,7 @@ class QueuePerKey(Policy):
 
     def sight(self, event: Event) -> Sight:
         window = self.instances.get(self.key(event))
-        return Nothing() if window is None else window.sight(event)
+        return NOTHING if window is None else window.sight(event)
 
     def is_blank(self) -> bool:
         return not any(window.events for window in self.instances.values())

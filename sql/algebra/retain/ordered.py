@@ -13,7 +13,7 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
-from sql.algebra.sight import ByRank, Sight
+from sql.algebra.sight import RankSight, Sight
 from sql.calendar.period import Period
 from sql.types import Saved
 
@@ -58,7 +58,7 @@ class Ranked(Policy):
         return (entry[2] for entry in self.entries)
 
     def sight(self, event: Event) -> Sight:
-        return ByRank(self.entries)
+        return RankSight(self.entries)
 
     def is_blank(self) -> bool:
         return not self.entries
@@ -186,7 +186,7 @@ class Scheduled(Policy):
 
     def sight(self, event: Event) -> Sight:
         # A heap is ordered at its head only: a place in the middle needs the rest sorted.
-        return ByRank(
+        return RankSight(
             [entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting]
         )
 

@@ -18,7 +18,7 @@ from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.retain.values import GapValues, LifetimeValues, NewestValues, ValueQueue
-from sql.algebra.sight import ByArrival, Sight
+from sql.algebra.sight import Sight
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
@@ -111,7 +111,7 @@ class Queue(Policy):
         return self.events
 
     def sight(self, event: Event) -> Sight:
-        return ByArrival(self.events)
+        return Sight(self.events)
 
     def is_blank(self) -> bool:
         return not self.events

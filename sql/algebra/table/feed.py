@@ -12,7 +12,7 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
-from sql.algebra.sight import ByArrival, Sight
+from sql.algebra.sight import Sight
 from sql.types import Saved
 
 
@@ -49,7 +49,7 @@ class Feed(Operator):
         return self.events.values()
 
     def sight(self, event: Event) -> Sight:
-        return ByArrival(dict.fromkeys(self.events.values()))
+        return Sight(dict.fromkeys(self.events.values()))
 
     def snapshot(self) -> Saved:
         numbers = self.window.numbers()

@@ -13,13 +13,10 @@ from sql.costs import Extra, Growth, WindowCost
 register_window(
     WindowSpec(
         name="length",
-        namespace="win",
-        role="retain",
         parameters=parameters("size:size"),
         make=lambda start, size: Newest(size),
         composition=(Stage("Retain", "count {n}"),),
         state="{n} events",
-        clock="none",
         example="E#length(5)",
         summary="the newest n events",
     )
@@ -27,8 +24,6 @@ register_window(
 register_window(
     WindowSpec(
         name="time",
-        namespace="win",
-        role="retain",
         parameters=parameters("period:period"),
         make=lambda start, period: Lifetime(period, start.zone),
         composition=(Stage("Retain", "deadline arrival + {d}"),),
@@ -41,8 +36,6 @@ register_window(
 register_window(
     WindowSpec(
         name="ext_timed",
-        namespace="win",
-        role="retain",
         parameters=parameters("timestamp:value period:period"),
         make=lambda start, timestamp, period: DataClock(timestamp.nodes, timestamp.of, period, start.zone),
         composition=(Stage("Retain", "data clock {ts}, {d}"),),
@@ -56,8 +49,6 @@ register_window(
 register_window(
     WindowSpec(
         name="time_accum",
-        namespace="win",
-        role="retain",
         parameters=parameters("period:period"),
         make=lambda start, period: Gap(period, start.zone),
         composition=(Stage("Retain", "gap {d}"),),
@@ -70,13 +61,9 @@ register_window(
 register_window(
     WindowSpec(
         name="keepall",
-        namespace="win",
-        role="retain",
-        parameters=(),
         make=lambda start: Forever(),
         composition=(Stage("Retain", "never"),),
         state="all events",
-        clock="none",
         example="E#keepall",
         summary="everything",
         unbounded="keepall keeps every event",
@@ -85,13 +72,10 @@ register_window(
 register_window(
     WindowSpec(
         name="firstlength",
-        namespace="win",
-        role="retain",
         parameters=parameters("size:size"),
         make=lambda start, size: FirstCount(size),
         composition=(Stage("Retain", "admission first {n}"),),
         state="{n} events",
-        clock="none",
         example="E#firstlength(5)",
         summary="the first n events",
     )
@@ -99,8 +83,6 @@ register_window(
 register_window(
     WindowSpec(
         name="firsttime",
-        namespace="win",
-        role="retain",
         parameters=parameters("period:period"),
         make=lambda start, period: FirstUntil(period.add(start.now_ms, start.zone)),
         composition=(Stage("Retain", "admission until start + {d}"),),
@@ -114,12 +96,9 @@ register_window(
     WindowSpec(
         name="firstevent",
         namespace="std",
-        role="retain",
-        parameters=(),
         make=lambda start: FirstCount(1),
         composition=(Stage("Retain", "admission first 1"),),
         state="1 event",
-        clock="none",
         example="E#firstevent",
         summary="the very first event",
     )
@@ -128,12 +107,9 @@ register_window(
     WindowSpec(
         name="lastevent",
         namespace="std",
-        role="retain",
-        parameters=(),
         make=lambda start: Newest(1),
         composition=(Stage("Retain", "count 1"),),
         state="1 event",
-        clock="none",
         example="E#lastevent",
         summary="the last event",
     )
@@ -142,12 +118,10 @@ register_window(
     WindowSpec(
         name="unique",
         namespace="std",
-        role="retain",
         parameters=parameters("keys:keys"),
         make=lambda start, keys: LatestPerKey(keys.nodes, keys.of),
         composition=(Stage("Retain", "replace by {k}"),),
         state="1 event per key",
-        clock="none",
         example="E#unique(k)",
         summary="the last event per key",
         unbounded="unique keeps an event for every key ever seen",
@@ -157,12 +131,10 @@ register_window(
     WindowSpec(
         name="firstunique",
         namespace="std",
-        role="retain",
         parameters=parameters("keys:keys"),
         make=lambda start, keys: FirstPerKey(keys.nodes, keys.of),
         composition=(Stage("Retain", "admission first per {k}"),),
         state="1 event per key",
-        clock="none",
         example="E#firstunique(k)",
         summary="the first event per key",
         unbounded="firstunique keeps an event for every key ever seen",
@@ -172,13 +144,11 @@ register_window(
     WindowSpec(
         name="sort",
         namespace="ext",
-        role="retain",
         parameters=parameters("size:size criteria:criteria"),
         make=lambda start, size, criteria: Ranked(size, criteria),
         composition=(Stage("Retain", "rank {n} by {criteria}"),),
         cost=WindowCost(Growth.LOGARITHM),
         state="{n} events",
-        clock="none",
         example="E#sort(10, price desc)",
         summary="the first n in sort order",
     )
@@ -187,13 +157,11 @@ register_window(
     WindowSpec(
         name="rank",
         namespace="ext",
-        role="retain",
         parameters=parameters("keys:keys size:size criteria:criteria"),
         make=lambda start, keys, size, criteria: RankedPerKey(size, criteria, keys.of),
         composition=(Stage("Retain", "rank {n} by {criteria} + replace by {k}"),),
         cost=WindowCost(Growth.LOGARITHM),
         state="{n} events",
-        clock="none",
         example="E#rank(k, 10, price desc)",
         summary="the first n among the last per key",
     )
@@ -202,7 +170,6 @@ register_window(
     WindowSpec(
         name="time_order",
         namespace="ext",
-        role="retain",
         parameters=parameters("timestamp:value period:period"),
         make=lambda start, timestamp, period: Scheduled(timestamp.of, period, start.zone),
         composition=(Stage("Retain", "deadline {ts} + {d}, ordered"),),
@@ -217,7 +184,6 @@ register_window(
     WindowSpec(
         name="timetolive",
         namespace="ext",
-        role="retain",
         parameters=parameters("timestamp:value"),
         make=lambda start, timestamp: Scheduled(timestamp.of, None, start.zone),
         composition=(Stage("Retain", "deadline {ts}, ordered"),),
@@ -232,14 +198,11 @@ register_window(
 register_window(
     WindowSpec(
         name="expr",
-        namespace="win",
-        role="retain",
         parameters=parameters("predicate:predicate"),
         make=lambda start, predicate: WhileTrue(predicate),
         composition=(Stage("Retain", "while {predicate} of the oldest"),),
         cost=WindowCost(Growth.AMORTISED, (Extra.PREDICATE,)),
         state="what the predicate keeps",
-        clock="none",
         example="E#expr(sum(price) < 1000)",
         summary="the newest for which the predicate holds",
     )

@@ -17,7 +17,6 @@ def _flags(flags: frozenset[str], start: Start) -> dict[str, Any]:
 register_window(
     WindowSpec(
         name="length_batch",
-        namespace="win",
         role="batch",
         parameters=parameters("size:size"),
         make=lambda start, size: AfterCount(size),
@@ -27,7 +26,6 @@ register_window(
         ),
         cost=WindowCost(Growth.AMORTISED),
         state="{n:2} events",
-        clock="none",
         example="E#length_batch(5)",
         summary="groups of n",
     )
@@ -35,7 +33,6 @@ register_window(
 register_window(
     WindowSpec(
         name="time_batch",
-        namespace="win",
         role="batch",
         parameters=parameters("period:period reference:reference? flags:flags?"),
         make=lambda start, period, reference, flags: EveryTrigger(
@@ -54,7 +51,6 @@ register_window(
 register_window(
     WindowSpec(
         name="time_length_batch",
-        namespace="win",
         role="batch",
         parameters=parameters("period:period size:size flags:flags?"),
         make=lambda start, period, size, flags: CountOrSince(
@@ -73,7 +69,6 @@ register_window(
 register_window(
     WindowSpec(
         name="ext_timed_batch",
-        namespace="win",
         role="batch",
         parameters=parameters("timestamp:value period:period reference:reference?"),
         make=lambda start, timestamp, period, reference: DataBoundary(
@@ -92,7 +87,6 @@ register_window(
 register_window(
     WindowSpec(
         name="expr_batch",
-        namespace="win",
         role="batch",
         parameters=parameters("predicate:predicate include:include?"),
         make=lambda start, predicate, include: WhenTrue(predicate, True if include is None else include),
@@ -102,7 +96,6 @@ register_window(
         ),
         cost=WindowCost(besides=(Extra.PREDICATE,)),
         state="2 batches",
-        clock="none",
         example="E#expr_batch(newest_event.k != oldest_event.k, false)",
         summary="a batch when the predicate becomes true",
     )

@@ -55,10 +55,10 @@ class WindowSpec(WindowFacts, kw_only=True):
     or a statistic."""
 
     name: str
-    namespace: str
-    role: Literal["retain", "batch", "derived", "group", "merge"]
-    parameters: tuple[WindowParameter, ...]
-    make: Callable[..., Any] | None
+    namespace: str = "win"
+    role: Literal["retain", "batch", "derived", "group", "merge"] = "retain"
+    parameters: tuple[WindowParameter, ...] = ()
+    make: Callable[..., Any] | None = None
     columns: tuple[str, ...] = ()
     """Those of the rows that a derived-value window posts."""
     aggregates: Mapping[str, Aggregate] = {}

@@ -40,7 +40,6 @@ def _register(
             aggregates=aggregates,
             composition=(Stage("Agg", note="posting the changed row"),),
             state="a few numbers",
-            clock="none",
             example=example,
             summary=summary,
         )

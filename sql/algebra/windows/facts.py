@@ -37,7 +37,7 @@ class WindowFacts(Record, kw_only=True):
     cost: WindowCost = CONSTANT_WINDOW
     state: str
     """The bound of its state, with the placeholders of stages."""
-    clock: str
+    clock: str = "none"
     example: str
     summary: str
     unbounded: str | None = None

@@ -75,7 +75,6 @@ register_lot_window(
         make=lambda start, nothing: Forever(),
         composition=(Stage("Retain", "never"),),
         state="all items",
-        clock="none",
         example="from v in values retain all select sum(v)",
         summary="everything",
         unbounded="retain all keeps every item",
@@ -89,7 +88,6 @@ register_lot_window(
         make=lambda start, size: Newest(size),
         composition=(Stage("Retain", "count {n}"),),
         state="{n} items",
-        clock="none",
         example="from v in values retain 5 select v",
         summary="the newest n items",
     )
@@ -100,7 +98,6 @@ CURRENT = LotPart(
     signature="from v in s",
     composition=(Stage("current lot only"),),
     state="1 lot",
-    clock="none",
     example="from v in values select v",
     summary="the items of this activation",
 )
@@ -118,7 +115,6 @@ EVERY_COUNT = LotPart(
     signature="retain n every c",
     composition=(Stage("Gate", "count {c}", note="net"),),
     state="the changes of {c} items",
-    clock="none",
     example="from v in values retain 3 every 2 select v",
     summary="the window changes only after each c-th item",
 )

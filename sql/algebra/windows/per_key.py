@@ -12,7 +12,6 @@ register_window(
         namespace="std",
         role="group",
         parameters=parameters("keys:keys"),
-        make=None,
         composition=(Stage("Key", "{k}, window"),),
         cost=WindowCost(None, (Extra.HASH,)),
         state="a window per key",
@@ -28,10 +27,8 @@ register_window(
         namespace="std",
         role="merge",
         parameters=parameters("keys:keys"),
-        make=None,
         composition=(Stage("end of Key"),),
         state="none",
-        clock="none",
         example="E#groupwin(k)#length(5)#merge(k)#uni(v)",
         summary="the end of the grouped part",
     )

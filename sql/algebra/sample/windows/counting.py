@@ -108,7 +108,6 @@ register_group_window(
         ),
         cost=WindowCost(besides=(Extra.ROWS,)),
         state="{n} events",
-        clock="none",
         example="COUNTWINDOW(5, 1)",
         summary="the last n, shown after every c-th",
     )

@@ -81,7 +81,6 @@ register_group_window(
             Stage("Sample", "at each release"),
         ),
         state="the events between {begin} and {emit}",
-        clock="none",
         example="STATEWINDOW(run, NOT run)",
         summary="from a row that begins to a row that ends",
         unbounded="a state window keeps everything until its end condition holds",
