@@ -6,7 +6,7 @@ shape; what is absent reads as NULL in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from keyword import iskeyword
 from typing import Any, Literal
 
@@ -58,6 +58,25 @@ def columns_of(*rows: Any) -> dict[str, Any] | None:
             columns = as_dict(row).items()
             found |= {name: item for name, item in columns if name not in found and not name.startswith("$")}
     return found if any(row is not None for row in rows) else None
+
+
+ROW_KIND = "rowkind"
+"""The metadata of a row that says what becomes of the row of its key."""
+
+
+def deletion(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a source whose key is to go from the tables that the source fills."""
+    return {**row, "$meta": {ROW_KIND: "delete"}}
+
+
+def deletes(row: Mapping[str, Any]) -> bool:
+    """True if the key of a row is to go from the tables that its source fills.
+
+    >>> deletes(deletion({"a": 1})), deletes({"a": 1})
+    (True, False)
+    """
+    meta = row.get("$meta")
+    return meta is not None and meta.get(ROW_KIND) == "delete"
 
 
 class WholeRow(dict[str, Any]):

@@ -12,10 +12,14 @@ from sinks.base import Message, Retry, SinkContext, register_sink
 from sinks.dynamic import check_topic
 from sinks.memory_bus import Subscriber
 from sinks.settings import CACHE, WITHOUT_EFFECT, SinkSettings, Text, reveal
+from sql.rows import deletion
+
+Row = Mapping[str, Any]
 
 
 class MemorySettings(SinkSettings):
-    """Pass rows to streams inside the process that read the same memory topic."""
+    """Pass rows to streams and lookup tables inside the process that read the same memory topic. A row whose
+    `rowkindField` says delete removes the row of its KEY from the tables."""
 
     target: ClassVar[str | None] = "topic"
     encodes: ClassVar[bool] = False
@@ -48,6 +52,7 @@ class MemorySink:
 
     def __init__(self, settings: MemorySettings, context: SinkContext) -> None:
         self._bus = context.environment.memory
+        self._rowkind_field = settings.rowkind_field
         self._head: Message | None = None
         self._served: list[Subscriber] = []
 
@@ -62,9 +67,16 @@ class MemorySink:
             for subscriber in self._bus.subscribers(message.target):
                 if subscriber in self._served:
                     continue
-                if not subscriber(message.target, message.rows, message.at_ms):
+                if not subscriber(message.target, self._with_kinds(message.rows), message.at_ms):
                     raise Retry(f"a stream that reads memory topic {message.target!r} is full", done=done)
                 self._served.append(subscriber)
+
+    def _with_kinds(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows; those that say delete tell tables so in their metadata."""
+        field = self._rowkind_field
+        if field is None:
+            return rows
+        return [deletion(row) if row.get(field) == "delete" else row for row in rows]
 
     def close(self) -> None:
         """Do nothing."""

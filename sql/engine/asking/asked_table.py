@@ -14,7 +14,7 @@ from sql.engine.relations.triggered import PostingStatement
 from sql.plan.asks import AnswerPolicy, Request
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
-from sql.rows import as_dict
+from sql.rows import as_dict, deletes
 
 Rows = Sequence[dict[str, Any]]
 
@@ -40,8 +40,12 @@ class AskedTable:
         return len(self.kept) + len(self.given)
 
     def put(self, row: dict[str, Any]) -> None:
-        """A row of the table's source, in the place of the one with its key."""
-        self.given[len(self.given) if self.key is None else row.get(self.key)] = row
+        """A row of the table's source, in the place of the one with its key, or to remove that one."""
+        key = len(self.given) if self.key is None else row.get(self.key)
+        if deletes(row):
+            self.given.pop(key, None)
+        else:
+            self.given[key] = row
 
     def known(self, request: Request, now_ms: int) -> Rows | None:
         """The rows that are the answer at this instant; None if the store is to be queried."""

@@ -28,7 +28,7 @@ from sql.errors import CorruptState
 from sql.plan.bound import AggregateCall
 from sql.plan.declared import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
-from sql.rows import as_dict
+from sql.rows import as_dict, deletes
 
 VERSION = 1
 
@@ -193,7 +193,7 @@ class TableStatement(PostingStatement):
         return {**self.counts, "rows": len(self.table), **self.table.bounded.counts()}
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Rows of the table's source: each takes the place of the one with its key."""
+        """Rows of the table's source: each takes the place of the one with its key, or removes it."""
         out: list[Emission] = []
         for row in rows:
             self.counts["events_in"] += 1
@@ -204,10 +204,12 @@ class TableStatement(PostingStatement):
         return out
 
     def _put(self, row: Mapping[str, Any], now_ms: int) -> None:
-        """A row comes, in the place of the one with its key.
+        """A row comes, in the place of the one with its key, or that one goes.
         Raises DataError where a bound or an index refuses it."""
         there = self.table.rows.by_key.get(self.table.rows.key_of_row(row))
-        if there is None:
+        if deletes(row):
+            self.table.change((), () if there is None else (there,), now_ms)
+        elif there is None:
             self.table.insert(row, now_ms)
         else:
             self.table.rewrite(there, shaped(row, self.table.columns), now_ms)

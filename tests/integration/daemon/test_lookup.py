@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from tests.integration.daemon.support import Process, daemon, publisher
@@ -95,3 +96,57 @@ def _parameters_are_values_beside_the_question(gateway: Process) -> None:
         [sys.executable, "-m", "edge.cli", *command], capture_output=True, text=True, check=True
     )
     assert run.stdout == '{"name": "south"}\n'
+
+
+CHANGES = """
+streams:
+  reading: CREATE STREAM reading (dev STRING, n BIGINT) WITH (DATASOURCE="plant/reading")
+  change: CREATE STREAM change (dev STRING, site STRING, act STRING) WITH (DATASOURCE="plant/change")
+  seen: CREATE STREAM seen () WITH (TYPE="memory", DATASOURCE="devices")
+  device:
+    sql: >-
+      CREATE TABLE device (dev STRING, site STRING)
+      WITH (KIND="lookup", TYPE="memory", DATASOURCE="devices", KEY="dev")
+  loose: CREATE TABLE loose () WITH (KIND="lookup", TYPE="memory", DATASOURCE="devices", KEY="dev")
+rules:
+  changes: {sql: SELECT * FROM change, actions: [{memory: {topic: devices, rowkindField: act}}]}
+  placed:
+    sql: >-
+      SELECT reading.dev AS dev, n, device.site AS site, loose.site AS same FROM reading
+      LEFT JOIN device ON reading.dev = device.dev LEFT JOIN loose ON reading.dev = loose.dev
+    actions: [{file: {path: placed.jsonl}}]
+  all: {sql: SELECT * FROM seen, actions: [{file: {path: seen.jsonl}}]}
+"""
+
+
+def test_a_row_of_a_memory_action_that_says_delete_goes_from_the_tables(
+    broker: Mosquitto, tmp_path: Path
+) -> None:
+    with daemon(tmp_path, broker.url, {"lookup.yaml": CHANGES}) as gateway:
+        gateway.wait_ready()
+        with publisher(broker.port) as plant:
+
+            def found(number: int, *changes: dict[str, Any]) -> dict[str, list[Any]]:
+                """What reading `number` of each device finds after these changes."""
+                for change in changes:
+                    plant.send("plant/change", change)
+                for name in ("a", "b"):
+                    plant.send("plant/reading", {"dev": name, "n": number})
+
+                def rows() -> dict[str, list[Any]]:
+                    shown = [row for row in gateway.output("placed.jsonl") if row["n"] == number]
+                    return {row["dev"]: [row.get("site"), row.get("same")] for row in shown}
+
+                wait_for(lambda: len(rows()) == 2, what="the rows of both devices")
+                return rows()
+
+            came = [{"dev": name, "site": name * 2, "act": "insert"} for name in ("a", "b")]
+            gone = [{"dev": name, "act": "delete"} for name in ("a", "unknown")]
+            assert found(1, *came) == {"a": ["aa", "aa"], "b": ["bb", "bb"]}
+            assert found(2, *gone) == {"a": [None, None], "b": ["bb", "bb"]}
+            wait_for(lambda: gateway.output("seen.jsonl") == [*came, *gone], what="the rows of the stream")
+            gateway.kill()
+            gateway.start()
+            gateway.wait_ready()
+            assert found(3) == {"a": [None, None], "b": ["bb", "bb"]}
+            assert found(4, came[0]) == {"a": ["aa", "aa"], "b": ["bb", "bb"]}
