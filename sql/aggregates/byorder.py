@@ -264,6 +264,7 @@ for _name, _largest in (("minby", False), ("maxby", True)):
             KEYS,
             Type.OBJECT,
             needs_event=True,
+            ordered=True,
             mergeable=True,
             cost=Cost(event=Growth.AMORTISED, any_order=Growth.ROOT),
         )
@@ -276,6 +277,7 @@ for _name, _largest in (("minby", False), ("maxby", True)):
             KEYS,
             Type.OBJECT,
             needs_event=True,
+            ordered=True,
             ever=True,
         )
     )
@@ -287,6 +289,7 @@ register(
         KEYS,
         Type.ARRAY,
         needs_event=True,
+        ordered=True,
         mergeable=True,
         cost=Cost(event=Growth.ROOT, result=Growth.LINEAR),
     )

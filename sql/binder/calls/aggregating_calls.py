@@ -71,12 +71,13 @@ def _split_arguments(
             if definition.whole_row:
                 values.append(stars.row_value(binder, arg, place))
             continue
-        descending = isinstance(arg, ast.Ordering) and arg.descending
-        bound = binder.bind(arg.operand if isinstance(arg, ast.Ordering) else arg, place)
+        criterion = arg if definition.ordered and isinstance(arg, ast.Ordering) else None
+        bound = binder.bind(arg if criterion is None else criterion.operand, place)
         if definition.constants and index >= first_constant:
             constants.append(_constant_of(binder, node.name, definition.parameters[index], bound, arg.span))
         else:
-            values.append(Op("descending", (bound,), span=arg.span) if descending else bound)
+            is_descending = criterion is not None and criterion.descending
+            values.append(Op("descending", (bound,), span=arg.span) if is_descending else bound)
     return tuple(values), tuple(constants)
 
 
