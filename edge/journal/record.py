@@ -122,8 +122,9 @@ class Topics:
     def learn(self, names: Sequence[str]) -> list[str]:
         """Number the topics among these that have no number; returns them in the order of their numbers."""
         new = [topic for topic in dict.fromkeys(names) if topic not in self.numbers]
-        self.numbers.update(zip(new, range(self.count, self.count + len(new)), strict=True))
-        self.count += len(new)
+        if new:
+            self.numbers.update(zip(new, range(self.count, self.count + len(new)), strict=True))
+            self.count += len(new)
         return new
 
 
