@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.gateway_cpu import processor_s
 from benchmarks.latency import Sender
 from benchmarks.measure import STREAM as STREAM_SQL
-from benchmarks.measure import Result
+from benchmarks.measure import Result, in_turns
 from benchmarks.payloads import payloads
 from rules.collector import calm_collector
 from sql import Catalog, Engine, parse, plan_rule
@@ -106,21 +106,23 @@ def memory() -> Result:
 
 
 def deploy() -> Result:
-    """Planning and deploying rules one after the other, up to a thousand."""
+    """Planning and deploying rules one after the other, up to a thousand: processor seconds of one thread."""
+    calm_collector()  # as the daemon does
+    (whole,) = in_turns([_deploy_thousand], 3)
+    line = f"deploy {whole:.2f} s for 1000 rules, {whole:.2f} ms each (bar 1 s)"
+    return Result("deploy", unit="s", lines=[line], numbers={"s_per_1000": whole})
+
+
+def _deploy_thousand() -> None:
     catalog = Catalog()
     catalog.define(parse(STREAM_SQL)[0])  # type: ignore[arg-type]
     engine = Engine(catalog)
-    calm_collector()  # as the daemon does
-    began = time.perf_counter()
     for number in range(1000):
         rule = (
             f"SELECT dev, avg(temp) AS a FROM m WHERE temp > {number} "
             f"GROUP BY dev, TUMBLINGWINDOW(ss, {1 + number})"
         )
         engine.deploy(f"r{number}", plan_rule(rule, catalog), 0, shape="struct")
-    whole = time.perf_counter() - began
-    line = f"deploy {whole:.2f} s for 1000 rules, {whole:.2f} ms each (bar 1 s)"
-    return Result("deploy", unit="s", lines=[line], numbers={"s_per_1000": whole})
 
 
 CASES: dict[str, Callable[[], Result]] = {"memory": memory, "startup": startup, "deploy": deploy}
