@@ -35,7 +35,10 @@ def is_told_by(plan: Plan, probe: Probe) -> bool:
         return False
     has_samples = any(item.stage == "samples" for item in probes(plan))
     is_event_wise = not (
-        plan.window or plan.aggregates or plan.joins or any(source.keeps for source in plan.sources)
+        plan.window
+        or plan.aggregates
+        or plan.joins
+        or any(source.keeps or source.lot for source in plan.sources)
     )
     return (
         probe.stage == "samples"
