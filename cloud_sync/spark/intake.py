@@ -50,7 +50,7 @@ class Listed(NamedTuple):
 
 Keys = Mapping[str, str]
 """The key that signs the manifests of a gateway, by gateway."""
-NAMES = "name STRING, place STRING"
+NAMES = "name STRING, place STRING, length BIGINT"
 LISTED = "file STRING, manifest STRING, place STRING, length BIGINT, data_length BIGINT"
 READ = (
     "manifest STRING, reason STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
@@ -65,31 +65,33 @@ READ = (
 
 def listing(spark: SparkSession, bucket: Storage, hours: Sequence[str] | None) -> DataFrame:
     """The manifests in these hours of the arrivals (None: everywhere, and data files without one), and those
-    that do not lie by hours. `name` is the one by which the job knows a file, `place` the path of
-    its manifest, NULL if there is none. Nothing is opened."""
+    that do not lie by hours. `name` is the one by which the job knows a file; `place` and `length` are the
+    path and the length of its manifest, NULL if there is none. Nothing is opened."""
     by_hour = [arrivals_folder()] if hours is None else [f"{arrivals_folder()}/{hour}" for hour in hours]
     found = nothing(spark, NAMES)
     for folder in (*by_hour, *map(manifest_folder, VERSIONS)):
         # A folder is a listing of its own: object stores then list it in one go, not folder by folder.
         if (places := _files(spark, bucket, folder, MANIFEST_SUFFIX)) is not None:
             known_as = F.regexp_replace("name", f"^{arrivals_folder()}/[^/]*/[^/]*/", f"{manifest_folder()}/")
-            found = found.unionByName(places.select(known_as.alias("name"), F.col("name").alias("place")))
+            found = found.unionByName(
+                places.select(known_as.alias("name"), F.col("name").alias("place"), "length")
+            )
     for version in VERSIONS if hours is None else ():
         if (data := _files(spark, bucket, data_folder(version), DATA_SUFFIX)) is not None:
-            name = _manifest_of("name", version).alias("name")
-            found = found.unionByName(data.select(name, F.lit(None).cast("STRING").alias("place")))
+            names = data.select(_manifest_of("name", version).alias("name"))
+            found = found.unionByName(names, allowMissingColumns=True)
     return found
 
 
 def _files(spark: SparkSession, bucket: Storage, folder: str, suffix: str) -> DataFrame | None:
-    """The names below the bucket of the files in a folder; None if there is no such folder."""
+    """Name below the bucket and length of each file in a folder; None if there is no such folder."""
     if not bucket.is_folder(folder):
         return None
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     paths = files.load(literal(f"{bucket.root}/{folder}"))
     # The name below the bucket: the last place where the folder begins, in case the
     # bucket's own path has one too.
-    names = paths.select(F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"))
+    names = paths.select(F.regexp_extract("path", f".*/({folder}/.*)$", 1).alias("name"), "length")
     return names.where(F.col("name").endswith(suffix))
 
 
@@ -112,9 +114,10 @@ def data_name(manifest: str) -> str:
 def measured(bucket: Storage, named: Sequence[Any]) -> list[Listed]:
     """The lengths of some files (rows of NAMES); those that have left the bucket are left out."""
     places = [row["place"] or row["name"] for row in named]
-    lengths = bucket.lengths([*places, *(data_name(row["name"]) for row in named)])
+    unseen = [place for row, place in zip(named, places, strict=True) if row["length"] is None]
+    lengths = bucket.lengths([*unseen, *(data_name(row["name"]) for row in named)])
     found = [
-        Listed(row["name"], place, lengths.get(place), lengths.get(data_name(row["name"])))
+        Listed(row["name"], place, lengths.get(place, row["length"]), lengths.get(data_name(row["name"])))
         for row, place in zip(named, places, strict=True)
     ]
     return [file for file in found if file.length is not None or file.data_length is not None]

@@ -224,12 +224,13 @@ def _new(spark: SparkSession, bucket: Storage, tables: Tables, hours: list[str] 
     current = tables.current()
     bad = tables.read([part.path for part in current.quarantine], aggregate.QUARANTINE)
     known = tables.read([part.path for part in current.files], aggregate.FILES)
-    listed = intake.listing(spark, bucket, hours).unionByName(bad.selectExpr("manifest AS name", "place"))
-    return (
-        listed.groupBy("name")
-        .agg(F.min("place").alias("place"))
-        .join(known.selectExpr("manifest AS name"), "name", "left_anti")
+    found = intake.listing(spark, bucket, hours).unionByName(
+        bad.selectExpr("manifest AS name", "place"), allowMissingColumns=True
     )
+    # Of several places the first one that was seen now, else the one where it was found before.
+    best = F.min(F.struct(F.isnull("length").alias("1"), F.isnull("place").alias("2"), "place", "length"))
+    each = found.groupBy("name").agg(best.alias("best")).select("name", "best.place", "best.length")
+    return each.join(known.selectExpr("manifest AS name"), "name", "left_anti")
 
 
 def _batches(new: DataFrame, size: int) -> Generator[list[Any]]:
