@@ -19,16 +19,19 @@ LOOKBACK_MS = 3_600_000
 """How far before the last listing, and after the present, an hour is still near."""
 IN_TURN = 4
 """The number of other hours that each run lists."""
+FOLDERS_MAX = 100
+"""The most near folders of a run; one that has more, months after the last one, lists the whole bucket."""
 _DAY, _HOUR = re.compile(r"day=\d{4}-\d\d-\d\d"), re.compile(r"hour=\d\d")
 _LAST_MS = 253_402_300_799_999  # the end of the year 9999
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a run lists. `hours` are folders below the arrivals; None stands for the whole bucket, with data
-    files that no manifest announces. `at_ms` is when it begins, `turn` the last hour whose turn has come."""
+    """What a run lists. `folders` are hours and whole days below the arrivals; None stands for the whole
+    bucket, with data files that no manifest announces. `at_ms` is when it begins, `turn` the last hour
+    whose turn has come."""
 
-    hours: list[str] | None
+    folders: list[str] | None
     at_ms: int
     turn: str
 
@@ -38,16 +41,20 @@ def recent(bucket: Storage, last: Listing, at_ms: int, lookback_ms: int) -> List
     bounds = max(0, last.at_ms - lookback_ms), min(at_ms + lookback_ms, _LAST_MS)
     low, high = map(arrival_hour, bounds)
     days = _folders(bucket, arrivals_folder(), _DAY)
-    near = [
-        hour
-        for day in days
-        if low.partition("/")[0] <= day <= high.partition("/")[0]
-        for hour in _hours(bucket, day)
-        if low <= hour <= high
-    ]
+    near = [folder for day in days for folder in _near(bucket, day, low, high)]
+    if len(near) > FOLDERS_MAX:
+        return Listing(None, at_ms, last.turn)
     others = (hour for hour in _in_turn(bucket, days, last.turn) if not low <= hour <= high)
     turn = list(islice(others, IN_TURN))
     return Listing(near + turn, at_ms, turn[-1] if turn else last.turn)
+
+
+def _near(bucket: Storage, day: str, low: str, high: str) -> list[str]:
+    """The folders of a day that lie from hour to hour: of a day between them, the day itself."""
+    first, last = low.partition("/")[0], high.partition("/")[0]
+    if first < day < last:
+        return [day]
+    return [hour for hour in _hours(bucket, day) if low <= hour <= high] if first <= day <= last else []
 
 
 def _in_turn(bucket: Storage, days: list[str], after: str) -> Iterator[str]:

@@ -63,20 +63,21 @@ READ = (
 `broken` are the checks of the schema that the record breaks, with what follows: warn, quarantine or fail."""
 
 
-def listing(spark: SparkSession, bucket: Storage, hours: Sequence[str] | None) -> DataFrame:
-    """The manifests in these hours of the arrivals (None: everywhere, and data files without one), and those
+def listing(spark: SparkSession, bucket: Storage, folders: Sequence[str] | None) -> DataFrame:
+    """The manifests in these folders of arrivals (None: everywhere, and data files without one), and those
     that do not lie by hours. `name` is the one by which the job knows a file; `place` and `length` are the
     path and the length of its manifest, NULL if there is none. Nothing is opened."""
-    by_hour = [arrivals_folder()] if hours is None else [f"{arrivals_folder()}/{hour}" for hour in hours]
+    arrivals = arrivals_folder()
+    by_hour = [arrivals] if folders is None else [f"{arrivals}/{folder}" for folder in folders]
     found = nothing(spark, NAMES)
     for folder in (*by_hour, *map(manifest_folder, VERSIONS)):
         # A folder is a listing of its own: object stores then list it in one go, not folder by folder.
         if (places := _files(spark, bucket, folder, MANIFEST_SUFFIX)) is not None:
-            known_as = F.regexp_replace("name", f"^{arrivals_folder()}/[^/]*/[^/]*/", f"{manifest_folder()}/")
+            known_as = F.regexp_replace("name", f"^{arrivals}/[^/]*/[^/]*/", f"{manifest_folder()}/")
             found = found.unionByName(
                 places.select(known_as.alias("name"), F.col("name").alias("place"), "length")
             )
-    for version in VERSIONS if hours is None else ():
+    for version in VERSIONS if folders is None else ():
         if (data := _files(spark, bucket, data_folder(version), DATA_SUFFIX)) is not None:
             names = data.select(_manifest_of("name", version).alias("name"))
             found = found.unionByName(names, allowMissingColumns=True)

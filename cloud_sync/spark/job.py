@@ -192,7 +192,7 @@ def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Opti
 
     current = tables.current()
     metrics = Metrics(version=current.number)
-    new = _new(spark, bucket, tables, _listing(bucket, current, options).hours)
+    new = _new(spark, bucket, tables, _listing(bucket, current, options).folders)
     with closing(_batches(new, options.files_per_batch)) as batches:
         for named in filter(None, batches):
             listed = intake.measured(bucket, named)
@@ -214,9 +214,9 @@ def _listing(bucket: Storage, current: Version, options: Options) -> Listing:
     return recent(bucket, Listing([], current.listed_ms, current.turn), at_ms, options.lookback_ms)
 
 
-def _new(spark: SparkSession, bucket: Storage, tables: Tables, hours: list[str] | None) -> DataFrame:
-    """The files (rows of `intake.NAMES`) that the tables do not know: those found in some hours,
-    and those in quarantine."""
+def _new(spark: SparkSession, bucket: Storage, tables: Tables, folders: list[str] | None) -> DataFrame:
+    """The files (rows of `intake.NAMES`) that the tables do not know: those found in some folders of
+    arrivals, and those in quarantine."""
     from pyspark.sql import functions as F
 
     from cloud_sync.spark import aggregate, intake
@@ -224,7 +224,7 @@ def _new(spark: SparkSession, bucket: Storage, tables: Tables, hours: list[str] 
     current = tables.current()
     bad = tables.read([part.path for part in current.quarantine], aggregate.QUARANTINE)
     known = tables.read([part.path for part in current.files], aggregate.FILES)
-    found = intake.listing(spark, bucket, hours).unionByName(
+    found = intake.listing(spark, bucket, folders).unionByName(
         bad.selectExpr("manifest AS name", "place"), allowMissingColumns=True
     )
     # Of several places the first one that was seen now, else the one where it was found before.
@@ -274,7 +274,7 @@ class _Run:
     def all(self) -> Metrics:
         """Take in all new files in batches; each is a version. The first one holds the new heartbeats."""
         self._heartbeats = self._newest_heartbeats()
-        new = _new(self._spark, self._bucket, self._tables, self._listing.hours)
+        new = _new(self._spark, self._bucket, self._tables, self._listing.folders)
         with closing(_batches(new, self._options.files_per_batch)) as batches:
             for number, named in enumerate(batches):
                 self._renew()
