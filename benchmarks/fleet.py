@@ -16,6 +16,7 @@ import argparse
 import json
 import math
 import random
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -251,6 +252,7 @@ def trouble(spark: Any, folder: Path, chosen: argparse.Namespace) -> dict[str, A
         world.step(AFTER if step >= chosen.days else BEFORE)
         options = job.Options(lambda: world.now_ms, everything=is_last)
         files += job.aggregate(spark, str(bucket), out, options).files
+        print(f"step {step}: {files} files, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     told = {"files": files, "troubles": dict(world.troubles), "wall_s": round(time.monotonic() - began)}
     told["processor_s"] = round(tree_seconds() - seconds)
     return compare(world.expected(), found(spark, out)) | told
