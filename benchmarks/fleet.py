@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import fleet_growth
-from benchmarks.fleet_growth import tree_seconds
+from benchmarks.fleet_growth import Unsynced, tree_seconds
 from benchmarks.fleet_history import growth, made
 from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
@@ -34,7 +34,7 @@ from cloud_sync.records import SpooledRow
 from cloud_sync.sink import partial
 from cloud_sync.spark import job, view
 from cloud_sync.spark.session import session
-from cloud_sync.targets import open_target
+from cloud_sync.targets import DirectoryTarget
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 START_MS = 1_763_683_200_000  # 2025-11-21T00:00:00Z
@@ -163,7 +163,7 @@ class World:
 
     def _put(self, gateway: Gateway, spooled: list[SpooledRow]) -> tuple[Path, bytes]:
         planned, content = form_file(spooled, gateway.name, gateway.spool)
-        target = open_target(str(self.bucket))
+        target = DirectoryTarget(self.bucket, Unsynced())
         target.put_if_absent(planned.name, content)
         place = arrival_name(planned.name, self.now_ms + gateway.clock_ms)
         target.put_if_absent(place, manifest(planned, gateway.name, gateway.spool))
