@@ -19,9 +19,7 @@ register_window(
         state="{n} events",
         example="E#length(5)",
         summary="the newest n events",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="time",
         parameters=parameters("period:period"),
@@ -31,9 +29,7 @@ register_window(
         clock="processing",
         example="E#time(10 sec)",
         summary="the events of the last d",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="ext_timed",
         parameters=parameters("timestamp:value period:period"),
@@ -44,9 +40,7 @@ register_window(
         clock="the events' own",
         example="E#ext_timed(ts, 10 sec)",
         summary="the last d by the events' own time",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="time_accum",
         parameters=parameters("period:period"),
@@ -56,9 +50,7 @@ register_window(
         clock="processing",
         example="E#time_accum(10 sec)",
         summary="everything until nothing arrives for d",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="keepall",
         make=lambda start: Forever(),
@@ -67,9 +59,7 @@ register_window(
         example="E#keepall",
         summary="everything",
         unbounded="keepall keeps every event",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="firstlength",
         parameters=parameters("size:size"),
@@ -78,9 +68,7 @@ register_window(
         state="{n} events",
         example="E#firstlength(5)",
         summary="the first n events",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="firsttime",
         parameters=parameters("period:period"),
@@ -90,9 +78,7 @@ register_window(
         clock="processing",
         example="E#firsttime(10 sec)",
         summary="what arrives within d of the start",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="firstevent",
         namespace="std",
@@ -101,9 +87,7 @@ register_window(
         state="1 event",
         example="E#firstevent",
         summary="the very first event",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="lastevent",
         namespace="std",
@@ -112,9 +96,7 @@ register_window(
         state="1 event",
         example="E#lastevent",
         summary="the last event",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="unique",
         namespace="std",
@@ -125,9 +107,7 @@ register_window(
         example="E#unique(k)",
         summary="the last event per key",
         unbounded="unique keeps an event for every key ever seen",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="firstunique",
         namespace="std",
@@ -138,9 +118,7 @@ register_window(
         example="E#firstunique(k)",
         summary="the first event per key",
         unbounded="firstunique keeps an event for every key ever seen",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="sort",
         namespace="ext",
@@ -151,9 +129,7 @@ register_window(
         state="{n} events",
         example="E#sort(10, price desc)",
         summary="the first n in sort order",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="rank",
         namespace="ext",
@@ -164,9 +140,7 @@ register_window(
         state="{n} events",
         example="E#rank(k, 10, price desc)",
         summary="the first n among the last per key",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="time_order",
         namespace="ext",
@@ -178,9 +152,7 @@ register_window(
         clock="processing",
         example="E#time_order(ts, 10 sec)",
         summary="events put in order of their own time, held for d",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="timetolive",
         namespace="ext",
@@ -193,9 +165,7 @@ register_window(
         example="E#timetolive(ts)",
         summary="events until their own time",
         unbounded="timetolive keeps events as long as their own time stamps say",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="expr",
         parameters=parameters("predicate:predicate"),
@@ -205,5 +175,5 @@ register_window(
         state="what the predicate keeps",
         example="E#expr(sum(price) < 1000)",
         summary="the newest for which the predicate holds",
-    )
+    ),
 )

@@ -28,9 +28,7 @@ register_window(
         state="{n:2} events",
         example="E#length_batch(5)",
         summary="groups of n",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="time_batch",
         role="batch",
@@ -46,9 +44,7 @@ register_window(
         clock="processing",
         example='E#time_batch(10 sec, 5000L, "FORCE_UPDATE")',
         summary="what came in each d",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="time_length_batch",
         role="batch",
@@ -64,9 +60,7 @@ register_window(
         clock="processing",
         example="E#time_length_batch(10 sec, 100)",
         summary="n events or what came in d, whichever is first",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="ext_timed_batch",
         role="batch",
@@ -82,9 +76,7 @@ register_window(
         clock="the events' own",
         example="E#ext_timed_batch(ts, 10 sec)",
         summary="what came in each d of the events' own time",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="expr_batch",
         role="batch",
@@ -98,5 +90,5 @@ register_window(
         state="2 batches",
         example="E#expr_batch(newest_event.k != oldest_event.k, false)",
         summary="a batch when the predicate becomes true",
-    )
+    ),
 )

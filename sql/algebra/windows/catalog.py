@@ -96,6 +96,6 @@ def parameters(words: str) -> tuple[WindowParameter, ...]:
     return tuple(WindowParameter(name, _KINDS[kind.rstrip("?")], kind.endswith("?")) for name, kind in parts)
 
 
-def register_window(spec: WindowSpec) -> None:
-    """Add an entry to the catalog."""
-    _windows[spec.name] = spec
+def register_window(*specs: WindowSpec) -> None:
+    """Add entries to the catalog."""
+    _windows.update((spec.name, spec) for spec in specs)

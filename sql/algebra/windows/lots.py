@@ -33,10 +33,11 @@ class LotWindow(LotPart, kw_only=True):
 _windows: dict[str, LotWindow] = {}
 
 
-def register_lot_window(entry: LotWindow) -> None:
-    """Add a window to the catalog, and the words in front of it to the language."""
-    _windows[entry.name] = entry
-    LOT_WINDOWS[entry.name] = entry.argument
+def register_lot_window(*entries: LotWindow) -> None:
+    """Add windows to the catalog, and the words in front of each to the language."""
+    for entry in entries:
+        _windows[entry.name] = entry
+        LOT_WINDOWS[entry.name] = entry.argument
 
 
 def lot_window(name: str) -> LotWindow:
@@ -65,9 +66,7 @@ register_lot_window(
         clock="processing or event time",
         example="from v in values within 10.0 select v",
         summary="the items of the last d seconds",
-    )
-)
-register_lot_window(
+    ),
     LotWindow(
         name="retain all",
         signature="retain all",
@@ -78,9 +77,7 @@ register_lot_window(
         example="from v in values retain all select sum(v)",
         summary="everything",
         unbounded="retain all keeps every item",
-    )
-)
-register_lot_window(
+    ),
     LotWindow(
         name="retain",
         signature="retain n",
@@ -90,7 +87,7 @@ register_lot_window(
         state="{n} items",
         example="from v in values retain 5 select v",
         summary="the newest n items",
-    )
+    ),
 )
 
 CURRENT = LotPart(

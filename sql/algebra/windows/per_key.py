@@ -19,9 +19,7 @@ register_window(
         example="E#groupwin(k)#length(5)",
         summary="a window per key",
         unbounded="groupwin keeps a window for every key ever seen",
-    )
-)
-register_window(
+    ),
     WindowSpec(
         name="merge",
         namespace="std",
@@ -31,5 +29,5 @@ register_window(
         state="none",
         example="E#groupwin(k)#length(5)#merge(k)#uni(v)",
         summary="the end of the grouped part",
-    )
+    ),
 )
