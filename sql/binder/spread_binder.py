@@ -1,7 +1,7 @@
 """Functions whose result is no column: several columns, several rows, or a row at a later time.
 
 They stand as items of SELECT by themselves. The item puts the value into the row under a name no column has;
-the output stage (`sql.algebra.output.spreads`) takes it out again and makes rows or columns of it.
+the output stage (`sql.algebra.output.row_order`) takes it out again and makes rows or columns of it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     level_definitions   the levels of a context as functions: made once from a plan
     lifecycle           the tree of live partitions, their ids, the heap of their deadlines
-    keyed, categories, trigger_levels   the kinds of levels
-    ends                the conditions that end partitions, by event (indexed where correlated) and by time
+    partition           partitions, the contract of levels, events on their way
+    keyed, trigger_levels   the kinds of levels
+    pattern_ends        the events and patterns that end partitions, indexed where correlated
     selectors           the partitions that a query on demand reads
 
 It contains no statements: a `Bodies` is called for each partition that starts, gets an event, ends.

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 from zlib import crc32
 
-from sql.algebra.context.categories import CategoriesLevel
 from sql.algebra.context.end_atoms import compiled
-from sql.algebra.context.keyed import HashedLevel, KeyedLevel
+from sql.algebra.context.keyed import CategoriesLevel, HashedLevel, KeyedLevel
 from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import (
     CategoriesDefinition,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sql.algebra.context.categories import CategoriesLevel
-from sql.algebra.context.keyed import HashedLevel, KeyedLevel
+from sql.algebra.context.keyed import CategoriesLevel, HashedLevel, KeyedLevel
 from sql.algebra.context.partition import Partition
 from sql.errors import DataError
 from sql.types import key_of

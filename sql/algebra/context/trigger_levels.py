@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sql.algebra.context.ends import EventEnds
 from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import (
     EventCondition,
@@ -15,7 +14,7 @@ from sql.algebra.context.level_definitions import (
     TimePoint,
 )
 from sql.algebra.context.partition import Arrival, Partition
-from sql.algebra.context.pattern_ends import PatternEnds, PatternStart
+from sql.algebra.context.pattern_ends import EventEnds, PatternEnds, PatternStart
 from sql.algebra.context.pattern_watch import Match, PatternCondition
 from sql.algebra.event import Event
 

@@ -9,9 +9,8 @@ from operator import attrgetter
 from typing import Any
 
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, Rules
-from sql.algebra.recognize.reading_packer import ReadingPacker
-from sql.algebra.recognize.recognizer import Fail, Key, Row, state_of, unpacker_of
+from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, ReadingPacker, Rules
+from sql.algebra.recognize.recognizer import Fail, Key, RecognizerBase, Row, state_of, unpacker_of
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.plan.recognize_plan import RecognizePlan
@@ -20,7 +19,7 @@ Found = dict[Hashable, dict[int, tuple[Attempt, list[Match]]]]
 """The matches of a change, by partition and first row."""
 
 
-class HeldRecognizer:
+class HeldRecognizer(RecognizerBase):
     """Drive it with `change` as the window changes and `advance` as time goes; both give the readings of the
     matches."""
 
@@ -35,21 +34,14 @@ class HeldRecognizer:
         zone: tzinfo,
         windowed: bool,
     ) -> None:
-        self.plan = plan
-        self.rules = rules
-        self.key = key
+        super().__init__(plan, rules, key, most)
         self.interval = interval
         self.zone = zone
-        self.most = most
-        """The most live attempts, and the most readings of one; more are not begun."""
         self.windowed = windowed
         self.partitions: dict[Hashable, Attempts] = {}
-        self.live = 0
-        """The number of live attempts in all partitions."""
         self.dues: list[tuple[int, int, Hashable]] = []
         """A heap of (due, first row, partition) of the attempts; an ended one is dropped when it
         surfaces."""
-        self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
 
     # --- driving --------------------------------------------------------------------------------------------
 
@@ -216,10 +208,6 @@ class HeldRecognizer:
             self.plan, self.rules, self.key, self.most, interval=None, zone=self.zone, windowed=False
         )
         return other.change(list(rows), (), 0, fail)
-
-    def counters(self) -> dict[str, int]:
-        """Its size and its counters."""
-        return {"attempts": self.live, "partitions": len(self.partitions), **self.counts}
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -3,12 +3,11 @@ the newest rows for `prev`, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.recognize.attempts import Reading, Recent, Rules
-from sql.algebra.recognize.reading_packer import ReadingPacker, ReadingUnpacker
+from sql.algebra.recognize.attempts import Reading, ReadingPacker, ReadingUnpacker, Recent, Rules
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
 from sql.plan.recognize_plan import RecognizePlan
@@ -32,21 +31,34 @@ class Readings:
         self.recent = recent
 
 
-class Recognizer:
-    """Drive it with `lot` or `change`; both give the readings of the matches."""
+class RecognizerBase:
+    """What both kinds of recognizers have. `partitions` is theirs."""
+
+    partitions: Mapping[Hashable, object]
 
     def __init__(self, plan: RecognizePlan, rules: Rules, key: Key, most: int) -> None:
         self.plan = plan
         self.rules = rules
         self.key = key
         self.most = most
-        """The most live readings; more are not begun."""
-        self.partitions: dict[Hashable, Readings] = {}
+        """The most live readings or attempts, and the most readings of one attempt; more are not begun."""
         self.live = 0
-        """The number of live readings in all partitions."""
+        """The number of live readings, or attempts, in all partitions."""
+        self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
+
+    def counters(self) -> dict[str, int]:
+        """Its size and its counters."""
+        return {"attempts": self.live, "partitions": len(self.partitions), **self.counts}
+
+
+class Recognizer(RecognizerBase):
+    """Drive it with `lot` or `change`; both give the readings of the matches."""
+
+    def __init__(self, plan: RecognizePlan, rules: Rules, key: Key, most: int) -> None:
+        super().__init__(plan, rules, key, most)
+        self.partitions: dict[Hashable, Readings] = {}
         self.number = 0
         """The number of the newest row."""
-        self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
 
     # --- driving --------------------------------------------------------------------------------------------
 
@@ -133,10 +145,6 @@ class Recognizer:
     def advance(self, now: int) -> list[Reading]:
         """Time completes no match."""
         return []
-
-    def counters(self) -> dict[str, int]:
-        """Its size and its counters."""
-        return {"attempts": self.live, "partitions": len(self.partitions), **self.counts}
 
     # --- state ----------------------------------------------------------------------------------------------
 

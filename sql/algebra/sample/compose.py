@@ -16,14 +16,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sql.algebra.sample.content import Content, Entries
+from sql.algebra.sample.content import Content, Entries, JoinedSample, Judged, SampleRows
 from sql.algebra.sample.folding.folded import Folded
-from sql.algebra.sample.folding.panes import Panes
-from sql.algebra.sample.folding.totals import is_merged
+from sql.algebra.sample.folding.panes import Panes, is_merged
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.parts import SampleParts
-from sql.algebra.sample.row_content import JoinedSample, Judged, SampleRows
-from sql.algebra.sample.running.group_layout import GroupLayout
+from sql.algebra.sample.running.fold_arguments import GroupLayout
 from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.windows.group_entry import group_window, leaves_at_once

@@ -7,8 +7,7 @@ from typing import Any
 
 from sql.algebra.budget import Budget
 from sql.algebra.event import Event
-from sql.algebra.output.row_order import in_order
-from sql.algebra.output.spreads import Spreads
+from sql.algebra.output.row_order import Spreads, in_order
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.sampled_rows import Bad, Made
 from sql.codegen.source import Generated

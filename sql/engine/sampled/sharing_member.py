@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sql.algebra.event_store import EventStore
-from sql.algebra.sample.aggregate_calls import is_numeric
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.core import Core
 from sql.algebra.sample.folding.folded import Folded
 from sql.algebra.sample.sampled_rows import CommonRows, Made
+from sql.algebra.sample.text import is_numeric
 from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.sample.write import asks_the_time, write_each
 from sql.codegen.functions import DATA_ERRORS

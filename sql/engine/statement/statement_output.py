@@ -8,8 +8,7 @@ from typing import Any
 from sql.algebra.output.limit_builder import LimitBuilder
 from sql.algebra.output.limited_output import LimitedOutput
 from sql.algebra.output.output_triggers import WhenExpression
-from sql.algebra.output.row_order import in_order, row_limit
-from sql.algebra.output.spreads import Spreads
+from sql.algebra.output.row_order import Spreads, in_order, row_limit
 from sql.emission import Emission, Out, Update
 from sql.engine.statement.content_reader import ContentReader
 from sql.engine.statement.statement_core import StatementCore

@@ -9,8 +9,8 @@ from sql.aggregates.base import NO_EVENT, Accumulator, EventView, Removal
 from sql.aggregates.extremes import Extreme
 from sql.algebra.accumulators import SKIP, maker_of
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
-from sql.algebra.sample.aggregate_calls import is_numeric
 from sql.algebra.sample.content import Entries, Entry
+from sql.algebra.sample.text import is_numeric
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 from sql.types import Saved

@@ -6,10 +6,9 @@ from sql.aggregates.base import Removal
 from sql.aggregates.inline import QUEUES, SHIFTS
 from sql.algebra.accumulators import is_checked, maker_of
 from sql.algebra.event import Event
-from sql.algebra.sample.aggregate_calls import unless_skipped, write_fed
 from sql.algebra.sample.running.fallback import Fallback
-from sql.algebra.sample.running.group_layout import GroupLayout
-from sql.algebra.sample.text import Loop
+from sql.algebra.sample.running.fold_arguments import GroupLayout
+from sql.algebra.sample.text import Loop, unless_skipped, write_fed
 from sql.errors import over_max_groups
 
 

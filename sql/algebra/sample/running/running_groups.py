@@ -4,19 +4,24 @@ hopping where panes do not do.
 What is kept of a group are slots of a generated class, which the statements of `sql.aggregates.inline`
 change. The unit of a group becomes finer with the first number that needs it. From a value that statements do
 not take on (text, NaN, whole numbers of any size) the group's accumulators take its events. Aggregates
-without statements have their accumulators from the beginning.
+without statements have their accumulators from the beginning. A snapshot holds the events in the window, from
+which everything else follows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
+from itertools import repeat
 from typing import Any
 
-from sql.algebra.event_store import EventStore
-from sql.algebra.sample.content import Content, Entries, Sample
+from sql.aggregates.plain_values import decode, encode
+from sql.algebra.accumulators import SKIP
+from sql.algebra.event import Event
+from sql.algebra.event_store import EventStore, pack_key, unpack_key
+from sql.algebra.sample.content import Content, Entries, Entry, Sample
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.running.event_state import EventState
 from sql.algebra.sample.running.fallback import Fallback
-from sql.algebra.sample.running.group_layout import GroupLayout
+from sql.algebra.sample.running.fold_arguments import GroupLayout
 from sql.algebra.sample.running.group_text import GroupText
 from sql.algebra.sample.text import Loop
 from sql.types import Saved
@@ -33,14 +38,12 @@ class RunningGroups(Content):
         self.slots, self.aliases = layout.slots, layout.aliases
         self.fallback = Fallback(layout.arguments)
         self.text = GroupText(layout, self.fallback, entries.text, max_groups)
-        self.state = EventState(layout, entries, self.fallback)
 
     # --- code -----------------------------------------------------------------------------------------------
 
     def generated(self, functions: dict[str, Any]) -> None:
         super().generated(functions)
         self.fallback.add = functions["add"]
-        self.state.new_group = functions["Group"]
 
     def write_helpers(self, loop: Loop) -> None:
         self.text.write_group(loop)
@@ -84,10 +87,67 @@ class RunningGroups(Content):
     # --- state ----------------------------------------------------------------------------------------------
 
     def pack(self, p: Instance) -> Saved:
-        return self.state.pack(p)
+        """Each event in order: its instant, and where WHERE let it through, key, entry, number and values."""
+        held = {id(g): zip(*self._queues(p, g), strict=True) for g in p.groups.values()}
+        out: list[list[Any]] = []
+        members = repeat(p.groups.get(()), len(p.times)) if self.layout.is_whole else p.members
+        for time_ms, g in zip(p.times, members, strict=True):
+            if g is None:
+                out.append([time_ms])
+                continue
+            entry, number, *values = next(held[id(g)])
+            plain = [[] if value is SKIP else [encode(value)] for value in values]
+            kept = self.entries.pack(entry) if self.layout.keeps_entries else None
+            out.append([time_ms, pack_key(g.key), kept, number, plain])
+        return out
+
+    def _queues(self, p: Instance, g: Any) -> list[Iterable[Any]]:
+        """The data kept of the events of a group: entries, numbers, values."""
+        entries = g.entries if self.layout.keeps_entries else repeat(None, len(p.times))
+        numbers = (
+            g.held_number
+            if self.layout.is_numbered
+            else repeat(0, len(p.times if self.layout.is_whole else g.entries))
+        )
+        return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.layout.values)]
 
     def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
-        self.state.unpack(p, state)
+        for time_ms, *rest in state:
+            p.times.append(time_ms)
+            if not rest:
+                p.members.append(None)
+                continue
+            key, number, packed = unpack_key(rest[0]), rest[2], rest[3]
+            entry = self.entries.unpack(rest[1]) if self.layout.keeps_entries else None
+            values = [decode(value[0]) if value else SKIP for value in packed]
+            self._put(p, time_ms, key, entry, number, values)
+
+    def _put(
+        self, p: Instance, time_ms: int, key: Hashable, entry: Entry, number: int, values: list[Any]
+    ) -> None:
+        """An event that was in the window is in it again."""
+        g = p.groups.get(key)
+        if g is None:
+            g = p.groups[key] = p.only if self.layout.is_whole else self.functions["Group"](key)
+        given = values[: len(self.layout.arguments.valued)]
+        if g.acc is not None or not self.fallback.add(g, *given):
+            self.fallback.admit(g, tuple(given))
+        if self.layout.arguments.accumulated:
+            event = Event(self.entries.row(entry), time_ms, number)
+            for place, value in zip(
+                self.layout.arguments.accumulated, values[len(self.layout.arguments.valued) :], strict=True
+            ):
+                if value is not SKIP:
+                    getattr(g, f"acc_{place}").add(value, event)
+            g.held_event.append(event)
+        if self.layout.is_numbered:
+            g.held_number.append(number)
+        for name, value in zip(self.layout.values, values, strict=True):
+            getattr(g, f"held_{name}").append(value)
+        if self.layout.keeps_entries:
+            g.entries.append(entry)
+        if not self.layout.is_whole:
+            p.members.append(g)
 
 
 def _first(g: Any) -> int:
