@@ -9,7 +9,7 @@
 #   make fuzz     damaged payloads, rule files, SQL, packets, files and requests; ARGS="--seconds 600 --seed 7 sql"
 #   make check    lint, format, types, layers, tidiness, generated documentation: what must hold before a commit
 #   make parity   the engine inside Spark beside the engine; ARGS="FILE.jsonl" for other scenarios
-#   make crash-cloud  kill the cloud job while a reader polls; ARGS="--folder DIR --seconds 420" for a piece of 200 kills
+#   make crash-cloud  kill drivers and executors of the cloud job while a reader polls; ARGS="--folder DIR --seconds 900" for a piece of 200 kills
 #   make delta    the Delta table, on the pair of Spark and Delta that is pinned, in an environment of its own
 #   make engines  the job on a cluster of two workers, on Spark Connect, and with Delta tables on an S3 server (downloads 700 MB once)
 #   make docs     write the generated parts of docs/ anew

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import NamedTuple
 from cloud_sync.spark.session import prepare_process, start_settings
 from tests.spark.conftest import SMALL
 from tests.support.ports import free_port, listens
-from tests.support.waiting import wait_for
 
 CLUSTER = "local-cluster[2,1,1024]"
 """Two executors with one core and 1,024 MB each, in processes of their own."""
@@ -34,6 +34,8 @@ PATIENT = {
 }
 """On a machine that has other work too, a process may wait long for its turn: with the limits that Spark has
 a worker or an executor that starts late counts as lost."""
+START_S = 600
+"""The start takes 10 s of processor time, which was more than two minutes beside twenty busy processes."""
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
 """Else the workers of a cluster listen at the first address of the machine, which may be unreachable."""
 
@@ -88,8 +90,11 @@ def connect_server(master: str) -> Iterator[Server]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_for(lambda: listens(port) or process.poll() is not None, "start of Spark Connect")
-        assert process.poll() is None, f"Spark Connect has ended with code {process.returncode}"
+        end = time.monotonic() + START_S
+        while not listens(port):
+            assert process.poll() is None, f"Spark Connect has ended with code {process.returncode}"
+            assert time.monotonic() < end, f"Spark Connect does not listen after {START_S} s"
+            time.sleep(0.2)
         yield Server(f"sc://127.0.0.1:{port}", process.pid)
     finally:
         process.kill()
