@@ -20,7 +20,7 @@ from tests.support.brokers import Mosquitto
 DISK_MB = 20
 POLICIES = ("block", "dropOldest", "dropNewest")
 FULL_FOR_S = 6
-DRAIN_S = 60
+DRAIN_S = 300
 PAD = "x" * 800
 
 RULES = """streams:
