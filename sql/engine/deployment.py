@@ -133,6 +133,8 @@ class Deployment:
     def _deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None) -> None:
         """Start a statement in the partitions of its context. Rows emitted
         meanwhile are dropped."""
+        from sql.engine.context.context_member import join
+
         assert plan.context is not None
         host = self._host_of(plan.context)
         known = self.roster.members.get(name)
@@ -140,7 +142,7 @@ class Deployment:
         if not stays:
             self.remove(name)
         begins = not host.life.is_active
-        member, emissions = host.join(name, plan, now_ms)
+        member, emissions = join(host, name, plan, now_ms)
         if stays:
             self.roster.replace(name, member)
         else:
@@ -162,7 +164,7 @@ class Deployment:
         """Declare the statement's relations and variables in each partition for later statements."""
         acts = plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
-            from sql.engine.context.spread import spread_over
+            from sql.engine.context.spread_over import spread_over
 
             self.catalog.relations[acts.name] = spread_over(host, name, acts)
         if isinstance(acts, VariableDeclaration):

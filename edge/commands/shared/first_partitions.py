@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edge.monitor.partitions import bytes_each
 from sql import Catalog, Plan
+from sql.engine.context.context_member import join
 from sql.engine.context.host import ContextHost
 from sql.errors import DataError
 from sql.explain.stand_ins import catalog_of, partition_of
@@ -18,7 +19,7 @@ def bytes_at_first(plan: Plan, catalog: Catalog) -> int | None:
     assert plan.context is not None
     host = ContextHost("context", plan.context, catalog_of(catalog, plan))
     try:
-        host.join("rule", plan, 0)
+        join(host, "rule", plan, 0)
         *values, _ = partition_of(plan, plan.context)
         level = host.life.root
         for depth, sample in enumerate(values):

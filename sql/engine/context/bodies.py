@@ -1,25 +1,90 @@
-"""The running part of one statement in one partition: an instance of its own, or a cell of the
+"""A statement of a context and its running part in one partition: an instance of its own, or a cell of the
 statement that serves all."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.buckets import Buckets, items_of
-from sql.algebra.context.partition import Partition
+from sql.algebra.context.partition import Arrival, Partition
 from sql.algebra.event import Event
 from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
+from sql.compiler.program import Program
 from sql.emission import Emission, Out
+from sql.engine.query import CompiledStatement
+from sql.engine.relations.hosted import Hosted
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.content_reader import NOTHING
 from sql.errors import CorruptState
+from sql.plan.context_plan import ContextPlan
+from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.logical import Plan
 
-if TYPE_CHECKING:
-    from sql.compiler.program import Program
-    from sql.engine.context.context_member import ContextMember
+
+class Member(Hosted):
+    """One statement of a context, as its bodies read it. `outranks`: by `@Priority` it sees an event before
+    the context acts on it."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        context: ContextPlan,
+        catalog: Catalog,
+        order: int,
+        schedule: Callable[[Body], None],
+    ) -> None:
+        """`schedule` notes when a body has something to do next."""
+        target = None if plan.insert is None else catalog.streams.get(plan.insert.stream)
+        self.fills_own = target is not None and target.context == context.name
+        """True if its rows enter a relation of their partition."""
+        # The parts of the plan that the engine reads; filters are in the instances.
+        super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
+                                    insert=None if self.fills_own else plan.insert,
+                                    selector=plan.selector, posts=plan.posts, reads=plan.reads,
+                                    priority=plan.priority, acts=plan.acts))  # fmt: skip
+        self.inner = plan
+        self.catalog = catalog
+        self.order = order
+        self.schedule = schedule
+        self.code: CompiledStatement | None = None
+        """The compiled statement, made with the first instance."""
+        self.cells: CellStatement | None = None
+        """The statement that runs in all partitions, made with the first, if their state fits in cells."""
+        self.fits_cells = False
+        self.index: BodyIndex | None = None
+        """The index of a statement over one stream whose filter is correlated with the partition."""
+        self.streams = frozenset(streams_of(plan))
+        self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
+        self.tells_ends = plan.output is not None
+        """True if a cell has to be called when its partition ends."""
+        self.outranks = plan.priority > context.priority
+        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
+
+    def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
+        """The bodies that an event has to reach, in order of allocation of their partitions."""
+        if self.index is not None:
+            found = self.index.of(event)
+            return [body for body in found if arrival.reaches(body.partition)] if found else ()
+        return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
+
+    def stops_together(self) -> bool:
+        """True if its reports at the end of several partitions can be made together, after all have ended."""
+        cells = self.cells
+        if cells is None:
+            return self.fits_cells
+        return not cells.reports_end or (cells.shows_one and not self.fills_own)
+
+
+def streams_of(plan: Plan) -> set[str]:
+    """The streams a statement itself reads, subqueries included; its context's conditions may read others."""
+    found = {stream for source in plan.sources for stream in source.streams}
+    for subquery in plan.subqueries:
+        found |= streams_of(subquery.plan)
+    return found
 
 
 class Body(ABC):
@@ -27,7 +92,7 @@ class Body(ABC):
 
     __slots__ = ("due_ms", "member", "partition")
 
-    def __init__(self, member: ContextMember, partition: Partition) -> None:
+    def __init__(self, member: Member, partition: Partition) -> None:
         self.member = member
         self.partition = partition
         self.due_ms: int | None = None
@@ -40,7 +105,7 @@ class Body(ABC):
     @property
     def catalog(self) -> Catalog:
         """The catalog as the statement sees it in the partition."""
-        return self.member.host.catalog
+        return self.member.catalog
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive."""
@@ -68,7 +133,7 @@ class InstanceBody(Body):
 
     __slots__ = ("_catalog", "_instance")
 
-    def __init__(self, member: ContextMember, partition: Partition, instance: Any, catalog: Catalog) -> None:
+    def __init__(self, member: Member, partition: Partition, instance: Any, catalog: Catalog) -> None:
         super().__init__(member, partition)
         self._instance = instance
         self._catalog = catalog
@@ -92,7 +157,7 @@ class Cell(Body):
 
     __slots__ = ("counted", "folded", "period")
 
-    def __init__(self, member: ContextMember, partition: Partition, folded: Any) -> None:
+    def __init__(self, member: Member, partition: Partition, folded: Any) -> None:
         self.member = member
         self.partition = partition
         self.due_ms = None
@@ -211,7 +276,7 @@ class CellStatement(RunningStatement):
         """The first event of a cell: its output limit counts from now."""
         self.at(cell).output.start(now_ms)
         self.rest()
-        cell.member.host.statements.schedule(cell)
+        cell.member.schedule(cell)
 
     def reached(self, cell: Cell, now_ms: int) -> None:
         """Emit: as many events have come as the output limit counts."""

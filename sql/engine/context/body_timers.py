@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from sql.engine.context.bodies import Body
-from sql.engine.context.context_member import ContextMember
+from sql.engine.context.bodies import Body, Member
 
 
 class BodyTimers:
@@ -21,7 +20,7 @@ class BodyTimers:
         """Forget all deadlines."""
         self.heap.clear()
 
-    def drop(self, member: ContextMember) -> None:
+    def drop(self, member: Member) -> None:
         """Forget the deadlines of a statement."""
         self.heap = sorted(entry for entry in self.heap if entry[4].member is not member)
 

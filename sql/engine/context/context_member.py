@@ -3,55 +3,30 @@ belong to."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from sql.algebra.context.partition import Arrival
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.algebra.row_blocks import plain
 from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
 from sql.emission import Emission
-from sql.engine.context.bodies import Body, BodyIndex, Cell, CellStatement
-from sql.engine.relations.hosted import Hosted
+from sql.engine.context.bodies import Body, BodyIndex, Cell, Member
+from sql.engine.context.host import ContextHost
 from sql.plan.correlation import correlation_of
-from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 
-if TYPE_CHECKING:
-    from sql.engine.context.host import ContextHost
-    from sql.engine.query import CompiledStatement
 
-
-class ContextMember(Hosted):
-    """One statement. `outranks`: by `@Priority` it sees an event before the context acts on it."""
+class ContextMember(Member):
+    """One statement in all partitions of a context."""
 
     def __init__(self, name: str, plan: Plan, host: ContextHost, order: int) -> None:
-        target = None if plan.insert is None else host.catalog.streams.get(plan.insert.stream)
-        self.fills_own = target is not None and target.context == host.context.name
-        """True if its rows enter a relation of their partition."""
-        # The parts of the plan that the engine reads; filters are in the instances.
-        super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
-                                    insert=None if self.fills_own else plan.insert,
-                                    selector=plan.selector, posts=plan.posts, reads=plan.reads,
-                                    priority=plan.priority, acts=plan.acts))  # fmt: skip
-        self.inner = plan
-        self.code: CompiledStatement | None = None
-        """The compiled statement, made with the first instance."""
-        self.cells: CellStatement | None = None
-        """The statement that runs in all partitions, made with the first, if their state fits in cells."""
+        super().__init__(name, plan, host.context, host.catalog, order, host.statements.schedule)
         self.host = host
-        self.order = order
-        self.streams = frozenset(streams_of(plan))
-        self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
         self.fits_cells = fits_cells(plan) and not any(other.declares for other in host.members.values())
-        self.tells_ends = plan.output is not None
-        """True if a cell has to be called when its partition ends."""
-        self.outranks = plan.priority > host.context.priority
         self.index = index_of(plan, host.functions)
         self.watches_variables = _watches_variables(plan)
-        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out: list[Emission] = []
@@ -77,31 +52,17 @@ class ContextMember(Hosted):
         bodies = [] if found is None else [body for body in found.bodies if body.member is self]
         return [item for body in bodies for item in self.host.statements.feed(body, changes, now_ms)]
 
-    def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
-        """The bodies that an event has to reach, in order of allocation of their partitions."""
-        if self.index is not None:
-            found = self.index.of(event)
-            return [body for body in found if arrival.reaches(body.partition)] if found else ()
-        return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
-
     def bodies(self, selector: Selector = EVERY) -> Iterator[Body]:
         """The live instances, in order of allocation of their partitions."""
         for partition in self.host.life.live:
             if selector.takes(partition):
                 yield from (body for body in partition.bodies if body.member is self)
 
-    def stops_together(self) -> bool:
-        """True if its reports at the end of several partitions can be made together, after all have ended."""
-        cells = self.cells
-        if cells is None:
-            return self.fits_cells
-        return not cells.reports_end or (cells.shows_one and not self.fills_own)
-
     def variable_changed(self, name: str) -> None:
         if self.watches_variables:
             for body in self.bodies():
                 body.instance.variable_changed(name)
-                self.host.statements.schedule(body)
+                self.schedule(body)
 
     def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
         self.counts["events_in"] += 1
@@ -146,23 +107,33 @@ class ContextMember(Hosted):
         if cells is not None and self.cells is not None:
             self.cells.unpacked(cells, self._cells())
             for cell in self._cells():
-                self.host.statements.schedule(cell)
+                self.schedule(cell)
         for body in self.bodies() if states else ():
             state = states.get(body.partition.id)
             if state is not None:
                 body.instance.restore(state)
-                self.host.statements.schedule(body)
+                self.schedule(body)
 
     def _cells(self) -> Iterator[Cell]:
         return (body for body in self.bodies() if isinstance(body, Cell))
 
 
-def streams_of(plan: Plan) -> set[str]:
-    """The streams a statement itself reads, subqueries included; its context's conditions may read others."""
-    found = {stream for source in plan.sources for stream in source.streams}
-    for subquery in plan.subqueries:
-        found |= streams_of(subquery.plan)
-    return found
+def join(host: ContextHost, name: str, plan: Plan, now_ms: int) -> tuple[ContextMember, list[Emission]]:
+    """A statement starts in every live partition of a context, or takes the place of its earlier version; the
+    first one activates the context."""
+    host.joined += 1
+    host.clock.now_ms = now_ms
+    known = host.members.get(name)
+    if known is not None:
+        host.drop(known)
+    member = ContextMember(name, plan, host, known.order if known else host.joined)
+    host.members[name] = member
+    if host.life.is_active:
+        for partition in host.life.live:
+            host.statements.begin(member, partition, now_ms, is_late=True)
+    else:
+        host.life.activate(now_ms)
+    return member, host.statements.outcome.take()
 
 
 def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta, Event
+from sql.catalog.streams import Catalog
 from sql.emission import Emission
-from sql.engine.context.bodies import Body, Cell
+from sql.engine.context.bodies import Body, Cell, Member
 from sql.engine.context.body_timers import BodyTimers
-from sql.engine.context.context_member import ContextMember
 from sql.engine.context.new_body import new_body
 from sql.engine.context.outcome import Outcome
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declaring import TableStatement, WindowStatement
+from sql.functions.definition import Context
 from sql.plan.declared import TableDeclaration, WindowDeclaration
 
-if TYPE_CHECKING:
-    from sql.engine.context.host import ContextHost
+
+class ContextOwner(Protocol):
+    """The context that has the statements."""
+
+    def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
+        """A condition could not be evaluated, or there are too many partitions."""
+
+    def next_deadline(self) -> int | None:
+        """The earliest instant at which the context or a statement has something to do."""
 
 
 class Statements:
@@ -29,11 +37,13 @@ class Statements:
     outcome   what they emit
     """
 
-    def __init__(self, host: ContextHost) -> None:
-        self.host = host
-        self.members: dict[str, ContextMember] = {}
+    def __init__(self, catalog: Catalog, clock: Context, owner: ContextOwner) -> None:
+        """`clock`: the present instant of the context."""
+        self.catalog = catalog
+        self.owner = owner
+        self.members: dict[str, Member] = {}
         self.timers = BodyTimers()
-        self.outcome = Outcome(host.clock)
+        self.outcome = Outcome(clock)
         self.restoring = False
         self.wake: Callable[[], None] = lambda: None
         """Called when the next deadline has changed while a statement got an event."""
@@ -46,12 +56,10 @@ class Statements:
         for member in self.members.values():
             self.begin(member, partition, now_ms)
 
-    def begin(
-        self, member: ContextMember, partition: Partition, now_ms: int, *, is_late: bool = False
-    ) -> None:
+    def begin(self, member: Member, partition: Partition, now_ms: int, *, is_late: bool = False) -> None:
         """Start an instance; `is_late`: the partition has been there before, and its earlier rows
         are not posted."""
-        body = new_body(member, partition, now_ms)
+        body = new_body(member, self.members, partition, now_ms)
         partition.bodies += (body,)
         if member.index is not None:
             member.index.add(body)
@@ -63,7 +71,7 @@ class Statements:
         member = body.member
         acts = member.inner.acts
         declares = isinstance(acts, WindowDeclaration | TableDeclaration)
-        seen = self.host.catalog.relations.get(body.instance.relation.name) if declares else None
+        seen = self.catalog.relations.get(body.instance.relation.name) if declares else None
         if isinstance(seen, SpreadRelation):
             seen.indexed(body.instance.relation)
         if isinstance(body.instance, TableStatement | WindowStatement):
@@ -100,19 +108,13 @@ class Statements:
     def stop_together(self) -> bool:
         return all(member.stops_together() for member in self.members.values())
 
-    def drop(self, member: ContextMember) -> None:
-        """Forget the instances of a statement."""
-        for partition in self.host.life.live:
-            partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
-        self.timers.drop(member)
-
     def settle(self) -> None:
         """Events that statements have still to get, and reports still to make, come before what changes
         partitions now, or is given out now."""
         self.outcome.settle()
 
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
-        self.host.fail(event, error, now_ms)
+        self.owner.fail(event, error, now_ms)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -133,9 +135,7 @@ class Statements:
         self.schedule(body)
         return out
 
-    def give_cells(
-        self, member: ContextMember, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int
-    ) -> None:
+    def give_cells(self, member: Member, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> None:
         """Events for a statement with the cells of their partitions."""
         assert member.cells is not None
         out = member.cells.push_cells(cells, rows, now_ms)
@@ -159,7 +159,7 @@ class Statements:
         if due_ms == body.due_ms:
             return
         self.timers.move(body, due_ms)
-        next_ms = self.host.next_deadline()
+        next_ms = self.owner.next_deadline()
         if next_ms != self.announced:
             self.announced = next_ms
             self.wake()

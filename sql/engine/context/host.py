@@ -14,7 +14,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.emission import Emission
-from sql.engine.context.context_member import ContextMember
+from sql.engine.context.bodies import Member
 from sql.engine.context.context_statements import Statements
 from sql.engine.relations.hosted import Hosted
 from sql.errors import CorruptState
@@ -39,7 +39,7 @@ class ContextHost(Hosted):
         self.clock = Context(zone=context.options.zone_info())
         """The present instant, as the context's conditions read it."""
         self.functions = FunctionSet(catalog, self.clock, Warnings(), text=context.text)
-        self.statements = Statements(self)
+        self.statements = Statements(catalog, self.clock, self)
         self.members = self.statements.members
         self.life = life_of(context, self.functions, catalog, self.statements)
         self.overlaps = any(isinstance(level.kind, OverlappingPlan) for level in context.levels)
@@ -52,23 +52,6 @@ class ContextHost(Hosted):
 
     # --- statements -----------------------------------------------------------------------------------------
 
-    def join(self, name: str, plan: Plan, now_ms: int) -> tuple[ContextMember, list[Emission]]:
-        """A statement starts, in every live partition, or takes the place of its earlier version; the first
-        one activates the context.
-        """
-        self.joined += 1
-        self.clock.now_ms = now_ms
-        known = self.members.get(name)
-        if known is not None:
-            self.statements.drop(known)
-        member = self.members[name] = ContextMember(name, plan, self, known.order if known else self.joined)
-        if self.life.is_active:
-            for partition in self.life.live:
-                self.statements.begin(member, partition, now_ms, is_late=True)
-        else:
-            self.life.activate(now_ms)
-        return member, self.statements.outcome.take()
-
     def leave(self, name: str) -> None:
         """A statement goes without a word; with the last one all partitions do."""
         member = self.members.pop(name)
@@ -76,7 +59,13 @@ class ContextHost(Hosted):
             self.life.deactivate()
             self.statements.timers.clear()
             return
-        self.statements.drop(member)
+        self.drop(member)
+
+    def drop(self, member: Member) -> None:
+        """Forget the instances of a statement."""
+        for partition in self.life.live:
+            partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
+        self.statements.timers.drop(member)
 
     # --- driving --------------------------------------------------------------------------------------------
 

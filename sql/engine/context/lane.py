@@ -7,18 +7,15 @@ A stream has a lane if only one context and its statements read it, and nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.event import Event
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.partitions.route import route_of
 from sql.emission import Emission, joined
-
-if TYPE_CHECKING:
-    from sql.engine.context.bodies import Body
-    from sql.engine.context.context_member import ContextMember
-    from sql.engine.context.host import ContextHost
+from sql.engine.context.bodies import Body, Member
+from sql.engine.context.host import ContextHost
 
 OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 """The handler of a defect: an exception that a rule should not raise."""
@@ -30,7 +27,7 @@ class Run:
 
     __slots__ = ("bodies", "member", "rows")
 
-    def __init__(self, member: ContextMember) -> None:
+    def __init__(self, member: Member) -> None:
         self.member = member
         self.bodies: list[Any] = []  # all of them cells, or all instances
         self.rows: list[Any] = []
@@ -237,7 +234,7 @@ class Lane:
                 run.bodies.clear()
                 run.rows.clear()
 
-    def _give(self, member: ContextMember, bodies: list[Any], rows: list[Any]) -> None:
+    def _give(self, member: Member, bodies: list[Any], rows: list[Any]) -> None:
         host = self.host
         try:
             if member.cells is not None:

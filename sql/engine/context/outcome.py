@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
+from sql.algebra.context.partition import Partition
+from sql.algebra.event import Event
 from sql.emission import Emission
-from sql.engine.context.bodies import Body, Cell
+from sql.engine.context.bodies import Body, Cell, Member
 from sql.engine.steps import moved
 from sql.functions.definition import Context
 
-if TYPE_CHECKING:
-    from sql.engine.context.context_member import ContextMember
-    from sql.engine.context.lane import Lane
+
+class WaitingEvents(Protocol):
+    """The events of a batch that wait for statements, between two changes of partitions."""
+
+    def settle(self) -> None:
+        """Partitions are about to change: what came before is done first."""
+
+    def takes_first(self, partition: Partition, stream: str, event: Event) -> bool:
+        """An event starts a partition; whether it waits with the others."""
+
+    def takes_last(self, bodies: Sequence[Body]) -> bool:
+        """A partition ends; whether that waits with the events."""
 
 
 class Outcome:
@@ -20,9 +32,9 @@ class Outcome:
     def __init__(self, clock: Context) -> None:
         self.clock = clock
         self.out: list[Emission] = []
-        self.ended: dict[ContextMember, list[Cell]] = {}
+        self.ended: dict[Member, list[Cell]] = {}
         """The cells of partitions that have ended, by statement: their reports are made together."""
-        self.lane: Lane | None = None
+        self.lane: WaitingEvents | None = None
         """The batch that is being taken, where statements get the events between two changes of partitions
         together."""
 

@@ -4,34 +4,30 @@ partition."""
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta
 from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog, Variable
+from sql.engine.context.bodies import Body, Member
 from sql.engine.relations.declaring import TableStatement, VariableStatement, WindowStatement
 from sql.engine.steps import Steps
 
-if TYPE_CHECKING:
-    from sql.engine.context.bodies import Body
-    from sql.engine.context.context_member import ContextMember
 
-
-def shared_catalog(member: ContextMember, partition: Partition, now_ms: int) -> Catalog:
+def shared_catalog(member: Member, members: Iterable[Member], partition: Partition, now_ms: int) -> Catalog:
     """The catalog for the text of a statement, which serves all partitions.
     What the statements created before declare, each partition has for itself;
     in the text stand-ins without rows take its place."""
-    host = member.host
-    before = [other for other in host.members.values() if other.declares and other.order < member.order]
+    before = [other for other in members if other.declares and other.order < member.order]
     if not before:
-        return host.catalog
+        return member.catalog
     codes = [(other.name, other.code) for other in before if other.code is not None]
-    made = [code.instance(name, host.catalog, now_ms, partition.row) for name, code in codes]
+    made = [code.instance(name, member.catalog, now_ms, partition.row) for name, code in codes]
     variables, relations = _declared(made)
     for name, relation in relations.items():
-        host.catalog.relations[name].indexed(relation)
-    return host.catalog.shared_by_partitions(variables, relations)
+        member.catalog.relations[name].indexed(relation)
+    return member.catalog.shared_by_partitions(variables, relations)
 
 
 def _declared(instances: Iterable[Any]) -> tuple[dict[str, Variable], dict[str, Any]]:

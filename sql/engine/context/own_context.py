@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
-from sql.engine.context.context_member import ContextMember
+from sql.engine.context.context_member import ContextMember, join
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
 from sql.engine.relations.hosted import Hosted
@@ -45,7 +45,7 @@ class OwnContext(Hosted):
 
     def _joined(self, now_ms: int) -> ContextMember:
         if self.member is None:
-            self.member, _ = self.host.join(self.name, self.plan, now_ms)
+            self.member, _ = join(self.host, self.name, self.plan, now_ms)
             if self.takes_times and not self.member.outranks:
                 self.lane = Lane(self.host, self.plan.streams[0], _raised)
         return self.member

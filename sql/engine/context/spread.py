@@ -4,15 +4,12 @@ or of the chosen ones."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.row import Change
 from sql.plan.declared import IndexDeclaration, TableDeclaration, WindowDeclaration
-
-if TYPE_CHECKING:
-    from sql.engine.context.host import ContextHost
 
 Part = Any
 """The `NamedWindow` or `Table` of one partition."""
@@ -169,30 +166,3 @@ class AllRows:
 
     def __contains__(self, event: Event) -> bool:
         return any(event in part.rows for part in self.parts)
-
-
-def spread_over(
-    host: ContextHost, name: str, declaration: WindowDeclaration | TableDeclaration
-) -> SpreadRelation:
-    """The relation that a statement of a context declares in each partition, as seen from outside."""
-    like = declaration.like if isinstance(declaration, WindowDeclaration) else None
-
-    def parts(selector: Selector) -> list[Any]:
-        return [body.instance.relation for body in host.members[name].bodies(selector)]
-
-    def owners(row: object, now_ms: int) -> list[Any]:
-        if name not in host.members:
-            return []
-        if like is None:
-            return parts(EVERY)
-        arrival = host.route(like, Event(row, now_ms, 0), now_ms)
-        reached = [] if arrival is None else arrival.rest()
-        return [
-            body.instance.relation
-            for partition in reached
-            for body in partition.bodies
-            if body.member.name == name
-        ]
-
-    is_routed = isinstance(declaration, WindowDeclaration) and (like is not None or host.overlaps)
-    return SpreadRelation(declaration, parts, owners, is_routed=is_routed)
