@@ -16,24 +16,8 @@ def check_clauses(
 ) -> None:
     """Clauses that cannot stand together, before anything is bound."""
     error = problems.error
-    if len(select.windows) > 1:
-        first, second = select.windows[0], select.windows[1]
-        names = f"{second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW"
-        error(
-            "B523",
-            f"a second window, {names}",
-            second.span,
-            "a rule has one window; use a second rule on a memory stream",
-        )
-    has_epl_window = any(isinstance(s, ast.StreamSource) and s.windows for s in sources)
-    if select.windows and has_epl_window:
-        error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
-    if select.windows and select.output:
-        error(
-            "B603",
-            "an output limit has no effect on a window in GROUP BY, which fires by itself",
-            select.output.span,
-        )
+    if select.windows:
+        _check_windows(problems, select, sources)
     inserts = "istream" if select.insert_into is None else select.insert_into.selector
     for selector in sorted({select.selector or "istream", inserts} - {"istream"} if select.windows else ()):
         error(
@@ -50,7 +34,29 @@ def check_clauses(
     kuiper.check_sources(problems, select, sources, streams)
     if select.source is None and select.context is None:
         error("B002", "FROM is missing", select.span, "add FROM and a stream")
-    if select.windows and any(isinstance(s, ast.StreamSource) and s.pattern for s in sources):
+
+
+def _check_windows(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
+    """Beside windows in GROUP BY."""
+    error = problems.error
+    if len(select.windows) > 1:
+        first, second = select.windows[0], select.windows[1]
+        names = f"{second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW"
+        error(
+            "B523",
+            f"a second window, {names}",
+            second.span,
+            "a rule has one window; use a second rule on a memory stream",
+        )
+    if any(isinstance(s, ast.StreamSource) and s.windows for s in sources):
+        error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
+    if select.output:
+        error(
+            "B603",
+            "an output limit has no effect on a window in GROUP BY, which fires by itself",
+            select.output.span,
+        )
+    if any(isinstance(s, ast.StreamSource) and s.pattern for s in sources):
         error(
             "B807",
             "a window in GROUP BY cannot stand over a pattern",

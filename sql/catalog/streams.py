@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from sql.aggregates.plain_values import decode, encode
 from sql.catalog.own import Own
 from sql.catalog.step_loop import StepLoop
-from sql.errors import DataError, Problem, Span, SqlError, did_you_mean
+from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.record import Record, field, replace
 from sql.syntax import ColumnDefinition, ColumnType, CreateExpression, CreateStream, CreateVariable, Option
-from sql.types import Type, declared_type, type_named, type_of
+from sql.types import Type, declared_type, type_named, type_names, type_of
 
 if TYPE_CHECKING:
     from sql.plan.asks import Request
@@ -265,10 +265,37 @@ def _table_kind(options: dict[str, Any]) -> Literal["scan", "lookup"]:
 
 
 def _check(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
-    from sql.types import type_names
+    found = _check_columns(statement, schemas)
+    if statement.kind == "schema":
+        return found
+    found += [
+        Problem(
+            "B103",
+            f"unknown stream option '{option.key}'",
+            option.span,
+            did_you_mean(option.key, STREAM_OPTIONS),
+        )
+        for option in statement.options
+        if option.key.upper() not in STREAM_OPTIONS
+    ]
+    found += _check_values(statement.options)
+    names = [column.name for column in statement.columns]
+    timestamp = next((option for option in statement.options if option.key.upper() == "TIMESTAMP"), None)
+    if timestamp and statement.columns and timestamp.value not in names:
+        found.append(
+            Problem(
+                "B104",
+                f"the timestamp column '{timestamp.value}' is not among the stream's columns",
+                timestamp.span,
+                did_you_mean(str(timestamp.value), names),
+            )
+        )
+    return found
 
+
+def _check_columns(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
     found: list[Problem] = []
-    seen: dict[str, Span] = {}
+    seen: set[str] = set()
     for column in statement.columns:
         if type_named(column.type.name) is None and column.type.name not in schemas:
             found.append(
@@ -285,30 +312,7 @@ def _check(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
             found.append(
                 Problem("B106", f"the default of '{column.name}' is no {column.type.name}", column.span)
             )
-        seen[column.name] = column.span
-    if statement.kind == "schema":
-        return found
-    found += [
-        Problem(
-            "B103",
-            f"unknown stream option '{option.key}'",
-            option.span,
-            did_you_mean(option.key, STREAM_OPTIONS),
-        )
-        for option in statement.options
-        if option.key.upper() not in STREAM_OPTIONS
-    ]
-    found += _check_values(statement.options)
-    timestamp = next((option for option in statement.options if option.key.upper() == "TIMESTAMP"), None)
-    if timestamp and statement.columns and timestamp.value not in seen:
-        found.append(
-            Problem(
-                "B104",
-                f"the timestamp column '{timestamp.value}' is not among the stream's columns",
-                timestamp.span,
-                did_you_mean(str(timestamp.value), seen),
-            )
-        )
+        seen.add(column.name)
     return found
 
 

@@ -8,7 +8,7 @@ from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import stars
 from sql.binder.binding import Binding, Place
-from sql.binder.calls.call_arguments import argument_place, check_arity, check_literal, remember
+from sql.binder.calls.call_arguments import argument_place, check_arity, check_constant, remember
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions.definition import Parameter
@@ -89,7 +89,7 @@ def _constant_of(binder: Binding, name: str, parameter: Parameter, bound: Bound,
     binder.expect(
         bound, parameter.type, f"{name}() takes {parameter.type.value} for '{parameter.name}'", span
     )
-    check_literal(binder, parameter, bound, span)
+    check_constant(binder, parameter, bound, span)
     return bound.value
 
 
@@ -103,4 +103,4 @@ def _check_aggregate_types(
         what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
         span = value.span if value.span.end else node.span
         binder.expect(value, parameter.type, what, span)
-        check_literal(binder, parameter, value, span)
+        check_constant(binder, parameter, value, span)

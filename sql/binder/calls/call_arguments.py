@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from sql import syntax as ast
 from sql.binder.binding import Binding, Place
+from sql.binder.constants import constant_value
 from sql.errors import DataError, Span
 from sql.functions.definition import Parameter
-from sql.plan.bound import Bound, Const
+from sql.plan.bound import Bound
 from sql.record import replace
 from sql.types import type_of
 
@@ -26,14 +27,13 @@ def check_arity(binder: Binding, node: ast.Call, least: int, most: int | None) -
     return False
 
 
-def check_literal(binder: Binding, parameter: Parameter, bound: Bound, span: Span) -> None:
-    """Report a literal that the parameter cannot be, such as a pattern that is no regular expression."""
-    if parameter.check is None or not isinstance(bound, Const) or bound.value is None:
-        return
-    if not parameter.type.accepts(type_of(bound.value)):
-        return  # reported as that already
+def check_constant(binder: Binding, parameter: Parameter, bound: Bound, span: Span) -> None:
+    """Report a constant that the parameter cannot be, such as a pattern that is no regular expression."""
+    value = None if parameter.check is None else constant_value(binder.scope.catalog, bound)
+    if parameter.check is None or value is None or not parameter.type.accepts(type_of(value)):
+        return  # another type is reported as that already
     try:
-        parameter.check(bound.value)
+        parameter.check(value)
     except DataError as error:
         binder.problems.error("B307", str(error), span)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder.binding import Binding, Place
-from sql.binder.calls.call_arguments import check_arity, check_literal
+from sql.binder.calls.call_arguments import check_arity, check_constant
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions import registry as functions
@@ -42,7 +42,7 @@ def bind_scalar(binder: Binding, node: ast.Call, function: Function, place: Plac
             binder.expect(bound, parameter.type, what, arg.span)
         if parameter.constant and not isinstance(bound, Const):
             binder.problems.error("B312", f"{node.name}() needs a constant for '{parameter.name}'", arg.span)
-        check_literal(binder, parameter, bound, arg.span)
+        check_constant(binder, parameter, bound, arg.span)
     if node.name == "cast" and isinstance(args[1], Const) and isinstance(args[1].value, str):
         return cast(binder, args[0], args[1].value, node.span)
     return Apply(function, args, type=function.result_type([arg.type for arg in args]), span=node.span)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder.binding import Binding, Place
-from sql.binder.calls.call_arguments import check_literal
+from sql.binder.calls.call_arguments import check_constant
 from sql.binder.calls.scalar_calls import cast
 from sql.binder.expressions import comparisons
 from sql.binder.scope import UNKNOWN
@@ -65,7 +65,7 @@ def bind_like(binder: Binding, node: ast.Like, place: Place) -> Bound:
     if node.regexp:
         matches = functions.lookup("regexp_matches")
         assert matches is not None
-        check_literal(binder, matches.parameters[1], args[1], node.pattern.span)
+        check_constant(binder, matches.parameters[1], args[1], node.pattern.span)
         test: Bound = Apply(matches, args, type=Type.BOOLEAN, span=node.span)
         return Op("not", (test,), type=Type.BOOLEAN, span=node.span) if node.negated else test
     return comparisons.negatable(

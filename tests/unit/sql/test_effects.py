@@ -30,7 +30,9 @@ ERRORS = [
     ("SELECT count(*) FROM m GROUP BY HOPPINGWINDOW(dd, 3, 40000)", "B504", "40000"),
     ("SELECT sum(v) OVER (PARTITION BY dev) AS s FROM m", "B316", "OVER (PARTITION BY dev)"),
     ("SELECT v FROM m WHERE regexp_matches(dev, '(')", "B307", "'('"),
+    ("SELECT v FROM m WHERE regexp_matches(dev, concat('(', 'a'))", "B307", "concat('(', 'a')"),
     ("SELECT v FROM m WHERE dev REGEXP '['", "B307", "'['"),
+    ("SELECT v FROM m WHERE dev REGEXP '[' || upper('a')", "B307", "'[' || upper('a')"),
 ]
 
 WARNINGS = [
@@ -49,6 +51,9 @@ SILENT = [
     "SELECT v FROM m#length(3) OUTPUT AFTER 0 EVENTS ORDER BY v LIMIT 1",
     "SELECT v FROM m#length_batch(3) ORDER BY v LIMIT 1",
     "SELECT DISTINCT v FROM m GROUP BY COUNTWINDOW(3)",
+    "SELECT v FROM m WHERE regexp_matches(dev, concat('(', 'a)'))",
+    "SELECT v FROM m WHERE regexp_matches(dev, concat('(', dev))",
+    "SELECT v FROM m WHERE regexp_matches(dev, concat('(', NULL, repeat('a', -1)))",
     "@Name('x') @Hint('reclaim_group_aged=3,reclaim_group_freq=1') SELECT v FROM m#groupwin(dev)#length(2)",
 ]
 

@@ -1,0 +1,31 @@
+"""The value of an expression that reads nothing: known before the rule runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.catalog.streams import Catalog
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.support import Warnings
+from sql.functions.definition import Context
+from sql.plan.bound import Apply, Bound, Const, Op
+
+_NO_EVENT = Event(None, 0, -1)
+
+
+def constant_value(catalog: Catalog, bound: Bound) -> Any:
+    """The value; None for NULL, for an expression that reads an event, the clock or anything else, and for
+    one that cannot be evaluated, which each event reports."""
+    if isinstance(bound, Const):
+        return bound.value
+    if not all(map(_is_pure, bound.walk())):
+        return None
+    try:
+        return FunctionSet(catalog, Context(), Warnings()).value(bound)(_NO_EVENT)
+    except DATA_ERRORS:
+        return None
+
+
+def _is_pure(node: Bound) -> bool:
+    return isinstance(node, Const | Op) or (isinstance(node, Apply) and not node.function.context)
