@@ -21,7 +21,7 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Op, Slot, columns_read, conjuncts, reads_subquery, sources_read
+from sql.plan.bound import Bound, Op, Slot, conjuncts, reads_subquery, sources_read
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
 
@@ -98,9 +98,7 @@ class AnswerText:
         of an event is their key."""
         if len(self.part.outer) > 1 or self.shape != "dict" or self.search.column_of(1) is None:
             return None
-        rest = [part for part in conjuncts(self.plan.where) if part not in self.search.settled]
-        items = [] if self.part.kind == "exists" else [item.value for item in self.plan.items]
-        return self.search.ahead(store, 1, columns_read([*rest, self.plan.having, *items], 0))
+        return self.search.ahead(store, 1)
 
     def _compiled(self, parts: Sequence[Bound], outer: range) -> Callable[..., Any]:
         """The function, which takes the store's search as an argument."""

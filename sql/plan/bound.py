@@ -194,10 +194,3 @@ def reads_subquery(nodes: Iterable[Bound]) -> bool:
 def sources_read(expression: Bound) -> frozenset[int]:
     """The sources whose columns an expression reads."""
     return frozenset(part.source for part in expression.walk() if isinstance(part, Read))
-
-
-def columns_read(expressions: Iterable[Bound | None], source: int) -> list[str]:
-    """The columns of a source that expressions read, each once."""
-    parts = (part for each in expressions if each is not None for part in each.walk())
-    found = (part.column for part in parts if isinstance(part, Read) and part.source == source)
-    return list(dict.fromkeys(column for column in found if column is not None))

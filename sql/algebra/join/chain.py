@@ -16,7 +16,7 @@ from typing import Any
 from sql.algebra.table.lookup import equalities, ranges
 from sql.algebra.table.search import Search
 from sql.codegen.loop import LoopWriter
-from sql.plan.bound import Bound, columns_read, reads_subquery
+from sql.plan.bound import Bound, reads_subquery
 
 
 class JoinLoops:
@@ -31,11 +31,11 @@ class JoinLoops:
         stores: Sequence[Any],
         find: str = "find",
         *,
-        ahead: Sequence[Bound | None] | None = None,
+        looks_ahead: bool = False,
     ) -> None:
         """`parts` of conditions say where to look; those `tested` hold for every row that is found. `find`:
-        what the names of the functions that look begin with. `ahead`: the other expressions over joined
-        rows, where a batch of events is looked up at once: the partners of which an event has the key."""
+        what the names of the functions that look begin with. `looks_ahead`: the partners of which an event
+        has the key are looked up for a batch of events at once."""
         self.find = find
         self.start = start
         self.stores = stores
@@ -46,12 +46,10 @@ class JoinLoops:
         settled = [part for _, search in self.searches for part in search.settled]
         self.rest = [part for part in tested if not any(part is other for other in settled)]
         self.needs_event = reads_subquery(parts)
-        self.ahead = {
-            place: columns_read([*ahead, *self.rest], place)
-            for place, search in self.searches
-            if ahead is not None and search.column_of(start) is not None
-        }
-        """The columns that are read of the rows that a batch of events looks up, by source."""
+        self.ahead = [
+            place for place, search in self.searches if looks_ahead and search.column_of(start) is not None
+        ]
+        """The sources that are looked into for a batch of events."""
 
     def _way(self, parts: Sequence[Bound]) -> Iterator[tuple[int, frozenset[int]]]:
         """The other sources in the order in which they are looked into, each with the
@@ -72,9 +70,7 @@ class JoinLoops:
     def opened(self, stores: Sequence[Any]) -> list[Callable[..., Any]]:
         """The functions that the text calls `find_1`, …: one for each search, in order."""
         return [
-            search.ahead(stores[place], self.start, self.ahead[place])
-            if place in self.ahead
-            else search.opened(stores[place])
+            search.ahead(stores[place], self.start) if place in self.ahead else search.opened(stores[place])
             for place, search in self.searches
         ]
 

@@ -87,12 +87,12 @@ class Search:
         key = self.values[0] if self.is_plain and len(self.values) == 1 else None
         return key.column if isinstance(key, Read) and key.source == source else None
 
-    def ahead(self, store: Any, source: int, read: Sequence[str]) -> Callable[..., list[Any]]:
+    def ahead(self, store: Any, source: int) -> Callable[..., list[Any]]:
         """The function that finds the rows of a store for a batch of events of a source, whose column is
-        the key. `read`: the columns of the rows that are read."""
+        the key."""
         column = self.column_of(source)
         assert column is not None
-        return Ahead(store.index(self.columns, None), column, read).find
+        return Ahead(store.index(self.columns, None), column).find
 
     @contextmanager
     def each_of(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:

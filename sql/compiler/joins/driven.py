@@ -14,7 +14,6 @@ rows of the event, and `change` takes them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.event import Event
@@ -25,7 +24,6 @@ from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement_frame import StatementFrame
-from sql.plan.bound import Bound
 from sql.plan.logical import Plan
 
 
@@ -78,16 +76,13 @@ class DrivenText:
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])
         tested = parts if self.is_direct else parts_of(on)
-        self.chain = JoinLoops(parts, tested, place, self.stores, ahead=self._ahead)
+        self.chain = JoinLoops(parts, tested, place, self.stores, looks_ahead=self._looks_ahead)
 
     @property
-    def _ahead(self) -> Sequence[Bound | None] | None:
-        """The expressions over joined rows; None where some events look nothing up, or where the relations
-        may change between two events."""
-        plan = self.plan
-        if not self.is_direct or plan.sources[self.place].filter is not None or self.text.shape != "dict":
-            return None
-        return [plan.having, *(item.value for item in plan.items)]
+    def _looks_ahead(self) -> bool:
+        """True if each event looks partners up, and relations do not change between two events."""
+        driver = self.plan.sources[self.place]
+        return self.is_direct and driver.filter is None and self.text.shape == "dict"
 
     @property
     def makes_one(self) -> bool:
