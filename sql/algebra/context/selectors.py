@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sql.algebra.context.keyed import CategoriesLevel, HashedLevel, KeyedLevel
+from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.partition import Partition
 from sql.errors import DataError
 from sql.types import key_of
@@ -43,33 +44,15 @@ class Ids(Selector):
 
 
 @dataclass(frozen=True)
-class Keys(Selector):
-    """Partitions of a keyed context, by the normal forms of key tuples."""
+class KeySelector(Selector):
+    """Partitions of one kind of level: by the normal forms of key tuples, by hash modulo granularity, or by
+    label."""
 
+    level: type[LiveLevel]
     keys: frozenset[Any]
 
     def takes(self, partition: Partition) -> bool:
-        return isinstance(partition.level, KeyedLevel) and partition.key in self.keys
-
-
-@dataclass(frozen=True)
-class Hashes(Selector):
-    """Partitions of a hashed context, by hash modulo granularity."""
-
-    hashes: frozenset[int]
-
-    def takes(self, partition: Partition) -> bool:
-        return isinstance(partition.level, HashedLevel) and partition.key in self.hashes
-
-
-@dataclass(frozen=True)
-class Labels(Selector):
-    """Partitions of a category context, by label."""
-
-    labels: frozenset[str]
-
-    def takes(self, partition: Partition) -> bool:
-        return isinstance(partition.level, CategoriesLevel) and partition.key in self.labels
+        return isinstance(partition.level, self.level) and partition.key in self.keys
 
 
 class Has(Selector):
@@ -101,9 +84,9 @@ def selector_of(data: object) -> Selector:
     kinds: dict[str, Callable[[Any], Selector]] = {
         "all": lambda value: EVERY,
         "ids": lambda value: Ids(frozenset(value)),
-        "keys": lambda value: Keys(frozenset(_key(item) for item in value)),
-        "hashes": lambda value: Hashes(frozenset(value)),
-        "labels": lambda value: Labels(frozenset(value)),
+        "keys": lambda value: KeySelector(KeyedLevel, frozenset(map(_key, value))),
+        "hashes": lambda value: KeySelector(HashedLevel, frozenset(value)),
+        "labels": lambda value: KeySelector(CategoriesLevel, frozenset(value)),
         "has": Has,
         "nested": lambda value: Nested([selector_of(item) for item in value]),
     }

@@ -77,25 +77,28 @@ class Lag(AnalyticState):
         self.values = deque(state)
 
 
-class LatestValue(AnalyticState):
-    """latest(x [, default]): the newest value that was not NULL."""
+class OneValue(AnalyticState):
+    """Base of states of one value: `next` follows `now`."""
 
-    def __init__(self) -> None:
-        self.value: Any = None
-        self.next: Any = None
-
-    def step(self, args: Sequence[Any], when: bool) -> Any:
-        self.next = args[0] if when and args[0] is not None else self.value
-        return self.next if self.next is not None or len(args) < 2 else args[1]
+    def __init__(self, first: Any = None) -> None:
+        self.now = self.next = first
 
     def keep(self) -> None:
-        self.value = self.next
+        self.now = self.next
 
     def state(self) -> Any:
-        return self.value
+        return self.now
 
     def put_back(self, state: Saved) -> None:
-        self.value = state
+        self.now = state
+
+
+class LatestValue(OneValue):
+    """latest(x [, default]): the newest value that was not NULL."""
+
+    def step(self, args: Sequence[Any], when: bool) -> Any:
+        self.next = args[0] if when and args[0] is not None else self.now
+        return self.next if self.next is not None or len(args) < 2 else args[1]
 
 
 class ChangedColumn(AnalyticState):
@@ -161,7 +164,7 @@ class HadChanged(ChangedColumn):
         return any(self._changed(args[0], args[1:], when))
 
 
-class RunningValue(AnalyticState):
+class RunningValue(OneValue):
     """acc_*(x [, begin, reset]): a running value; begin opens, the row that meets reset still counts.
 
     Behind that row the value is that of nothing, until begin holds again.
@@ -170,8 +173,7 @@ class RunningValue(AnalyticState):
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.now: tuple[int, Any, Any, bool, Any] = (0, 0, None, False, self._value(0, 0, None))
-        self.next = self.now
+        super().__init__((0, 0, None, False, self._value(0, 0, None)))
 
     def step(self, args: Sequence[Any], when: bool) -> Any:
         if not when:
@@ -188,9 +190,6 @@ class RunningValue(AnalyticState):
         else:
             self.next = (count, total, extreme, is_open, value)
         return value
-
-    def keep(self) -> None:
-        self.now = self.next
 
     def _with(self, x: Value, count: int, total: Any, extreme: object) -> tuple[int, Any, Any]:
         """Count, total and extreme with another value."""
@@ -217,10 +216,6 @@ class RunningValue(AnalyticState):
 
     def state(self) -> Any:
         return list(self.now)
-
-    def put_back(self, state: Saved) -> None:
-        count, total, extreme, is_open, value = state
-        self.now = (count, total, extreme, is_open, value)
 
 
 _KINDS: dict[str, Callable[[], AnalyticState]] = {
