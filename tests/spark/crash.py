@@ -154,7 +154,7 @@ class Run:
     def __init__(self, fleet: Fleet, master: str) -> None:
         self._told = fleet.new_file()
         command = ["cloud", "aggregate", str(fleet.bucket), str(fleet.out), "--master", master]
-        self._process = FORKS.Process(target=_run, args=(command, str(self._told)))
+        self._process = FORKS.Process(target=_run, args=(command, str(self._told)), daemon=True)
         self._process.start()
 
     def kill(self) -> bool:
