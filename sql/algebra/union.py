@@ -141,7 +141,7 @@ class Union(Policy):
 
 
 def _removed(out: Sequence[Event] | Delta | None) -> Sequence[Event]:
-    """What leaves a member: a policy gives these events, a batch a release."""
+    """The events that leave a member: a policy gives them, a batch gives a release."""
     if isinstance(out, Delta):
         return out.removed
     return out or ()

@@ -32,7 +32,7 @@ class Readings:
 
 
 class RecognizerBase:
-    """What both kinds of recognizers have. `partitions` is theirs."""
+    """Base of both recognizers, with their counters. The subclass holds the `partitions`."""
 
     partitions: Mapping[Hashable, object]
 

@@ -38,7 +38,7 @@ class WindowCore(Protocol):
 
 
 class Setting(NamedTuple):
-    """What a window is made of."""
+    """The arguments of a window's constructor."""
 
     plan: GroupWindowPlan
     content: Content
