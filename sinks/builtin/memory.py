@@ -18,8 +18,10 @@ Row = Mapping[str, Any]
 
 
 class MemorySettings(SinkSettings):
-    """Pass rows to streams and lookup tables inside the process that read the same memory topic. A row whose
-    `rowkindField` says delete removes the row of its KEY from the tables."""
+    """Pass rows to streams and lookup tables inside the process that read the same memory topic.
+
+    A row whose `rowkindField` says delete removes the row of its KEY from the tables.
+    """
 
     target: ClassVar[str | None] = "topic"
     encodes: ClassVar[bool] = False
