@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,7 @@ def test_keys_of_the_timeline_are_chosen(page: Browser, broker: Mosquitto, gatew
     keys = ["pump-07", "pump-08", "pump-09"]
     assert keys_drawn(page) == keys
     for mark in ("window", "event", "look"):
-        assert page.run(f"return document.querySelectorAll('[data-key=pump-09] .{mark}').length") == 3
+        wait_for(partial(drawn, page, f"[data-key=pump-09] .{mark}", 3), what=f"the third {mark}")
     page.click('#keys input[value="pump-07"]')
     assert keys_drawn(page) == keys[1:]
     page.click('#keys input[value="pump-07"]')
@@ -119,6 +120,11 @@ def test_keys_of_the_timeline_are_chosen(page: Browser, broker: Mosquitto, gatew
 def gateway_rows(gateway: Process, rule: str, count: int) -> Callable[[], bool]:
     """Whether a rule has given out so many rows."""
     return lambda: gateway.status()["rules"][rule]["counters"]["rows_out"] >= count
+
+
+def drawn(page: Browser, selector: str, count: int) -> bool:
+    """Whether so many elements are there; the page asks again by itself."""
+    return page.run(f"return document.querySelectorAll('{selector}').length") == count
 
 
 def keys_drawn(page: Browser) -> list[str]:
