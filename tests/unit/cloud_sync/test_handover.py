@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import zlib
 
+import pytest
+
+pytest.importorskip("pyspark")
+
 from cloud_sync.spark.backfill.handover import UNKNOWN, Handed, packed, unpacked
 from sinks import lossless_json
 

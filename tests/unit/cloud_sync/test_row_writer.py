@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytest.importorskip("pyspark")
+
 from cloud_sync.spark.backfill.row_writer import RowWriter
 from cloud_sync.spark.backfill.rules import compiled
 from sql import Emission, Plan
-
-pytest.importorskip("pyarrow")
 
 RULES = """
 streams: ["CREATE STREAM plant (dev string, n bigint, x float, on boolean) WITH (DATASOURCE='x')"]
