@@ -91,7 +91,7 @@ def row(result: Result) -> str:
         return format("" if value is None else format(value, form), f">{width}")
 
     return (
-        f"{result.name:16}{cell(result.ratio, 8, '.2f')}{cell(result.bar, 8, '.1f')}"
+        f"{result.name:16}{cell(result.ratio, 8, '.2f')}{cell(result.bar, 8, '.2f')}"
         f"{cell(result.cost_ns, 10, '.0f')}"
         f"{cell(result.base_ns, 9, '.0f')}{cell(result.events_per_s, 12, ',.0f')}"
     )

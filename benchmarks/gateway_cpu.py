@@ -8,6 +8,9 @@ The latency is that of a passing message, from its stamp to the receipt of what 
 
 The way out (`cpu_out_…`): what a published row costs, as the difference between a rule that publishes each
 message and one that gives each to `nop`, in the cost of a message for the bare subscriber.
+
+The same message with more to do (`cpu_ten_rules`, `cpu_cloud`, `cpu_sessions`), and with no time to wait
+(`latencyMs: 0`: `cpu_at_once_…`), is told without a bar, but for the latency of the latter.
 """
 
 from __future__ import annotations
@@ -64,12 +67,35 @@ PUBLISHED = EACH.replace("ACTION", "{mqtt: {topic: each, qos: QOS, sendSingle: t
 DROPPED = EACH.replace("ACTION", "{nop: {}}")
 
 
+FURTHER = {
+    "ten_rules": "".join(
+        f"  - id: filter_{number}\n    sql: SELECT dev, temp FROM m WHERE temp > {86 + number}\n"
+        "    actions: [{nop: {}}]\n"
+        for number in range(9)
+    ),
+    "cloud": """  - id: each_second
+    sql: SELECT dev, avg(temp) AS a, window_start() AS ws, window_end() AS we FROM m
+      GROUP BY dev, TUMBLINGWINDOW(ss, 1)
+    actions: [{cloud: {keys: [dev], window: 1m}}]
+""",
+    "sessions": """  - id: sessions
+    sql: SELECT key, count(*) AS c FROM m GROUP BY key, SESSIONWINDOW(ss, 60, 2)
+    actions: [{nop: {}}]
+""",
+}
+"""What the gateway does beside the rule of `RULE`: nine more filters, rows that are spooled and committed,
+sessions of a hundred devices."""
+
+DEVICES = 100
+
+
 @dataclass
 class Load:
-    """What is sent: messages a second, their quality of service."""
+    """What is sent: messages a second, their quality of service, the number of keys in them."""
 
     rate: int
     qos: int
+    keys: int = KEYS
 
     @property
     def name(self) -> str:
@@ -87,6 +113,20 @@ def point(load: Load, bar: float) -> Result:
         f"p99 {p99:.1f} ms (bar 12)"
     )
     return Result(load.name, unit="µs", ratio=gateway / bare, bar=bar, lines=[line], numbers=numbers)
+
+
+def compared(name: str, load: Load, bar_ms: float | None = None, **gateway: Any) -> Result:
+    """As `point`, for another setting of `the_gateway`, without a bar of the ratio."""
+    bare, _ = measured(load, bare_subscriber)
+    used, found = measured(load, partial(the_gateway, **gateway))
+    p50, p99, _ = quantiles(found)
+    bar = "" if bar_ms is None else f" (bar {bar_ms:g})"
+    line = (
+        f"{name}: {used:.1f} µs a message at {load.rate:,}/s with QoS {load.qos}, bare paho {bare:.1f}; "
+        f"message to result p50 {p50:.1f} ms, p99 {p99:.1f} ms{bar}"
+    )
+    numbers = {name: used / bare, f"{name}_us": used, f"{name}_p99_ms": p99}
+    return Result(name, unit="µs", ratio=used / bare, lines=[line], numbers=numbers)
 
 
 def way_out(load: Load, bar: float) -> Result:
@@ -145,10 +185,13 @@ def processor_s(pid: int, *, with_children: bool = False) -> float:
 
 
 @contextmanager
-def the_gateway(folder: Path, broker: Mosquitto, load: Load, rule: str = RULE) -> Iterator[int]:
-    """The daemon with a rule; its process id."""
+def the_gateway(
+    folder: Path, broker: Mosquitto, load: Load, rule: str = RULE, **settings: str
+) -> Iterator[int]:
+    """The daemon with a rule; its process id. `settings`: environment variables."""
     rules = {"rule.yaml": rule.replace("QOS", str(load.qos))}
-    with daemon(folder / "gateway", broker.url, rules, PENSTOCK__MQTT__QOS=str(load.qos)) as process:
+    settings = {"PENSTOCK__MQTT__QOS": str(load.qos), **settings}
+    with daemon(folder / "gateway", broker.url, rules, **settings) as process:
         process.wait_ready()
         yield process.pid
 
@@ -208,7 +251,7 @@ def publish(port: int, load: Load, began_sending: Any) -> None:
     connection.sendall(CONNECT + b"pub")
     connection.recv(4)
     threading.Thread(target=drain, args=(connection,), daemon=True).start()
-    bodies = [packet(number, 0, KEYS, load.qos) for number in range(KEYS)]
+    bodies = [packet(number, 0, load.keys, load.qos) for number in range(KEYS)]
     number = 0
     began_sending.set()
     began = time.monotonic()
@@ -217,7 +260,9 @@ def publish(port: int, load: Load, began_sending: Any) -> None:
         while number < passed * load.rate:
             is_stamped = number % (load.rate // STAMPED_PER_S) == 0
             packets.append(
-                packet(number, time.monotonic_ns(), KEYS, load.qos) if is_stamped else bodies[number % KEYS]
+                packet(number, time.monotonic_ns(), load.keys, load.qos)
+                if is_stamped
+                else bodies[number % KEYS]
             )
             number += 1
         connection.sendall(b"".join(packets))
@@ -232,5 +277,15 @@ CASES: dict[str, Callable[[], Result]] = {
         for load, bar in ((Load(rate, qos), bar) for rate, bar in bars.items())
     },
     **{f"cpu_out_qos{qos}": partial(way_out, Load(5_000, qos), bar) for qos, bar in BARS_OUT.items()},
+    **{
+        f"cpu_{name}": partial(compared, f"cpu_{name}", Load(5_000, 1, DEVICES), rule=RULE + rules)
+        for name, rules in FURTHER.items()
+    },
+    **{
+        name: partial(compared, name, load, 2.0, PENSTOCK__GATEWAY__LATENCY_MS="0")
+        for load in (Load(rate, qos) for qos in (0, 1) for rate in (1_000, 5_000))
+        for name in [load.name.replace("cpu_", "cpu_at_once_")]
+    },
 }
-"""A case for each rate and quality of service, and for the way out; `gateway_cpu` means all of them."""
+"""A case for each rate and quality of service, for the way out, and for other settings;
+`gateway_cpu` means all of them."""
