@@ -74,7 +74,7 @@ def driven(
     tables: Mapping[str, CompiledTable] | None = None,
     state: State = None,
 ) -> Iterator[list[Emission]]:
-    """What each run of events gives, with rules deployed as by `drive`."""
+    """The emissions of each run of events, with rules deployed as by `drive`."""
     now_ms: int | None = None
     if state is not None:
         now_ms = int(state["now_ms"])
@@ -90,7 +90,7 @@ def driven(
 
 
 def at_end(engine: Engine) -> list[Emission]:
-    """What the windows give that are open at the end of all events."""
+    """The emissions of windows that are open at the end of all events."""
     return [] if engine.now_ms is None else engine.flush(engine.now_ms).parts
 
 

@@ -27,7 +27,7 @@ _LAST_MS = 253_402_300_799_999  # the end of the year 9999
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a run lists. `folders` are hours and whole days below the arrivals; None stands for the whole
+    """The listing of a run. `folders` are hours and whole days below the arrivals; None stands for the whole
     bucket, with data files that no manifest announces. `at_ms` is when it begins, `turn` the last hour
     whose turn has come."""
 

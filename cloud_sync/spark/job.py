@@ -207,7 +207,7 @@ def _checked(spark: SparkSession, bucket: Storage, tables: Tables, options: Opti
 
 
 def _listing(bucket: Storage, current: Version, options: Options) -> Listing:
-    """What this run lists."""
+    """The listing of this run."""
     at_ms = options.now_ms()
     if options.everything or not current.listed_ms:
         return Listing(None, at_ms, current.turn)

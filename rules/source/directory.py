@@ -12,7 +12,7 @@ SUFFIXES = (".yaml", ".yml", ".json", ".sql")
 
 
 def entries(directory: Path) -> list[Path]:
-    """What is in a directory, by name; nothing if it cannot be read."""
+    """The entries of a directory, by name; none if it cannot be read."""
     try:
         return sorted(directory.iterdir())
     except OSError:

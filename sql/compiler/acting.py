@@ -26,7 +26,7 @@ from sql.plan.logical import ActionPlan, BranchPlan, TriggerPlan
 
 
 class Changed:
-    """What events have changed in a relation, together.
+    """The changes of a relation by several events, as one emission.
 
     came    the rows that came, also by an update
     before  those that were there before, in their place or at all
@@ -94,7 +94,7 @@ class ActingText:
         return work
 
     def _write_event(self, parts: Sequence[Bound]) -> None:
-        """What one event `r0` does."""
+        """The actions for one event, `r0`."""
         source, search = self.source, self.search
         matched = [branch for branch in self.plan.branches if branch.matched]
         others = [branch for branch in self.plan.branches if not branch.matched]

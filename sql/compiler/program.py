@@ -100,7 +100,7 @@ class Program(SharedCode):
         }
 
     def _drive(self, now_ms: int) -> Drive:
-        """How events reach the statement, from its windows as an instance has them."""
+        """The way of events into the statement, given the windows of an instance."""
         plan, use = self.plan, self.use
         is_relational = bool(plan.joins) or plan.sources[0].relation is not None
         first = None if is_relational else self.builders[0].build(now_ms, Nobody(), lambda: now_ms)

@@ -37,7 +37,7 @@ from sql.types import key_of
 
 
 class Drive(NamedTuple):
-    """How events reach a statement, and what is read of it.
+    """The way of events into a statement, and the parts of it that are read.
 
     is_driven  events go through a loop, else changes are handed over
     is_timed   the loop takes each event with its own instant
@@ -60,7 +60,7 @@ class Drive(NamedTuple):
 
 
 class StatementFrame:
-    """What the functions of one statement have in common."""
+    """The parts that the functions of one statement share."""
 
     def __init__(
         self,

@@ -163,7 +163,7 @@ class RowWriter:
         return _replaced(texts, self._others)
 
     def _together(self, rows: list[Row]) -> pa.Array | None:
-        """The texts of rows; None if some value must be looked at by itself."""
+        """The texts of rows; None if some value needs a check of its own."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -217,7 +217,7 @@ def _strings(texts: Sequence[str | None]) -> pa.Array:
 
 
 def _fit(rows: list[Row], name: str, kind: Type) -> bool:
-    """Whether the values of a column fit its type, and are written as they are."""
+    """True if the values of a column fit its type and are written unchanged."""
     allowed = CLASSES.get(kind, ())
     try:
         classes = {row[name].__class__ for row in rows}

@@ -36,7 +36,7 @@ def actor(plan: TriggerPlan, catalog: Catalog, functions: FunctionSet, forward: 
 
 
 class EachChanged(Changed):
-    """What events have changed in a relation, an emission for each of them."""
+    """The changes of a relation by several events, as an emission for each of them."""
 
     def __init__(self, statement: Triggered, now_ms: int) -> None:
         super().__init__(self._failed)
