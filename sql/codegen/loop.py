@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
@@ -18,6 +18,15 @@ WINDOW_SLOTS = {
     ("event_time", None): Code("w_end", False, True, NUMBER),
 }
 """The reads of a window's bounds by its rows."""
+
+
+def batch_loop(finders: Mapping[int, str]) -> str:
+    """The head of a loop over a batch of events `e`. `finders`: by place the text that looks up something for
+    all of them, which each event finds in `found_<place>`."""
+    if not finders:
+        return "for e in rows:"
+    found = ", ".join(f"found_{place}" for place in finders)
+    return f"for e, {found} in zip(rows, {', '.join(finders.values())}):"
 
 
 class LoopWriter:

@@ -22,7 +22,7 @@ from sql.compiler.joins.passing_text import passes_rows
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.patterns.recognize_text import RecognizeCode
 from sql.compiler.shared_code import SharedCode
-from sql.compiler.statement_frame import Drive
+from sql.compiler.statement_frame import Drive, StatementFrame
 from sql.compiler.statement_text import StatementText, drives, takes_times
 from sql.compiler.subquery_code import SubqueryCode, codes_of
 from sql.functions.definition import Context
@@ -92,7 +92,8 @@ class Program(SharedCode):
         for builder in self.builders:  # errors of a filter are reported with their place in the text
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
-        self.text = StatementText(plan, shape, self, self.answers, self.offsets, self._drive(now_ms))
+        drive = self._drive(now_ms)
+        self.text = StatementText(StatementFrame(plan, shape, self, self.answers, self.offsets, drive))
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from sql.codegen.expression_code import Code
-from sql.codegen.loop import LoopWriter
+from sql.codegen.loop import LoopWriter, batch_loop
 from sql.codegen.source import SourceWriter
 from sql.compiler.answer import answers_each
 from sql.compiler.enter import EnterText
@@ -76,11 +76,7 @@ class PushText:
     @property
     def _batch(self) -> str:
         """The head of the loop over a batch of events, each with what is looked up for its subqueries."""
-        if not self.ahead:
-            return "for e in rows:"
-        found = ", ".join(f"found_{place}" for place in self.ahead)
-        looked_up = ", ".join(f"ahead({place}, rows)" for place in self.ahead)
-        return f"for e, {found} in zip(rows, {looked_up}):"
+        return batch_loop({place: f"ahead({place}, rows)" for place in self.ahead})
 
     @property
     def _keeps_aside(self) -> bool:

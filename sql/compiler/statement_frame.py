@@ -78,6 +78,7 @@ class StatementFrame:
         self.context = around.context
         self.warnings = around.warnings
         self.offsets = offsets
+        self.drive = drive
         self.is_driven, self.is_timed, self.is_joined = drive.is_driven, drive.is_timed, drive.is_joined
         self.in_cells = drive.in_cells
         self.window: Policy | None = drive.window if isinstance(drive.window, Policy) else None

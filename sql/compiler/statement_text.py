@@ -13,7 +13,6 @@ and serves all instances.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from sql.codegen.source import Generated, SourceWriter
@@ -24,28 +23,18 @@ from sql.compiler.feeding import FeedingText, feeds
 from sql.compiler.joins.driven import DrivenText, driver_of
 from sql.compiler.joins.passing_text import PassingText
 from sql.compiler.push import PushText
-from sql.compiler.shared_code import Answer, SharedCode
-from sql.compiler.statement_frame import Drive, StatementFrame
+from sql.compiler.statement_frame import StatementFrame
 from sql.plan.arrival import reads_on_arrival
 from sql.plan.logical import Plan
-from sql.rows import Shape
 
 
 class StatementText:
     """Writes and compiles the functions of one statement for one kind of window."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        shape: Shape,
-        around: SharedCode,
-        answers: Sequence[Answer],
-        offsets: dict[str, int],
-        drive: Drive,
-    ) -> None:
-        """`answers`: the values of subqueries as functions of the event."""
-        self.frame = frame = StatementFrame(plan, shape, around, answers, offsets, drive)
-        self.plan = plan
+    def __init__(self, frame: StatementFrame) -> None:
+        self.frame = frame
+        self.plan = plan = frame.plan
+        drive = frame.drive
         self.fold, self.show, self.earlier = frame.fold, frame.show, frame.earlier
         self.keeps_values = frame.keeps_values
         self.is_driven = drive.is_driven

@@ -13,7 +13,7 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.answer import AnswerText, answers_by_row
 from sql.compiler.deferral import is_fleeting
 from sql.compiler.shared_code import Answer, SharedCode, no_answer
-from sql.compiler.statement_frame import Drive
+from sql.compiler.statement_frame import Drive, StatementFrame
 from sql.compiler.statement_text import StatementText
 from sql.plan.bound import Read, TableRead
 from sql.plan.clauses import SourcePlan
@@ -53,7 +53,8 @@ class CorrelatedCode:
         self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
         drive = Drive(is_joined=True, removal=Removal.NEVER)
         offsets = {"aggregate": 0, "prev": 0}
-        self.text = StatementText(plan, shape, around, self.inner_answers, offsets, drive)
+        frame = StatementFrame(plan, shape, around, self.inner_answers, offsets, drive)
+        self.text = StatementText(frame)
 
 
 def store_of(

@@ -73,9 +73,10 @@ def _query(
     elif is_rowwise(plan):
         query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
     else:
-        from sql.engine.running.statement_instances import instance_of, program_of
+        from sql.compiler.program import Program
+        from sql.engine.running.statement_instances import instance_of
 
-        query = instance_of(name, program_of(name, plan, catalog, now_ms, shape), now_ms, make_row)
+        query = instance_of(name, Program(plan, catalog, shape, now_ms, name), now_ms, make_row)
     return query if plan.timestamp is None else EventTime(query, now_ms)
 
 
@@ -94,6 +95,7 @@ def code_of(
         return OnceCode(name, plan, catalog, now_ms, partition)
     if plan.mode == "sample":
         return SampledCode(name, plan, catalog, now_ms, partition)
-    from sql.engine.running.statement_instances import QueryCode, program_of
+    from sql.compiler.program import Program
+    from sql.engine.running.statement_instances import QueryCode
 
-    return QueryCode(program_of(name, plan, catalog, now_ms, partition=partition))
+    return QueryCode(Program(plan, catalog, "dict", now_ms, name, partition or ()))

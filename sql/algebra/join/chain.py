@@ -15,7 +15,7 @@ from typing import Any
 
 from sql.algebra.table.lookup import equalities, ranges
 from sql.algebra.table.search import Search
-from sql.codegen.loop import LoopWriter
+from sql.codegen.loop import LoopWriter, batch_loop
 from sql.plan.bound import Bound, reads_subquery
 
 
@@ -77,11 +77,7 @@ class JoinLoops:
     @property
     def batch(self) -> str:
         """The head of the loop over a batch of events `e`, each with what is looked up for it."""
-        if not self.ahead:
-            return "for e in rows:"
-        found = ", ".join(f"found_{place}" for place in self.ahead)
-        looked_up = ", ".join(f"{self.find}_{place}(rows)" for place in self.ahead)
-        return f"for e, {found} in zip(rows, {looked_up}):"
+        return batch_loop({place: f"{self.find}_{place}(rows)" for place in self.ahead})
 
     @property
     def finders(self) -> list[str]:

@@ -11,21 +11,6 @@ from sql.compiler.statement_text import takes_times
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.running.stream_query import StreamQuery
 from sql.engine.running.timed import TimedStatement
-from sql.plan.logical import Plan
-from sql.rows import Shape
-
-
-def program_of(
-    name: str,
-    plan: Plan,
-    catalog: Catalog,
-    now_ms: int,
-    shape: Shape = "dict",
-    partition: Sequence[Any] | None = None,
-) -> Program:
-    """The program that all instances of a statement or stream query share; `partition`
-    is that of the first."""
-    return Program(plan, catalog, shape, now_ms, name, partition or ())
 
 
 def instance_of(
