@@ -107,7 +107,9 @@ CODES: dict[str, CodeText] = {
     ),
     "B310": CodeText("too many or too few arguments", "the message says how many the function takes"),
     "B311": CodeText("DISTINCT or FILTER on a function that is no aggregate", "remove it"),
-    "B312": CodeText("a function parameter that must be a constant", "write the value itself"),
+    "B312": CodeText(
+        "a function parameter that must be a constant", "write an expression that reads nothing"
+    ),
     "B313": CodeText("a function that is refused on purpose", "the message says why and what to use"),
     "B314": CodeText("a function this engine does not have", "the message says why and what to use"),
     "B315": CodeText(
@@ -130,7 +132,9 @@ CODES: dict[str, CodeText] = {
     "B325": CodeText("an analytic function in a join", "compute it in a rule of its own and join that"),
     "B330": CodeText("an aggregate where none may stand", "move the condition to HAVING"),
     "B331": CodeText("a star in an aggregate that needs a column", "name the column"),
-    "B332": CodeText("an aggregate parameter that must be a constant", "write the value itself"),
+    "B332": CodeText(
+        "an aggregate parameter that must be a constant", "write an expression that reads nothing"
+    ),
     "B333": CodeText(
         "a hit counter in a clause where nothing is counted", "use it in SELECT, WHERE, HAVING or WHEN"
     ),

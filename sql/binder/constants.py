@@ -10,21 +10,29 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.functions.definition import Context
 from sql.plan.bound import Apply, Bound, Const, Op
+from sql.types import type_of
 
 _NO_EVENT = Event(None, 0, -1)
 
 
 def constant_value(catalog: Catalog, bound: Bound) -> Any:
-    """The value; None for NULL, for an expression that reads an event, the clock or anything else, and for
-    one that cannot be evaluated, which each event reports."""
+    """The value; None for NULL, and for an expression that `constant` knows no value of."""
+    found = constant(catalog, bound)
+    return None if found is None else found.value
+
+
+def constant(catalog: Catalog, bound: Bound) -> Const | None:
+    """The expression as its value; None for one that reads an event, the clock or anything else,
+    and for one that cannot be evaluated, which each event reports."""
     if isinstance(bound, Const):
-        return bound.value
+        return bound
     if not all(map(_is_pure, bound.walk())):
         return None
     try:
-        return FunctionSet(catalog, Context(), Warnings()).value(bound)(_NO_EVENT)
+        value = FunctionSet(catalog, Context(), Warnings()).value(bound)(_NO_EVENT)
     except DATA_ERRORS:
         return None
+    return Const(value, type=type_of(value), span=bound.span)
 
 
 def _is_pure(node: Bound) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sql import syntax as ast
 from sql.binder.binding import Binding, Place
+from sql.binder.constants import constant_value
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
@@ -91,9 +92,10 @@ def bind_row_number(binder: Binding, node: ast.Call, place: Place) -> Bound:
 
 def check_rows_back(binder: Binding, bound: Bound, span: Span) -> None:
     """Check that the number of rows lag() counts back is a constant."""
+    rows = constant_value(binder.scope.catalog, bound)
     if any(isinstance(node, Read) for node in bound.walk()):
         binder.problems.error("B312", "lag() needs a constant number of rows", span)
-    elif isinstance(bound, Const) and bound.value.__class__ is int and bound.value < 1:
+    elif rows.__class__ is int and rows < 1:
         binder.problems.error("B307", "lag() counts back at least 1 row", span)
 
 

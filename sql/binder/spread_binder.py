@@ -11,9 +11,10 @@ from typing import Any, Literal
 from sql import syntax as ast
 from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_binder import SPREADS
+from sql.binder.constants import constant_value
 from sql.errors import DataError
 from sql.functions.definition import Function, Parameter
-from sql.plan.bound import Apply, Bound, Const
+from sql.plan.bound import Apply, Bound
 from sql.plan.clauses import ItemPlan, SpreadPlan
 from sql.rows import as_dict
 from sql.types import Type, describe
@@ -179,9 +180,9 @@ class SpreadBinder:
         return [ItemPlan("$trigger", Apply(_REQUEST, parts, type=Type.ARRAY, span=call.span))]
 
     def _constant(self, node: ast.Expr, kind: type) -> Any:
-        bound = self.binder.bind(node, self.place)
-        if isinstance(bound, Const) and bound.value.__class__ is kind:
-            return bound.value
+        found = constant_value(self.binder.scope.catalog, self.binder.bind(node, self.place))
+        if found.__class__ is kind:
+            return found
         what = {
             str: "a prefix as text",
             bool: "true or false for ignore_null",

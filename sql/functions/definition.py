@@ -19,8 +19,8 @@ class Parameter(Record):
     """One parameter: its name and type; `optional` may be left out, `variadic` takes all further arguments.
 
     as_text     takes a number or a boolean of the data by its text, as eKuiper does; a literal is refused
-    constant    requires a literal, so that it can be checked before the rule runs
-    check       raises `DataError` for an invalid value; before the rule runs, if the argument is a literal
+    constant    requires an expression that reads nothing, so that it can be checked before the rule runs
+    check       raises `DataError` for an invalid value; before the rule runs, if the argument reads nothing
     """
 
     name: str

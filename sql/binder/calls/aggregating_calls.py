@@ -9,10 +9,11 @@ from sql.aggregates import base as aggregates
 from sql.binder import stars
 from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_arguments import argument_place, check_arity, check_constant, remember
+from sql.binder.constants import constant
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions.definition import Parameter
-from sql.plan.bound import AggregateCall, Bound, Const, Op, Slot
+from sql.plan.bound import AggregateCall, Bound, Op, Slot
 from sql.record import replace
 
 
@@ -83,14 +84,15 @@ def _split_arguments(
 
 def _constant_of(binder: Binding, name: str, parameter: Parameter, bound: Bound, span: Span) -> Any:
     """The value of an aggregate's parameter that is a constant."""
-    if not isinstance(bound, Const):
+    found = constant(binder.scope.catalog, bound)
+    if found is None:
         binder.problems.error("B332", f"{name}() needs a constant for '{parameter.name}'", span)
         return None
     binder.expect(
-        bound, parameter.type, f"{name}() takes {parameter.type.value} for '{parameter.name}'", span
+        found, parameter.type, f"{name}() takes {parameter.type.value} for '{parameter.name}'", span
     )
-    check_constant(binder, parameter, bound, span)
-    return bound.value
+    check_constant(binder, parameter, found, span)
+    return found.value
 
 
 def _check_aggregate_types(

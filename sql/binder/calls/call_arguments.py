@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from sql import syntax as ast
 from sql.binder.binding import Binding, Place
-from sql.binder.constants import constant_value
+from sql.binder.constants import constant, constant_value
 from sql.errors import DataError, Span
 from sql.functions.definition import Parameter
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Const
 from sql.record import replace
 from sql.types import type_of
 
@@ -36,6 +36,12 @@ def check_constant(binder: Binding, parameter: Parameter, bound: Bound, span: Sp
         parameter.check(value)
     except DataError as error:
         binder.problems.error("B307", str(error), span)
+
+
+def count_of(binder: Binding, bound: Bound) -> Const | None:
+    """A number of events as a constant; None for what is none."""
+    found = constant(binder.scope.catalog, bound)
+    return found if found is not None and found.value.__class__ is int and found.value >= 0 else None
 
 
 def remember(calls: list[C], call: C) -> int:

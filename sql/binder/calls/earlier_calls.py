@@ -6,7 +6,7 @@ from sql import syntax as ast
 from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
 from sql.binder import kuiper, stars
 from sql.binder.binding import Binding, Place
-from sql.binder.calls.call_arguments import argument_place, check_arity, remember
+from sql.binder.calls.call_arguments import argument_place, check_arity, count_of, remember
 from sql.binder.scope import UNKNOWN
 from sql.plan.bound import AnalyticCall, Bound, Const, PrevCall, Read, Slot
 from sql.record import replace
@@ -39,10 +39,9 @@ def bind_prev(binder: Binding, node: ast.Call, place: Place) -> Bound:
     else:
         value = binder.bind(node.args[-1], inner)
     default = 0 if node.name == "prevtail" else 1
-    index = binder.bind(node.args[0], inner) if len(node.args) == 2 else Const(default)
-    if node.name == "prior" and not (
-        isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0
-    ):
+    given = binder.bind(node.args[0], inner) if len(node.args) == 2 else Const(default)
+    index = count_of(binder, given) if node.name == "prior" else given
+    if index is None:
         binder.problems.error("B323", "prior() needs a constant number of events", node.args[0].span)
         return UNKNOWN
     source = next((part.source for part in value.walk() if isinstance(part, Read)), 0)

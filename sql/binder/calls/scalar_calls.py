@@ -5,10 +5,11 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.binder.binding import Binding, Place
 from sql.binder.calls.call_arguments import check_arity, check_constant
+from sql.binder.constants import constant
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions import registry as functions
-from sql.functions.definition import Function
+from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const
 from sql.record import replace
 from sql.types import Type, type_named
@@ -34,18 +35,28 @@ def bind_scalar(binder: Binding, node: ast.Call, function: Function, place: Plac
             "B310", f"{node.name}() takes pairs of {names}, not {len(node.args)} arguments", node.span
         )
         return UNKNOWN
-    args = tuple(binder.bind(arg, place) for arg in node.args)
+    args = tuple(
+        _argument(binder, node.name, function.parameter(index), arg, place)
+        for index, arg in enumerate(node.args)
+    )
     for index, (bound, arg) in enumerate(zip(args, node.args, strict=True)):
         parameter = function.parameter(index)
         if not (parameter.as_text and not isinstance(bound, Const) and bound.type in SCALARS):
             what = f"{node.name}() takes {parameter.type.value} for '{parameter.name}'"
             binder.expect(bound, parameter.type, what, arg.span)
-        if parameter.constant and not isinstance(bound, Const):
-            binder.problems.error("B312", f"{node.name}() needs a constant for '{parameter.name}'", arg.span)
         check_constant(binder, parameter, bound, arg.span)
     if node.name == "cast" and isinstance(args[1], Const) and isinstance(args[1].value, str):
         return cast(binder, args[0], args[1].value, node.span)
     return Apply(function, args, type=function.result_type([arg.type for arg in args]), span=node.span)
+
+
+def _argument(binder: Binding, name: str, parameter: Parameter, arg: ast.Expr, place: Place) -> Bound:
+    """An argument, with its value in place of an expression where the parameter is a constant."""
+    bound = binder.bind(arg, place)
+    found = constant(binder.scope.catalog, bound) if parameter.constant else bound
+    if found is None:
+        binder.problems.error("B312", f"{name}() needs a constant for '{parameter.name}'", arg.span)
+    return found or bound
 
 
 def cast(binder: Binding, operand: Bound, type_name: str, span: Span) -> Bound:

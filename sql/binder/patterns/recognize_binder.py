@@ -9,6 +9,7 @@ from itertools import takewhile
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder.binding import Place
+from sql.binder.calls.call_arguments import count_of
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.rewriting import rewritten
 from sql.binder.scope import Scope, SourceScope
@@ -198,8 +199,8 @@ class _DefinitionBinder(ExpressionBinder):
     def call(self, node: ast.Call, place: Place) -> Bound:
         if node.name != "prev" or not 1 <= len(node.args) <= 2:
             return super().call(node, place)
-        offset = self.bind(node.args[1], place) if len(node.args) == 2 else Const(1)
-        if not (isinstance(offset, Const) and offset.value.__class__ is int and offset.value >= 0):
+        offset = count_of(self, self.bind(node.args[1], place)) if len(node.args) == 2 else Const(1)
+        if offset is None:
             self.problems.error("B323", "prev() needs a constant number of rows", node.span)
             offset = Const(1)
         if offset.value not in self.offsets:
