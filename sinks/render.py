@@ -1,6 +1,6 @@
 """Rows to messages: the common properties of eKuiper's sinks, applied in one place.
 
-The order is: rows of the emission (inserted, then removed), template, `dataField`, `fields` and
+The order is: rows of the emission, template, `dataField`, `fields` and
 `excludeFields`, NULL columns, format, compression. Rows that fill `{{.field}}` of the topic, URL or path
 differently go into separate messages, in the order of first appearance.
 """
@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from sinks.settings import SinkSettings, reveal
 from sinks.template import Template
 from sql.errors import DataError
 from sql.record import Record
+from sql.types import key_of
 
 if TYPE_CHECKING:
     from sql import Emission
@@ -49,7 +51,9 @@ def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[
     """The rows of an emission to send: inserted, then removed ones, or one row per bad event of an error
     emission.
 
-    Only emissions of rules with `rstream` or `irstream` have removed rows.
+    Only emissions of rules with `rstream` or `irstream` have removed rows. With `rowkind_field` the rows are
+    changes of a store with keys, made in their order: removed rows come first, so that an update of a key
+    ends as the new row, and a row that is both inserted and removed changes nothing.
     """
     if emission.kind == "error":
         error = {"error": emission.error, "rule": emission.rule, "at": emission.at_ms}
@@ -57,8 +61,25 @@ def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[
     if rowkind_field is None:
         return [*emission.inserted, *emission.removed]
     # A row that has its own kind keeps it: an update or a deletion in a table, for example.
-    inserted = [{**row, rowkind_field: row.get(rowkind_field) or "insert"} for row in emission.inserted]
-    return inserted + [{**row, rowkind_field: "delete"} for row in emission.removed]
+    inserted, removed = emission.inserted, emission.removed
+    if inserted and removed:
+        inserted, removed = _without(inserted, removed), _without(removed, inserted)
+    return [
+        *({**row, rowkind_field: "delete"} for row in removed),
+        *({**row, rowkind_field: row.get(rowkind_field) or "insert"} for row in inserted),
+    ]
+
+
+def _without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
+    """The rows without one for each equal row of `others`."""
+    left = Counter(map(key_of, others))
+    out = []
+    for row in rows:
+        key = key_of(row)
+        left[key] -= 1
+        if left[key] < 0:
+            out.append(row)
+    return out
 
 
 class Renderer:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sql import Catalog, Engine, plan_rule, run_script
 from tests.integration.sinks.support import Gateway
 from tests.support.servers import Postgres, postgres
 from tests.unit.sinks.support import rows
@@ -103,6 +104,21 @@ def test_upserts_updates_and_deletions(gateway: Gateway, store: Store) -> None:
     delivery.submit(rows({"n": 3, "kind": "vanish"}), 4)
     assert dict(gateway.await_receipts(4)) == {1: "delivered", 2: "delivered", 3: "delivered", 4: "rejected"}
     assert [tuple(row) for row in store.ask("SELECT n, s FROM t ORDER BY n")] == [(1, "b"), (2, "y")]
+
+
+@pytest.mark.parametrize("window", ["unique(n)", "sort(1, x)", "length(1)", "rank(n, 1, x)"])
+def test_a_table_is_kept_equal_to_a_window(gateway: Gateway, store: Store, window: str) -> None:
+    settings = {"url": store.url, "table": "t", "keyField": "n", "rowkindField": "kind"}
+    delivery = gateway.action("sql", settings)
+    engine = Engine(Catalog())
+    run_script(engine, "create schema E(n int, x double)", 0)
+    engine.deploy("r", plan_rule(f"select irstream n, x from E#{window}", engine.catalog), 0)
+    for number, (n, x) in enumerate([(1, 5.0), (2, 6.0), (1, 5.0), (1, 4.0), (2, 7.0)], start=1):
+        (emission,) = engine.push("E", [{"n": n, "x": x}], number)
+        delivery.submit(emission, number)
+        assert gateway.await_receipts(number)[-1] == (number, "delivered")
+        found = [{"n": row[0], "x": row[1]} for row in store.ask("SELECT n, x FROM t ORDER BY n")]
+        assert found == sorted(engine.read("r"), key=lambda row: row["n"])
 
 
 def test_an_action_for_all_rows_and_a_table_by_field(gateway: Gateway, store: Store) -> None:

@@ -86,8 +86,21 @@ def test_removed_rows_follow_and_are_marked_on_request() -> None:
     emission = Emission("hot", 5, inserted=[{"n": 1}], removed=[{"n": 2}])
     assert payloads({}, emission) == ['[{"n":1},{"n":2}]']
     assert payloads({"rowkindField": "kind"}, emission) == [
-        '[{"n":1,"kind":"insert"},{"n":2,"kind":"delete"}]'
+        '[{"n":2,"kind":"delete"},{"n":1,"kind":"insert"}]'
     ]
+
+
+def test_a_row_that_is_inserted_and_removed_is_no_change_of_a_store() -> None:
+    came = [{"k": "a", "n": [1]}, {"k": "b", "n": [1]}, {"k": "a", "n": [1]}]
+    went = [{"k": "c", "n": [1]}, {"k": "a", "n": [1]}]
+    emission = Emission("worst", 5, inserted=came, removed=went)
+    (payload,) = payloads({"rowkindField": "kind"}, emission)
+    assert json.loads(payload) == [
+        {"k": "c", "n": [1], "kind": "delete"},
+        {"k": "b", "n": [1], "kind": "insert"},
+        {"k": "a", "n": [1], "kind": "insert"},
+    ]
+    assert len(json.loads(payloads({}, emission)[0])) == 5
 
 
 def test_error_emissions_say_what_happened_to_which_event() -> None:
