@@ -119,13 +119,7 @@ def read_rules(
 def read_rule(reading: Reading, data: object, path: Path, name: str | None = None) -> LoadedRule | None:
     """One rule; None if it is not usable. Its actions are checked even if the rest is invalid."""
     document, report = reading.document, reading.report
-    if isinstance(data, dict) and "graph" in data:
-        report.error(
-            "R107",
-            "rules drawn as a graph are not supported",
-            document.key_span((*path, "graph")),
-            "write the same flow as a query under 'sql'",
-        )
+    if _refuse_forms(reading, data, path):
         return None
     before = len(report.found)
     rule = validate(
@@ -144,6 +138,28 @@ def read_rule(reading: Reading, data: object, path: Path, name: str | None = Non
         return None
     usable = not any(problem.is_error for problem in report.found[before:])
     return LoadedRule(rule_id or "", rule, actions, late, error, path, reading, usable)
+
+
+def _refuse_forms(reading: Reading, data: object, path: Path) -> bool:
+    """Whether this is a rule of eKuiper in a form that is no rule here: drawn, or an entry of an export."""
+    document, report = reading.document, reading.report
+    if isinstance(data, dict) and "graph" in data:
+        report.error(
+            "R107",
+            "rules drawn as a graph are not supported",
+            document.key_span((*path, "graph")),
+            "write the same flow as a query under 'sql'",
+        )
+        return True
+    if isinstance(data, str) and data.lstrip().startswith("{"):
+        report.error(
+            "R103",
+            "a rule must be a mapping, not JSON in a text",
+            document.value_span(path),
+            "eKuiper's exports are written so: `penstock import ekuiper` makes rule files of one",
+        )
+        return True
+    return False
 
 
 def _rule_id(reading: Reading, data: dict[str, Any], path: Path, key: str | None) -> str | None:

@@ -59,6 +59,16 @@ def test_a_ruleset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / "rules" / "r1.yaml")]) == 0
 
 
+def test_an_export_among_rule_files_is_refused_with_its_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = export(tmp_path, streams={"demo": STREAM}, rules={"r1": json.dumps(RULE)})
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "R103 a rule must be a mapping, not JSON in a text" in out
+    assert "penstock import ekuiper" in out
+
+
 def test_files_that_are_there_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = export(tmp_path, streams={"demo": STREAM}, rules={"r1": json.dumps(RULE)})
     out = ["--out", str(tmp_path / "rules")]
