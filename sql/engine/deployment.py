@@ -180,7 +180,7 @@ class Deployment:
         return host
 
     def _leave(self, name: str, host: ContextHost) -> None:
-        host.leave(name)
+        host.remove_member(name)
         self.timers.schedule(host.name)
         if host.is_passing and not host.members:
             self.remove(host.name)

@@ -96,7 +96,7 @@ class Dispatch:
         if stream in self.before or self.validators.is_due(stream):
             return False
         readers = (self.roster.queries[name] for name in self.roster.readers_of(stream))
-        return all(isinstance(query, EventTime) and query.is_stamped(stream, rows) for query in readers)
+        return all(isinstance(query, EventTime) and query.stage.is_stamped(stream, rows) for query in readers)
 
     def order_matters(self, stream: str) -> bool:
         """True if the stream's rules can see each other's effects, so that each event must be

@@ -15,13 +15,13 @@ from sql.compiler.rowwise_text import is_rowwise
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import CompiledStatement, Running
 from sql.engine.running.rowwise_query import Rowwise
-from sql.engine.sampled.sampled_query import SampledCode, SampledQuery
+from sql.engine.sampled.sampled_query import SampledCode
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
 if TYPE_CHECKING:
-    from sql.engine.running.running_statement import RunningStatement
+    pass
 
 MakeRow = Callable[[dict[str, Any]], Any]
 
@@ -40,7 +40,7 @@ def start(
     if isinstance(plan.acts, AskedDeclaration):
         from sql.engine.asking.asked_table import AskedStatement
 
-        return AskedStatement(name, plan, catalog)
+        return AskedStatement(name, plan, catalog, now_ms)
     query: Running
     if plan.acts is not None or not plan.sources:
         query = code_of(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
@@ -64,7 +64,7 @@ def _query(
     by_instants: bool,
 ) -> Running:
     """The query of a plan that reads streams."""
-    query: Rowwise | RunningStatement | SampledQuery
+    query: Running
     if plan.mode == "sample":
         code = SampledCode(
             name, plan, catalog, now_ms, shape=shape, make_row=make_row, by_instants=by_instants
@@ -77,7 +77,7 @@ def _query(
         from sql.engine.running.statement_instances import instance_of
 
         query = instance_of(name, Program(plan, catalog, shape, now_ms, name), now_ms, make_row)
-    return query if plan.timestamp is None else EventTime(query, now_ms)
+    return query if plan.timestamp is None else EventTime(query, now_ms, make_row)
 
 
 def code_of(

@@ -115,8 +115,8 @@ class AskedTable:
 class AskedStatement(PostingStatement):
     """Runs a table of a store: takes the rows of its source, and is in snapshots."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog) -> None:
-        super().__init__(name, plan)
+    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int) -> None:
+        super().__init__(name, plan, now_ms)
         declaration = plan.acts
         assert isinstance(declaration, AskedDeclaration)
         self.table = AskedTable(declaration, catalog.requests)

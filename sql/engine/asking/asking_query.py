@@ -34,12 +34,9 @@ from sql.rows import as_dict
 class Asking(QueryDecorator):
     """Behaves like the query behind it, `query`, which runs on the events that carry the rows found."""
 
-    query: Running
-
     def __init__(self, name: str, query: Running, catalog: Catalog, now_ms: int) -> None:
         super().__init__(query)
         self.catalog = catalog
-        self.name = name
         self.stream = self.plan.sources[0].stream
         self.ready: str | None = None if self.plan.acts is None else ready_stream(name)
         """The stream of the events that wait no more, of a statement that acts."""

@@ -14,17 +14,17 @@ from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
 from sql.emission import Emission, Out
-from sql.engine.query import CompiledStatement
-from sql.engine.relations.hosted import Hosted
+from sql.engine.query import CompiledStatement, Running
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.content_reader import NOTHING
+from sql.engine.statement.running_query import RunningQuery
 from sql.errors import CorruptState
 from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 
 
-class Member(Hosted):
+class Member(RunningQuery, Running):
     """One statement of a context, as its bodies read it. `outranks`: by `@Priority` it sees an event before
     the context acts on it."""
 
@@ -45,7 +45,7 @@ class Member(Hosted):
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
                                     insert=None if self.fills_own else plan.insert,
                                     selector=plan.selector, posts=plan.posts, reads=plan.reads,
-                                    priority=plan.priority, acts=plan.acts))  # fmt: skip
+                                    priority=plan.priority, acts=plan.acts), 0)  # fmt: skip
         self.inner = plan
         self.catalog = catalog
         self.order = order
@@ -62,7 +62,6 @@ class Member(Hosted):
         self.tells_ends = plan.output is not None
         """True if a cell has to be called when its partition ends."""
         self.outranks = plan.priority > context.priority
-        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
 
     def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
         """The bodies that an event has to reach, in order of allocation of their partitions."""
@@ -131,20 +130,15 @@ class Body(ABC):
 class InstanceBody(Body):
     """A running instance of its own."""
 
-    __slots__ = ("_catalog", "_instance")
+    __slots__ = ("catalog", "instance")
+
+    catalog: Catalog
+    instance: Any
 
     def __init__(self, member: Member, partition: Partition, instance: Any, catalog: Catalog) -> None:
         super().__init__(member, partition)
-        self._instance = instance
-        self._catalog = catalog
-
-    @property
-    def instance(self) -> Any:
-        return self._instance
-
-    @property
-    def catalog(self) -> Catalog:
-        return self._catalog
+        self.instance = instance
+        self.catalog = catalog
 
 
 class Cell(Body):

@@ -64,11 +64,6 @@ class ContextMember(Member):
                 body.instance.variable_changed(name)
                 self.schedule(body)
 
-    def reject(self, row: object, why: str, now_ms: int) -> list[Emission]:
-        self.counts["events_in"] += 1
-        self.counts["errors"] += 1
-        return super().reject(row, why, now_ms)
-
     def flush(self, now_ms: int) -> list[Emission]:
         return [emission for body in self.bodies() for emission in body.instance.flush(now_ms)]
 

@@ -16,7 +16,8 @@ from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.bodies import Member
 from sql.engine.context.context_statements import Statements
-from sql.engine.relations.hosted import Hosted
+from sql.engine.query import Running
+from sql.engine.statement.running_query import RunningQuery
 from sql.errors import CorruptState
 from sql.functions.definition import Context
 from sql.plan.context_plan import ContextPlan, OverlappingPlan
@@ -28,12 +29,12 @@ READS = 1, 2
 """The versions whose snapshots can be restored."""
 
 
-class ContextHost(Hosted):
+class ContextHost(RunningQuery, Running):
     """One context, with its life cycle and its statements."""
 
     def __init__(self, name: str, context: ContextPlan, catalog: Catalog) -> None:
         super().__init__(name, Plan(context.text, "delta", (), (), context.options, reads=dict(context.reads),
-                                    priority=context.priority))  # fmt: skip
+                                    priority=context.priority), 0)  # fmt: skip
         self.context = context
         self.catalog = catalog
         self.clock = Context(zone=context.options.zone_info())
@@ -46,13 +47,12 @@ class ContextHost(Hosted):
         self.joined = 0
         self.arrival: Arrival | None = None
         """The event the context acted on last: its statements read its partitions."""
-        self.errors = 0
         self.is_passing = False
         """True if it goes with the last statement: it was not declared by one that stays."""
 
     # --- statements -----------------------------------------------------------------------------------------
 
-    def leave(self, name: str) -> None:
+    def remove_member(self, name: str) -> None:
         """A statement goes without a word; with the last one all partitions do."""
         member = self.members.pop(name)
         if not self.members:
@@ -84,7 +84,7 @@ class ContextHost(Hosted):
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
         """A condition could not be evaluated, or there are too many partitions: an error of the context,
         and of each of its statements, which the event does not reach."""
-        self.errors += 1
+        self.counts["errors"] += 1
         rows = [] if event is None else [dict(as_dict(event.row))]
         why = f"context '{self.context.name}': {self.functions.failure(error)}"
         for member in self.members.values():
@@ -127,12 +127,10 @@ class ContextHost(Hosted):
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:
         """Leave out results that come too late, and count them as skipped, each with its statement."""
-        for emission in emissions:
-            if emission.kind == "rows":
-                counts = self.members[emission.rule].counts
-                counts["rows_out"] -= len(emission.inserted)
-                counts["rows_skipped"] = counts.get("rows_skipped", 0) + len(emission.inserted)
-        return super().unseen(emissions)
+        rows = [emission for emission in emissions if emission.kind == "rows"]
+        for emission in rows:
+            self.members[emission.rule].unseen([emission])
+        return [emission for emission in emissions if emission.kind != "rows"]
 
     # --- looking --------------------------------------------------------------------------------------------
 
@@ -142,7 +140,7 @@ class ContextHost(Hosted):
         return [{**properties_of(item), "name": self.context.name} for item in found]
 
     def counters(self) -> dict[str, int]:
-        return {**self.life.counts, "partitions": len(self.life.live), "errors": self.errors}
+        return {**self.life.counts, "partitions": len(self.life.live), "errors": self.counts["errors"]}
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from sql.emission import Emission
 from sql.engine.context.context_member import ContextMember, join
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
-from sql.engine.relations.hosted import Hosted
-from sql.functions.definition import Context
+from sql.engine.query import Running
+from sql.engine.statement.running_query import RunningQuery
 from sql.plan.logical import Plan
 
 
@@ -21,27 +21,20 @@ def _raised(name: str, rows: Sequence[Any], now_ms: int, error: Exception) -> li
     raise error
 
 
-class OwnContext(Hosted):
+class OwnContext(RunningQuery, Running):
     """The context and its only statement as one query, driven in event time.
 
     It begins with the first event: the processing clock before it has no meaning here.
     """
 
     def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int) -> None:
-        super().__init__(name, plan)
+        super().__init__(name, plan, now_ms)
         assert plan.context is not None
         self.host = ContextHost(name, plan.context, catalog)
         self.member: ContextMember | None = None
         self.takes_times = len(plan.streams) == 1 and not catalog.variables and not catalog.relations
         """True if events may be given with their own instants, many at a time: they have a lane."""
         self.lane: Lane | None = None
-        self.now_ms = now_ms
-        self.context = Context(zone=plan.options.zone_info(), rule_id=name)
-        self.counts = {"errors": 0}
-
-    def make_row(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Rows are whole messages."""
-        return row
 
     def _joined(self, now_ms: int) -> ContextMember:
         if self.member is None:
@@ -49,9 +42,6 @@ class OwnContext(Hosted):
             if self.takes_times and not self.member.outranks:
                 self.lane = Lane(self.host, self.plan.streams[0], _raised)
         return self.member
-
-    def leave(self) -> None:
-        """It shares nothing with other rules."""
 
     def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events of the only stream with their own instants; what is due before each is done before it."""
@@ -108,7 +98,7 @@ class OwnContext(Hosted):
             "fingerprint": self.plan.fingerprint,
             "path": "engine",
             "now": self.now_ms,
-            "counts": self.counts,
+            "counts": dict(self.counts),
             "host": self.host.snapshot(),
             "member": member,
         }

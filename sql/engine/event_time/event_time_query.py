@@ -6,26 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.emission import Emission
-from sql.engine.event_time.single import Driven, Single
 from sql.engine.event_time.stage import EventTimeStage
-from sql.engine.query import QueryDecorator
+from sql.engine.query import QueryDecorator, Running
+from sql.engine.statement.running_query import MakeRow
+from sql.plan.traces import is_stateless
+from sql.rows import as_dict
 
 
 class EventTime(QueryDecorator):
-    """A rule in event time: its query, and the stage that drives it, which it may share with other rules."""
+    """A rule in event time: its query, and the stage that drives it, which it may share with other rules.
+    Behind a stage of its own the rule is all there is."""
 
-    query: Driven
-
-    def __init__(self, query: Driven, now_ms: int) -> None:
-        """`query`: any that runs in processing time, with `takes_times` and, where that holds,
-        `push_timed`."""
+    def __init__(self, query: Running, now_ms: int, make_row: MakeRow | None = None) -> None:
+        """`query`: any that runs in processing time. `make_row` makes the rows of events that waited in a
+        snapshot."""
         super().__init__(query)
-        self.name = query.name
-        self.single = Single(query)
-        """What is behind a stage that this rule has alone."""
-        self.stage = EventTimeStage(
-            self.plan, query.context.zone, self.single, now_ms, waits=self.single.waits
-        )
+        self.make_row = make_row or (lambda row: row)
+        self.takes_batches = query.takes_times
+        self.waits = not is_stateless(query.plan)
+        """True if order and lateness matter to the rule."""
+        self.stage = EventTimeStage(self.plan, self, now_ms, waits=self.waits)
+        self.counts = {"late": 0, "refused_future": 0}
+        """The events that the stage did not let through."""
         self.inbox: list[Emission] = []
         """Emissions for this rule from a shared stage, found when another rule's timer fired."""
         self.inbox_ms = now_ms
@@ -35,22 +37,11 @@ class EventTime(QueryDecorator):
     @property
     def signature(self) -> Any:
         """Equal for rules that treat event time alike; None for a rule of several streams."""
-        if (
-            len(self.plan.sources) != 1
-            or self.stage.tables
-            or not self.plan.emits_as_made
-            or self.plan.context
-        ):
+        plan, options = self.plan, self.plan.options
+        if len(plan.sources) != 1 or self.stage.tables or not plan.emits_as_made or plan.context:
             return None
-        options = self.plan.options
         bounds = (options.late_tolerance_ms, options.idle_timeout_ms, options.max_future_ms, options.zone)
-        return (
-            self.plan.streams,
-            self.plan.timestamp,
-            tuple(self.plan.timestamps.items()),
-            bounds,
-            self.stage.waits,
-        )
+        return (plan.streams, plan.timestamp, tuple(plan.timestamps.items()), bounds, self.waits)
 
     def leave(self) -> None:
         """Have a stage alone from now on, that has seen the same."""
@@ -62,11 +53,6 @@ class EventTime(QueryDecorator):
         return out
 
     # --- driving --------------------------------------------------------------------------------------------
-
-    def is_stamped(self, stream: str, rows: Sequence[Any]) -> bool:
-        """True if each event bears a whole number as its time stamp, so that none is refused.
-        The report of a refused one tells when it arrived."""
-        return self.stage.is_stamped(stream, rows)
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock, for this rule alone."""
@@ -89,19 +75,58 @@ class EventTime(QueryDecorator):
         self.leave()
         return self.take_inbox() + self.stage.release_all() + self.query.flush(now_ms)
 
+    # --- called by the stage --------------------------------------------------------------------------------
+
+    def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Released events."""
+        if self.takes_batches:
+            return self.query.push_timed(rows, times)
+        out: list[Emission] = []
+        for row, at_ms in zip(rows, times, strict=True):
+            out += self.step_to(at_ms) if self.waits else []
+            out += self.query.push(stream, [row], at_ms)
+        return out
+
+    def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
+        # A table is what it holds when an event of a stream is handed over.
+        return self.query.push(stream, rows, self.query.now_ms)
+
+    def step_to(self, until_ms: int) -> list[Emission]:
+        """Every instant at which something is due, in turn."""
+        out: list[Emission] = []
+        query = self.query
+        while (deadline := query.next_deadline()) is not None and deadline <= until_ms:
+            out += query.advance(until_ms if query.steps_itself else deadline)
+        return out
+
+    def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
+        self.query.counts["errors"] += 1
+        self.counts["refused_future"] += is_future
+        return [Emission(self.name, now_ms, "error", [dict(as_dict(row))], (), why)]
+
+    def late(self, row: object, at_ms: int) -> list[Emission]:
+        self.counts["late"] += 1
+        return [Emission(self.name, at_ms, "late", [dict(as_dict(row))])]
+
+    def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
+        return emissions
+
+    def own_stage(self, name: str, stage: EventTimeStage) -> EventTimeStage:
+        return stage
+
     # --- state ----------------------------------------------------------------------------------------------
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return self.query.read(self.query.now_ms if self.stage.watermark is None else self.stage.watermark)
 
     def counters(self) -> dict[str, int]:
-        return {**self.query.counters(), **self.single.counts, "waiting": len(self.stage.heap)}
+        return {**self.query.counters(), **self.counts, "waiting": len(self.stage.heap)}
 
     def snapshot(self) -> dict[str, Any]:
-        return {**self.query.snapshot(), "event_time": [*self.stage.snapshot(), dict(self.single.counts)]}
+        return {**self.query.snapshot(), "event_time": [*self.stage.snapshot(), dict(self.counts)]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.query.restore(snapshot)
         *seen, counts = snapshot["event_time"]
-        self.single.counts |= counts
-        self.stage.restore(seen, self.query.make_row)
+        self.counts |= counts
+        self.stage.restore(seen, self.make_row)

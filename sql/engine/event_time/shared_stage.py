@@ -54,7 +54,7 @@ class Audience:
         member.query.leave()
         self.members.remove(member)
         self.has_left = True
-        return stage.copied_to(member.single, member.query.now_ms)
+        return stage.copied_to(member, member.query.now_ms)
 
     def deal(self, emissions: list[Emission], due_ms: int) -> list[Emission]:
         """Give each rule what was found for it when the stage had to do something at an instant."""
@@ -75,7 +75,7 @@ class Audience:
             try:
                 party = self.parties.get(entry.name)
                 if party is None:
-                    out += self.by_name[entry.name].single.give(stream, mine, at)
+                    out += self.by_name[entry.name].give(stream, mine, at)
                     self._schedule(entry.name)
                 else:
                     for name in party.pour(mine, at[0], out, at):
@@ -95,7 +95,7 @@ class Audience:
             if self.noted.get(name) == deadline:
                 del self.noted[name]
             try:
-                out += self.by_name[name].single.step_to(until_ms)
+                out += self.by_name[name].step_to(until_ms)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 out += self.defect(name, (), until_ms, error)
             else:
@@ -114,13 +114,11 @@ class Audience:
 
     def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
         return [
-            out
-            for member in self.members
-            for out in member.single.refuse(row, why, now_ms, is_future=is_future)
+            out for member in self.members for out in member.refuse(row, why, now_ms, is_future=is_future)
         ]
 
     def late(self, row: object, at_ms: int) -> list[Emission]:
-        return [out for member in self.members for out in member.single.late(row, at_ms)]
+        return [out for member in self.members for out in member.late(row, at_ms)]
 
 
 class StageParty(Several):
@@ -176,7 +174,7 @@ class StageParty(Several):
         self.alone: list[EventTime] = []
         self.shared: list[tuple[EventTimeStage, Audience]] = []
         for stage, members in alike.items():
-            if stage.behind is members[0].single and len(members) < SHARING_MIN:
+            if stage.behind is members[0] and len(members) < SHARING_MIN:
                 self.alone += members
             else:
                 stage.behind = audience = Audience(members, self.defect)

@@ -15,8 +15,8 @@ from heapq import heappop, heappush
 from itertools import accumulate, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, Protocol
-from zoneinfo import ZoneInfo
 
+from sql.algebra.event_store import pack_row, unpack_row
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
 from sql.engine.time_stamps import time_stamp
@@ -72,9 +72,9 @@ def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:
 class EventTimeStage:
     """Orders what comes in and drives the rules behind it by the watermark."""
 
-    def __init__(self, plan: Plan, zone: ZoneInfo, behind: Behind, now_ms: int, *, waits: bool) -> None:
+    def __init__(self, plan: Plan, behind: Behind, now_ms: int, *, waits: bool) -> None:
         self.plan = plan
-        self.zone = zone
+        self.zone = plan.options.zone_info()
         self.behind = behind
         self.waits = waits
         """True if order and lateness matter to the rules."""
@@ -114,7 +114,8 @@ class EventTimeStage:
         return out
 
     def is_stamped(self, stream: str, rows: Sequence[Any]) -> bool:
-        """True if each event bears a whole number as its time stamp."""
+        """True if each event bears a whole number as its time stamp, so that none is refused.
+        The report of a refused one tells when it arrived."""
         column, _ = self.plan.timestamps.get(stream, (self.column, None))
         return _whole_numbers(rows, column) is not None
 
@@ -239,7 +240,7 @@ class EventTimeStage:
 
     def copied_to(self, behind: Behind, now_ms: int) -> EventTimeStage:
         """A stage that has seen the same, for other rules."""
-        other = EventTimeStage(self.plan, self.zone, behind, now_ms, waits=self.waits)
+        other = EventTimeStage(self.plan, behind, now_ms, waits=self.waits)
         other.heap = self.heap.copy()
         other.arrivals = self.arrivals
         other.highest = self.highest.copy()
@@ -266,8 +267,6 @@ class EventTimeStage:
 
     def snapshot(self) -> list[Any]:
         """The waiting events and the watermark, as plain data."""
-        from sql.algebra.event_store import pack_row
-
         heap = [
             [at, number, stream, pack_row(row)] for at, number, stream, row in sorted(self.heap, key=_place)
         ]
@@ -275,13 +274,10 @@ class EventTimeStage:
 
     def restore(self, state: list[Any], make_row: Any) -> None:
         """Put a snapshot back."""
-        from sql.aggregates.plain_values import decode
-
         heap, self.arrivals, highest, heard_ms, self.watermark = state
         self.highest, self.heard_ms = dict(highest), dict(heard_ms)
         for at, number, stream, packed in heap:
-            row = make_row({name: decode(value) for name, value in packed.items()})
-            self.heap.append((at, number, stream, row))
+            self.heap.append((at, number, stream, make_row(unpack_row(packed))))
 
 
 def _furthest_behind(times: list[int]) -> int:

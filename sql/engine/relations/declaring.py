@@ -61,7 +61,7 @@ class WindowStatement(PostingStatement):
     def __init__(
         self, name: str, code: WindowCode, catalog: Catalog, now_ms: int, partition: Partition = None
     ) -> None:
-        super().__init__(name, code.plan)
+        super().__init__(name, code.plan, now_ms)
         self.code = code
         self.partition = partition
         self.own = code.catalog.own.found(catalog.variables, catalog.relations)
@@ -70,7 +70,6 @@ class WindowStatement(PostingStatement):
         begin = None if partition is None else self.begin
         self.window = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.window.publish = catalog.loop.publish
-        self.now_ms = now_ms
         self.late: list[Event] = []
         """Rows that a changed variable has put out; consumers get them at the next advance of time."""
 
@@ -170,15 +169,15 @@ class TableCode:
         self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
     ) -> TableStatement:
         """The statement, in a context that of one partition."""
-        return TableStatement(name, self)
+        return TableStatement(name, self, now_ms)
 
 
 class TableStatement(PostingStatement):
     """`create table`: it posts nothing. One with a source keeps the newest row of each key
     that comes from there."""
 
-    def __init__(self, name: str, code: TableCode) -> None:
-        super().__init__(name, code.plan)
+    def __init__(self, name: str, code: TableCode, now_ms: int) -> None:
+        super().__init__(name, code.plan, now_ms)
         self.table = Table(code.declaration, code.makers)
 
     @property
@@ -275,14 +274,14 @@ class VariableCode:
         self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
     ) -> VariableStatement:
         """The statement of one partition."""
-        return VariableStatement(name, self)
+        return VariableStatement(name, self, now_ms)
 
 
 class VariableStatement(PostingStatement):
     """`context C create variable`: the variable of one partition, which starts with its first value."""
 
-    def __init__(self, name: str, code: VariableCode) -> None:
-        super().__init__(name, code.plan)
+    def __init__(self, name: str, code: VariableCode, now_ms: int) -> None:
+        super().__init__(name, code.plan, now_ms)
         declared = code.declaration
         self.variable = Variable(declared.name, declared.type, declared.value, declared.constant)
 

@@ -51,7 +51,7 @@ class LoopedSelect(PostingStatement):
     def __init__(
         self, name: str, code: LoopedSelectCode, catalog: Catalog, now_ms: int, partition: Partition
     ) -> None:
-        super().__init__(name, code.plan)
+        super().__init__(name, code.plan, now_ms)
         self.query = RunningStatement(name, code.program, now_ms, partition=partition, catalog=catalog)
         self.query.counts = self.counts
 
@@ -110,8 +110,8 @@ class SelectStatement(Triggered):
         super().begin(now_ms)
         self.query.begin(now_ms)
 
-    def taken(self) -> list[Emission]:
-        return [*super().taken(), *self.query.take()]
+    def take(self) -> list[Emission]:
+        return [*super().take(), *self.query.take()]
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         self.query.now_ms = now_ms

@@ -14,29 +14,21 @@ from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
-from sql.engine.relations.hosted import Hosted
+from sql.engine.query import Running
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.matches import Matches
+from sql.engine.statement.running_query import RunningQuery
 from sql.engine.statement.subqueries import Subqueries
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import as_dict
 
 
-class PostingStatement(Hosted):
+class PostingStatement(RunningQuery, Running):
     """A statement that posts what it has done."""
 
-    def __init__(self, name: str, plan: Plan) -> None:
-        super().__init__(name, plan)
-        self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
-
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Events of one stream arrive."""
         return []
-
-    def counters(self) -> dict[str, int]:
-        """The statement's counters."""
-        return dict(self.counts)
 
     def shown(
         self, rows: list[dict[str, Any]], removed: Sequence[dict[str, Any]], now_ms: int
@@ -104,7 +96,7 @@ class Triggered(PostingStatement):
         """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
         with what that partition has for itself."""
         plan = code.plan
-        super().__init__(name, plan)
+        super().__init__(name, plan, now_ms)
         self.code = code
         self.catalog = catalog
         self.partition = partition
@@ -114,9 +106,7 @@ class Triggered(PostingStatement):
         def run(program: Program) -> RunningStatement:
             return RunningStatement(name, program, now_ms, None, partition, catalog)
 
-        self.told: list[Emission] = []
-        """The errors of subqueries."""
-        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self._tell)
+        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self.tell)
         self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None
@@ -126,21 +116,13 @@ class Triggered(PostingStatement):
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""
+        self.now_ms = now_ms
         self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
 
     def arriving(self, stream: str, row: object, now_ms: int) -> None:
         self.begin(now_ms)
         self.subqueries.push(stream, row, now_ms)
         self.looked = stream == self.source.stream and self._passes(row, now_ms)
-
-    def _tell(self, row: object, why: str) -> None:
-        self.counts["errors"] += 1
-        self.told.append(Emission(self.name, self.context.now_ms, "error", [dict(as_dict(row))], (), why))
-
-    def taken(self) -> list[Emission]:
-        """The evaluation errors of subqueries since the last call."""
-        told, self.told = self.told, []
-        return told
 
     def _passes(self, row: object, now_ms: int) -> bool:
         return self.passes is None or bool(self.passes(Event(row, now_ms, 0)))
@@ -169,7 +151,7 @@ class Triggered(PostingStatement):
                 out += self.failed(row, self.functions.failure(error), now_ms)
             if self.matches is not None:
                 out += self._completed(self.matches, stream, row, now_ms)
-        return out + self.taken()
+        return out + self.take()
 
     def _completed(self, matches: Matches, stream: str, row: object, now_ms: int) -> list[Emission]:
         """Act on the matches that an event completes."""
@@ -223,7 +205,7 @@ class Triggered(PostingStatement):
         self.subqueries.advance(now_ms)
         matches = self.matches
         out = [] if matches is None else self._acted(matches, matches.advance(now_ms), now_ms)
-        return out + self.taken()
+        return out + self.take()
 
     def next_deadline(self) -> int | None:
         pattern = None if self.matches is None else self.matches.next_deadline()

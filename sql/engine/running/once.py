@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.event import Event
@@ -13,8 +13,9 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.program import Program, subqueries_of
 from sql.compiler.shared_code import SharedCode
 from sql.emission import Emission
+from sql.engine.query import Running
 from sql.engine.running.running_statement import RunningStatement
-from sql.engine.statement.running_query import SNAPSHOT_VERSION, RunningQuery
+from sql.engine.statement.running_query import RunningQuery
 from sql.engine.statement.subqueries import Subqueries
 from sql.plan.logical import Plan
 
@@ -53,10 +54,8 @@ class OnceCode(SharedCode):
         return Once(name, self, catalog, now_ms, partition)
 
 
-class Once(RunningQuery):
+class Once(RunningQuery, Running):
     """Emits its row at the first advance of time, or at the end with `output … when terminated`."""
-
-    steps_itself = takes_lots = takes_times = False
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class Once(RunningQuery):
         def run(program: Program) -> RunningStatement:
             return RunningStatement(name, program, now_ms, None, partition, catalog)
 
-        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self._tell)
+        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self.tell)
         self.context, self.functions = code.context, code.functions
         self.at_end = code.at_end
         self.due_ms: int | None = now_ms if self.at_end is None else None
@@ -133,28 +132,10 @@ class Once(RunningQuery):
         """Begin work of this instance: what its functions read is this instance's."""
         self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
 
-    def _tell(self, row: Any, why: str) -> None:
-        """A subquery could not evaluate an event."""
-        self.errors.append(self.error_of(row, why, self.now_ms))
-
-    def held(self) -> Iterable[Event]:
-        """It holds no events."""
-        return ()
-
     def snapshot(self) -> dict[str, Any]:
-        """The state as plain data."""
-        return {
-            "version": SNAPSHOT_VERSION,
-            "fingerprint": self.plan.fingerprint,
-            "now": self.now_ms,
-            "counts": dict(self.counts),
-            "due": self.due_ms,
-            "subqueries": self.subqueries.snapshot(),
-        }
+        return {**self.head(), "due": self.due_ms, "subqueries": self.subqueries.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Put a snapshot back; CorruptState where it does not fit."""
-        self.check_kept(snapshot)
-        self.now_ms, self.due_ms = snapshot["now"], snapshot["due"]
-        self.counts |= snapshot["counts"]
+        self.restore_head(snapshot)
+        self.due_ms = snapshot["due"]
         self.subqueries.restore(snapshot.get("subqueries", []))

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
-from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.rowwise_text import RowwiseText
 from sql.emission import Emission, Row, singles
 from sql.engine.families import Kin, RowFamily
-from sql.engine.statement.running_query import SNAPSHOT_VERSION, MakeRow, RunningQuery
+from sql.engine.query import Running
+from sql.engine.statement.running_query import MakeRow, RunningQuery
 from sql.engine.time_stamps import time_stamp
 from sql.functions.definition import Context
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
 
-class Rowwise(RunningQuery):
+class Rowwise(RunningQuery, Running):
     """Filter and project.
 
     `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event
@@ -28,7 +28,6 @@ class Rowwise(RunningQuery):
     results.
     """
 
-    steps_itself = takes_lots = False
     takes_times = True
 
     def __init__(
@@ -112,10 +111,6 @@ class Rowwise(RunningQuery):
         self.now_ms = max(self.now_ms, now_ms)
         return []
 
-    def next_deadline(self) -> int | None:
-        """None: nothing is ever due."""
-        return None
-
     def fail(self, row: object, error: BaseException) -> None:
         """An event could not be evaluated: counted, and an emission of its own."""
         at_ms, told = self.now_ms, self.errors
@@ -123,35 +118,21 @@ class Rowwise(RunningQuery):
             at_ms, told = time_stamp(self.plan, self.plan.sources[0].stream, row, self.context.zone), self.out
         told.append(self.error_of(row, str(self.functions.failure(error, self.code)), at_ms))
 
-    # --- looking and state ----------------------------------------------------------------------------------
-
-    def read(self, now_ms: int) -> list[dict[str, Any]]:
-        """It has no content."""
-        return []
+    # --- state ----------------------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, int]:
-        """The counters."""
         return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": 0}
-
-    def held(self) -> Iterable[Event]:
-        """It holds no events."""
-        return ()
 
     def snapshot(self) -> dict[str, Any]:
         """The state as plain data: counters, and what analytic functions remember."""
         return {
-            "version": SNAPSHOT_VERSION,
-            "fingerprint": self.plan.fingerprint,
-            "now": self.now_ms,
+            **self.head(),
             "start": self.context.start_ms,
-            "counts": dict(self.counts),
             "analytic": None if self.analytic is None else self.analytic.snapshot(),
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Put a snapshot back; CorruptState where it does not fit."""
-        self.check_kept(snapshot)
-        self.now_ms, self.context.start_ms = snapshot["now"], snapshot["start"]
-        self.counts |= snapshot["counts"]
+        self.restore_head(snapshot)
+        self.context.start_ms = snapshot["start"]
         if self.analytic is not None:
             self.analytic.restore(snapshot["analytic"])

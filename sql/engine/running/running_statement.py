@@ -33,11 +33,6 @@ from sql.engine.statement.statement_state import StatementState
 class RunningStatement(StatementCore):
     """One instance of a compiled statement."""
 
-    steps_itself = False
-    takes_lots = False
-    takes_times = False
-    """True if events may be given with their own instants, many at a time."""
-
     def __init__(
         self,
         name: str,
@@ -69,7 +64,6 @@ class RunningStatement(StatementCore):
     # --- events ---------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Events of one stream arrive, in order, at `now_ms`. Everything due by then has been done."""
         self.now_ms = now_ms
         self.begin(now_ms)
         self.counts["events_in"] += len(rows)
@@ -86,7 +80,6 @@ class RunningStatement(StatementCore):
         return self.take()
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        """Named windows have changed, all of them before anything is computed from one."""
         self.now_ms = now_ms
         self.begin(now_ms)
         self.counts["events_in"] += sum(len(delta.inserted) for delta in changes.values())
@@ -94,7 +87,6 @@ class RunningStatement(StatementCore):
         return self.take()
 
     def fill(self, *, posts: bool = False) -> list[Emission]:
-        """Start from the present rows of the named windows; what that gives where it is to be posted."""
         self.begin(self.now_ms)
         if posts:
             self.step(self.sources.present(), self.now_ms)
@@ -106,8 +98,6 @@ class RunningStatement(StatementCore):
         return []
 
     def arriving(self, stream: str, row: object, now_ms: int) -> None:
-        """An event arrives: filters that read relations are evaluated before any
-        statement has acted on it."""
         self.now_ms = now_ms
         self.begin(now_ms)
         self.sources.arriving(stream, row, now_ms)
@@ -140,7 +130,6 @@ class RunningStatement(StatementCore):
     # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """The earliest instant at which `advance` has something to do."""
         if self.sources.late or self.output.is_pending:
             return self.now_ms  # at the next advance of time
         return earliest((self.sources.next_deadline(), self.output.next_deadline()))
@@ -172,19 +161,15 @@ class RunningStatement(StatementCore):
         return self.take()
 
     def terminate(self, now_ms: int) -> list[Emission]:
-        """The context partition of the instance ends: the output of `when terminated`.
-        Nothing comes after it."""
         self.now_ms = max(self.now_ms, now_ms)
         self.begin(self.now_ms)
         self.output.terminate(now_ms)
         return self.take()
 
     def flush(self, now_ms: int) -> list[Emission]:
-        """The bounded source has ended."""
         return self.output.flush(now_ms)
 
     def variable_changed(self, name: str) -> None:
-        """A variable has a new value; what that causes is posted at the next advance of time."""
         self.sources.variable_changed(name, self.now_ms)
         self.output.variable_changed()
 
@@ -227,18 +212,14 @@ class RunningStatement(StatementCore):
     # --- state ----------------------------------------------------------------------------------------------
 
     def held(self) -> Iterable[Event]:
-        """Every event the state refers to."""
         return self.state.held()
 
     def retained(self) -> int:
-        """The number of events the statement holds, or of which it holds what they contributed."""
         return self.state.retained()
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole state as plain JSON-able data."""
         self.begin(self.now_ms)  # an output limit may have rows still to make
         return self.state.snapshot()
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Put a snapshot back into an instance just made; CorruptState where it does not fit."""
         self.state.restore(snapshot)

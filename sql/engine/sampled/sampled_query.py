@@ -16,7 +16,6 @@ from sql.engine.sampled.sample_output import SampleOutput
 from sql.engine.sampled.sampled_state import SampledState
 from sql.engine.sampled.sampled_text import SampledText
 from sql.engine.sampled.sharing_member import SharingMember
-from sql.engine.statement.running_query import SNAPSHOT_VERSION
 
 
 class SampledCode(SampledText):
@@ -39,7 +38,6 @@ class SampledQuery(SampledState):
     """
 
     steps_itself = True
-    takes_lots = False
 
     def __init__(
         self,
@@ -153,12 +151,7 @@ class SampledQuery(SampledState):
     def held(self) -> Iterable[Event]:
         return self.core.held()
 
-    def read(self, now_ms: int) -> list[dict[str, Any]]:
-        """Rows are made when a window is shown; between two of them there are none."""
-        return []
-
     def counters(self) -> dict[str, int]:
-        """The counters."""
         return {
             **self.counts,
             "division_by_zero": self.of_plan.warnings.division_by_zero,
@@ -170,12 +163,9 @@ class SampledQuery(SampledState):
         store, spreads = EventStore(), self.output.spreads
         store.add(self.held())
         return {
-            "version": SNAPSHOT_VERSION,
-            "fingerprint": self.plan.fingerprint,
-            "now": self.now_ms,
+            **self.head(),
             "seq": self.seq,
             "start": self.context.start_ms,
-            "counts": dict(self.counts),
             "budget": self.budget.snapshot(),
             "analytic": None if self.analytic is None else self.analytic.snapshot(),
             "hits": self.hits.snapshot(),
@@ -185,12 +175,10 @@ class SampledQuery(SampledState):
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Put a snapshot back into a query just made; CorruptState where it does not fit."""
-        self.check_kept(snapshot)
+        self.restore_head(snapshot)
         store = EventStore()
         store.unpack(snapshot["events"], self.make_row)
-        self.now_ms, self.seq, self.context.start_ms = snapshot["now"], snapshot["seq"], snapshot["start"]
-        self.counts |= snapshot["counts"]
+        self.seq, self.context.start_ms = snapshot["seq"], snapshot["start"]
         self.budget.restore(snapshot["budget"])
         if self.analytic is not None:
             self.analytic.restore(snapshot["analytic"])

@@ -11,11 +11,12 @@ from sql.algebra.sample.core import Core
 from sql.algebra.sample.sampled_rows import CommonRows
 from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
+from sql.engine.query import Running
 from sql.engine.sampled.sampled_text import SampledText
 from sql.engine.statement.running_query import RunningQuery
 
 
-class SampledState(RunningQuery):
+class SampledState(RunningQuery, Running):
     """One instance of the compiled text, with its core."""
 
     core: Core

@@ -1,12 +1,12 @@
-"""The base of running queries: name, counters, errors, the emissions of a step."""
+"""The counters, the errors and the emissions of running queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sql.algebra.event import Delta, Event
+from sql.algebra.event import Event
 from sql.emission import Emission, Row, singles
 from sql.errors import CorruptState
 from sql.plan.logical import Plan
@@ -30,6 +30,11 @@ class RunningQuery:
         self.counts = {"events_in": 0, "rows_out": 0, "errors": 0}
         self.seq = 0
 
+    def new_event(self, row: object, time_ms: int) -> Event:
+        """An event with the next number."""
+        self.seq += 1
+        return Event(row, time_ms, self.seq)
+
     # --- emissions ------------------------------------------------------------------------------------------
 
     def take(self) -> list[Emission]:
@@ -51,62 +56,6 @@ class RunningQuery:
         self.counts["rows_out"] -= skipped
         self.counts["rows_skipped"] = self.counts.get("rows_skipped", 0) + skipped
         return [emission for emission in emissions if emission.kind != "rows"]
-
-    def new_event(self, row: object, time_ms: int) -> Event:
-        """An event with the next number."""
-        self.seq += 1
-        return Event(row, time_ms, self.seq)
-
-    # --- what only some queries do --------------------------------------------------------------------------
-
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Events of one stream arrive, in order, at `now_ms`."""
-        return []
-
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        """Events with their own instants, for queries with `takes_times`."""
-        raise AssertionError(f"a {type(self).__name__} takes events one by one")
-
-    def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Rows that another query gave out together arrive."""
-        return self.push(stream, rows, now_ms)
-
-    def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        """Named windows have changed."""
-        return []
-
-    def fill(self, *, posts: bool = False) -> list[Emission]:
-        """Start from the present rows of named windows; what that gives where it is to be posted."""
-        return []
-
-    def arriving(self, stream: str, row: object, now_ms: int) -> None:
-        """An event arrives, before any statement acts on it."""
-
-    def flush(self, now_ms: int) -> list[Emission]:
-        """The bounded source has ended."""
-        return []
-
-    def terminate(self, now_ms: int) -> list[Emission]:
-        """The context partition of the instance ends: the output of `when terminated`. Windows that are open
-        go with it."""
-        return []
-
-    def leave(self) -> None:
-        """Work alone from now on, with a copy of what was done together with other rules."""
-
-    def variable_changed(self, name: str) -> None:
-        """A variable has a new value; what that causes is posted at the next advance of time."""
-
-    def counters(self) -> dict[str, int]:
-        """The counters."""
-        return dict(self.counts)
-
-    def check_kept(self, snapshot: dict[str, Any]) -> None:
-        """Raise CorruptState if a snapshot is none of this query."""
-        if snapshot.get("version") != SNAPSHOT_VERSION:
-            raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {SNAPSHOT_VERSION}")
-        if snapshot.get("fingerprint") != self.plan.fingerprint:
-            raise CorruptState("the snapshot is of another plan")
 
     # --- errors ---------------------------------------------------------------------------------------------
 
@@ -131,6 +80,26 @@ class RunningQuery:
         yield
         del self.errors[told:]
         self.counts["errors"] = counted
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def head(self) -> dict[str, Any]:
+        """The part of a snapshot that all queries have."""
+        return {
+            "version": SNAPSHOT_VERSION,
+            "fingerprint": self.plan.fingerprint,
+            "now": self.now_ms,
+            "counts": dict(self.counts),
+        }
+
+    def restore_head(self, snapshot: dict[str, Any]) -> None:
+        """Put that part back; CorruptState if the snapshot is none of this query."""
+        if snapshot.get("version") != SNAPSHOT_VERSION:
+            raise CorruptState(f"snapshot version {snapshot.get('version')!r} is not {SNAPSHOT_VERSION}")
+        if snapshot.get("fingerprint") != self.plan.fingerprint:
+            raise CorruptState("the snapshot is of another plan")
+        self.now_ms = snapshot["now"]
+        self.counts |= snapshot["counts"]
 
 
 def plain(row: object) -> dict[str, Any]:

@@ -3,7 +3,7 @@ events. Its sources, its output and its state work on these."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from sql.codegen.hits import HitCounters
 from sql.compiler.joins.passing_text import is_looked_into
 from sql.compiler.program import Program
 from sql.compiler.subquery_code import as_seen
-from sql.emission import Emission
+from sql.engine.query import Running
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
 from sql.engine.statement.running_query import MakeRow, RunningQuery
@@ -33,7 +33,7 @@ Change = Delta | Mapping[int, Delta]
 kept."""
 
 
-class StatementCore(RunningQuery, ABC):
+class StatementCore(RunningQuery, Running):
     """One instance of a compiled statement, without what feeds it and what it emits."""
 
     def __init__(
@@ -128,28 +128,6 @@ class StatementCore(RunningQuery, ABC):
             self.analytic.drop(row)
         self.tell(row, self.program.functions.failure(error, self.code))
 
-    # --- the statement as a whole ---------------------------------------------------------------------------
-
-    @abstractmethod
-    def next_deadline(self) -> int | None:
-        """The earliest instant at which `advance` has something to do."""
-
-    @abstractmethod
-    def advance(self, now_ms: int) -> list[Emission]:
-        """Do what is due at or before `now_ms`, once."""
-
     @abstractmethod
     def present(self) -> list[dict[str, Any]]:
         """The rows of the present content."""
-
-    @abstractmethod
-    def retained(self) -> int:
-        """The number of events the statement holds, or of which it holds what they contributed."""
-
-    @abstractmethod
-    def snapshot(self) -> dict[str, Any]:
-        """The whole state as plain JSON-able data."""
-
-    @abstractmethod
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Put a snapshot back into an instance just made; CorruptState where it does not fit."""

@@ -8,7 +8,6 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
 from sql.engine.statement.into import TableFold
-from sql.engine.statement.running_query import SNAPSHOT_VERSION
 from sql.engine.statement.statement_core import StatementCore
 from sql.engine.statement.statement_output import Output
 from sql.engine.statement.statement_sources import Sources
@@ -63,12 +62,9 @@ class StatementState:
         store.add(self.held())
         is_final = statement.earlier.noted is None
         return {
-            "version": SNAPSHOT_VERSION,
-            "fingerprint": statement.plan.fingerprint,
-            "now": statement.now_ms,
+            **statement.head(),
             "seq": statement.seq,
             "start": statement.start_ms,
-            "counts": dict(statement.counts),
             "budget": statement.budget.snapshot(),
             "analytic": None if statement.analytic is None else statement.analytic.snapshot(),
             "hits": statement.hits.snapshot(),
@@ -90,13 +86,12 @@ class StatementState:
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Put a snapshot back into an instance just made. CorruptState where it does not fit."""
         statement = self.statement
-        statement.check_kept(snapshot)
+        statement.restore_head(snapshot)
         store = EventStore()
         store.unpack(snapshot["events"], statement.make_row)
         sources, find = self.sources, store.find
-        statement.now_ms, statement.seq = snapshot["now"], snapshot["seq"]
+        statement.seq = snapshot["seq"]
         statement.start_ms = statement.context.start_ms = snapshot["start"]
-        statement.counts |= snapshot["counts"]
         statement.begin(statement.now_ms)
         statement.budget.restore(snapshot["budget"])
         statement.groups.restore(snapshot, store)
