@@ -38,7 +38,7 @@ from edge.deploy.reading.reader import NotRead, RuleReader
 from edge.deploy.reading.wanted import Wanted
 from edge.deploy.recover.recovery import Recovery, open_journal
 from edge.deploy.stream_sources import StreamSources
-from edge.deploy.watch import DirectoryWatch, fingerprint
+from edge.deploy.watch import AGAIN_MS, DirectoryWatch, fingerprint
 from edge.gateway import Gateway, Limits
 from edge.intake.backlog import Arrival
 from edge.intake.lookups.base import LookupEnvironment
@@ -284,19 +284,24 @@ class Daemon:
             text = f"the gateway loop did not answer within {limit_ms} ms (http.answerTimeoutMs)"
             raise TimeoutError(text) from None
 
-    def _reload(self) -> None:
-        """Called by the watch thread: read the files there, swap the rules in the loop."""
+    def _reload(self) -> bool:
+        """Called by the watch thread: read the files there, swap the rules in the loop. False if that has
+        failed; the watch calls it again."""
         try:
             wanted = self.rule_files.read()
         except NotRead as failure:
-            log.error("rules.not_read", extra={"error": str(failure), "note": "the rules that run go on"})
-            return
+            note = f"the rules that run go on; tried again in {AGAIN_MS // 1000} s"
+            log.error("rules.not_read", extra={"error": str(failure), "note": note})
+            return False
         finally:
             self.rule_files.close()
         try:
             self.intake.call(lambda: self._deploy(wanted), timeout_s=60)
         except TimeoutError:
-            log.error("rules.reload_timeout")
+            note = f"the loop was busy; tried again in {AGAIN_MS // 1000} s"
+            log.error("rules.reload_timeout", extra={"note": note})
+            return False
+        return True
 
     def _deploy(self, wanted: Wanted) -> None:
         """Make the running rules those that are wanted, and remove the files of former rules."""

@@ -169,7 +169,7 @@ class HttpConfig(Section):
     """Pages that need no token: `metrics`, `status`."""
     answer_timeout_ms: int = Field(default=2_000, ge=100)
     """How long a page waits for the loop of the gateway. A loop that takes longer counts as stuck:
-    /healthz is 503."""
+    /healthz is 503. Commands that ask the gateway read it here too, and wait 3 s more."""
 
     ui: bool = True
     """Serve the page `/ui`; to this machine only."""
@@ -241,8 +241,8 @@ class LimitsConfig(Section):
     archive_bytes_max: int = Field(default=512_000_000, ge=100_000)
     """The size of the spool of archived events on disk. At the bound `cloud.onFull` decides."""
     function_ms_max: int = Field(default=1_000, ge=1)
-    """The time of one call of a function in Python. A longer one is ended; after three the
-    function is switched off."""
+    """The processor time of one call of a function in Python; one that waits may last five times as long. A
+    longer one is ended; after three the function is switched off."""
     delivery_rows_max: int = Field(default=20_000, ge=1)
     """Result rows that sinks with a full queue have refused. At the bound intake is
     paused until they catch up."""

@@ -2,7 +2,7 @@
 
 Linux reports a change at once (inotify). The directory is also scanned every `POLL_MS`: notices are lost
 before the watch is in place and on some file systems, and other systems give none. The report does not
-name the change, for the manager compares anyway.
+name the change, for the manager compares anyway. A report that could not be acted on is made again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ log = logging.getLogger("penstock.watch")
 
 POLL_MS = 1_000
 """The usual interval at which the directory is scanned, with or without notices."""
+
+AGAIN_MS = 60_000
+"""The time after which a report that could not be acted on is made again, unless there is another change."""
 
 REST_MS = 50
 """Changes this close together are reported as one: editors write a file in several steps."""
@@ -73,25 +76,31 @@ def open_notices(directory: Path) -> int | None:
 
 
 class DirectoryWatch:
-    """Calls `changed` from its own thread after each change below `directory`, until `close`."""
+    """Calls `changed` from its own thread after each change below `directory`, until `close`; again if it
+    returns False or raises."""
 
     def __init__(
         self,
         directory: Path,
-        changed: Callable[[], None],
+        changed: Callable[[], bool],
         seen: dict[str, Stamp] | None = None,
         *,
         poll: bool = False,
         poll_ms: int = POLL_MS,
+        again_ms: int = AGAIN_MS,
     ) -> None:
         """`seen` is the `fingerprint` that the caller has taken already; default: the present one.
 
         poll     scan only, as on systems without notices
         poll_ms  the interval between two scans
+        again_ms the time after which a report that could not be acted on is made again
         """
         self._directory = directory
         self._changed = changed
         self._poll_ms = poll_ms
+        self._again_scans = again_ms // poll_ms
+        self._scans_left: int | None = None
+        """The scans until the last report is made again; None: it was acted on."""
         self._stopping = False
         self._wakeup = Wakeup()
         self._seen = fingerprint(directory) if seen is None else seen
@@ -131,6 +140,15 @@ class DirectoryWatch:
 
     def _look(self) -> None:
         now = fingerprint(self._directory)
-        if now != self._seen:
+        if self._scans_left is not None:
+            self._scans_left -= 1
+        if now != self._seen or self._scans_left == 0:
             self._seen = now
-            self._changed()
+            self._scans_left = None if self._acts() else self._again_scans
+
+    def _acts(self) -> bool:
+        try:
+            return self._changed()
+        except Exception:  # the next change must be noticed, whatever this one met
+            log.exception("watch.failed")
+            return False

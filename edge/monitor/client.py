@@ -9,31 +9,34 @@ from dataclasses import dataclass, field
 
 from edge.base.errors import UsageError
 
-TIMEOUT_S = 5.0
+ANSWER_S = 2.0
+"""The time that a gateway takes at most to answer, unless its `http.answerTimeoutMs` says otherwise."""
 
-FOLLOW_TIMEOUT_S = 10.0
-"""An endless page sends something, at least an empty line, every second."""
+MARGIN_S = 3.0
+"""The time that an answer may take on its way, beyond what the gateway takes."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """A connection to a running gateway. `address`: `host:port` of its HTTP server.
-    `token`: what its pages demand."""
+    """A connection to a running gateway. `address`: `host:port` of its HTTP server. `token`: what its pages
+    demand. `answer_s`: the time that it takes at most to answer."""
 
     address: str
     token: str | None = field(default=None, repr=False)
+    answer_s: float = ANSWER_S
 
-    def get(self, path: str, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
-        """Status and text of one page. Raises UsageError if the gateway does not answer."""
-        with self._asked(path, timeout_s) as response:
+    def get(self, path: str, work_s: float = 0.0) -> tuple[int, str]:
+        """Status and text of one page, which takes `work_s` more than others. Raises UsageError if the
+        gateway does not answer."""
+        with self._asked(path, work_s) as response:
             try:
                 return response.status, response.read().decode()
             except OSError as error:
                 raise UsageError(f"{self.address} does not go on answering: {error}") from None
 
-    def page(self, path: str, timeout_s: float = TIMEOUT_S) -> str:
+    def page(self, path: str, work_s: float = 0.0) -> str:
         """The text of one page. Raises UsageError if there is none."""
-        status, text = self.get(path, timeout_s)
+        status, text = self.get(path, work_s)
         if status != 200:
             raise self._refused(status, text)
         return text
@@ -42,7 +45,7 @@ class Client:
     def follow(self, path: str) -> Iterator[Iterator[bytes]]:
         """The lines of a page that goes on for ever, an empty one at least every second. Raises UsageError
         if there is none."""
-        with self._asked(path, FOLLOW_TIMEOUT_S) as response:
+        with self._asked(path) as response:
             if response.status != 200:
                 raise self._refused(response.status, response.read().decode())
             yield iter(response)
@@ -52,7 +55,7 @@ class Client:
         return UsageError(f"{self.address} answered {status}: {text.strip()}{remedy}")
 
     @contextmanager
-    def _asked(self, path: str, timeout_s: float) -> Iterator[http.client.HTTPResponse]:
+    def _asked(self, path: str, work_s: float = 0.0) -> Iterator[http.client.HTTPResponse]:
         """The answer of the gateway, while it is read. Raises UsageError if there is none."""
         host, _, port = self.address.rpartition(":")
         host = host.strip("[]")
@@ -60,7 +63,7 @@ class Client:
             raise UsageError(f"'{self.address}' is not an address; expected address:port")
         # A server bound to all addresses is reached on loopback.
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        connection = http.client.HTTPConnection(host, int(port), timeout=timeout_s)
+        connection = http.client.HTTPConnection(host, int(port), timeout=self.answer_s + work_s + MARGIN_S)
         try:
             headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
             connection.request("GET", path, headers=headers)

@@ -1,18 +1,21 @@
 """Guard calls of user functions: an exception costs one row, and a call that takes too long is ended.
 
-A thread watches the running calls. One that lasts longer than the limit gets an exception at its next step in
-Python; a call that hangs inside C code ends when that code returns. A function that took too long
-`OVERRUNS_MAX` times is switched off until the process starts again, so that it cannot delay the rules
-repeatedly.
+A thread watches the running calls. One that computes longer than the limit gets an exception at its next step
+in Python; a call that hangs inside C code ends when that code returns. Processor time counts, because on a
+machine with other work a quick call may last long. A call that waits, for a lock or a server, uses none: it
+may last `WAITING` times the limit. A function that took too long `OVERRUNS_MAX` times is switched off until
+the process starts again, so that it cannot delay the rules repeatedly.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
+import time
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from sql.errors import DataError
 
@@ -23,7 +26,10 @@ OVERRUNS_MAX = 3
 """The number of calls beyond the time limit after which a function is switched off."""
 
 LOOKS = 4
-"""The number of checks per time limit; a call lasts at most a quarter longer than the limit."""
+"""The number of checks per time limit; a call computes at most half the limit longer."""
+
+WAITING = 5
+"""The time that a call may last, as a multiple of the limit of its processor time."""
 
 VALUES = frozenset((type(None), bool, int, float, str, bytes, list, dict))
 """The types of values that a function may return."""
@@ -34,6 +40,19 @@ class TooLong(DataError):
 
     def __init__(self) -> None:
         super().__init__("it took too long")
+
+
+class Seen(NamedTuple):
+    """A call as the watch has seen it: its number, the number of checks, and the processor time of its thread
+    at the first one."""
+
+    number: int
+    looks: int
+    since_ms: int
+
+    def is_too_long(self, now_ms: int, limit_ms: int) -> bool:
+        """True if the call must end; `now_ms` is the processor time of its thread."""
+        return now_ms - self.since_ms >= limit_ms or self.looks > LOOKS * WAITING
 
 
 class Watch:
@@ -79,19 +98,28 @@ class Watch:
 
     def _look(self) -> None:
         never = threading.Event()
-        ages: dict[int, tuple[int, int]] = {}
+        calls: dict[int, Seen] = {}
+        looks = 0
         while not never.wait(self.call_ms_max / LOOKS / 1000):
+            looks += 1
             with self._lock:
-                ages = {thread: self._aged(thread, number, ages) for thread, number in self._running.items()}
-                for thread, (_, looks) in ages.items():
-                    if looks > LOOKS and thread not in self._ended:
+                before, calls = calls, {}
+                for thread, number in self._running.items():
+                    now_ms = _processor_ms(thread, looks * self.call_ms_max // LOOKS)
+                    seen = before.get(thread)
+                    if seen is None or seen.number != number:
+                        seen = Seen(number, 0, now_ms)
+                    calls[thread] = seen = seen._replace(looks=seen.looks + 1)
+                    if seen.is_too_long(now_ms, self.call_ms_max) and thread not in self._ended:
                         self._ended.add(thread)
                         _raise_in(thread, TooLong)
 
-    @staticmethod
-    def _aged(thread: int, number: int, ages: dict[int, tuple[int, int]]) -> tuple[int, int]:
-        before, looks = ages.get(thread, (number, 0))
-        return (number, looks + 1) if before == number else (number, 1)
+
+def _processor_ms(thread: int, passed_ms: int) -> int:
+    """The processor time of a thread that runs; where the system does not tell, the time that has passed."""
+    if sys.platform == "linux":
+        return time.clock_gettime_ns(time.pthread_getcpuclockid(thread)) // 1_000_000
+    return passed_ms
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

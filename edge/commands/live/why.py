@@ -14,7 +14,8 @@ from urllib.parse import quote, urlencode
 
 from edge.commands.shared import gateway_arguments
 
-TIMEOUT_S = 130.0
+WORK_S = 125.0
+"""The time in which the gateway goes through its journal, or gives up."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,5 +58,5 @@ def ask(arguments: argparse.Namespace) -> dict[str, Any]:
     query |= {"key": arguments.key} if arguments.key is not None else {}
     query |= {"test": "1"} if arguments.as_test else {}
     path = f"/why/{quote(arguments.rule, safe='')}?{urlencode(query)}"
-    found: dict[str, Any] = json.loads(gateway_arguments.client(arguments).page(path, TIMEOUT_S))
+    found: dict[str, Any] = json.loads(gateway_arguments.client(arguments).page(path, WORK_S))
     return found

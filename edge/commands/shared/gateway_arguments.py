@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from edge.base.errors import UsageError
 from edge.monitor.access import read_token
-from edge.monitor.client import Client
+from edge.monitor.client import ANSWER_S, Client
 
 DEFAULT_DATA = "penstock-data"
 
@@ -61,13 +62,14 @@ def find(config: Path | None, address: str | None, data: Path | None) -> Client:
     address = address or settings.address
     if address == "off":
         raise UsageError("http.bind is off, so the gateway cannot be asked")
-    return Client(address, settings.token or read_token(data or settings.data))
+    return Client(address, settings.token or read_token(data or settings.data), settings.answer_s)
 
 
 class _Settings(NamedTuple):
     data: Path
     address: str
     token: str | None
+    answer_s: float = ANSWER_S
 
 
 def _settings(path: Path | None) -> _Settings:
@@ -79,9 +81,18 @@ def _settings(path: Path | None) -> _Settings:
             Path(environment.get("PENSTOCK__DATA__DIR", DEFAULT_DATA)),
             environment.get("PENSTOCK__HTTP__BIND", DEFAULT_ADDRESS),
             environment.get("PENSTOCK__HTTP__TOKEN"),
+            _answer_s(environment),
         )
     from edge.config import load
 
     config = load(path)
     token = config.http.token
-    return _Settings(config.data.dir, config.http.bind, token.reveal() if token else None)
+    answer_s = config.http.answer_timeout_ms / 1000
+    return _Settings(config.data.dir, config.http.bind, token.reveal() if token else None, answer_s)
+
+
+def _answer_s(environment: Mapping[str, str]) -> float:
+    for name, value in environment.items():
+        if name.upper().replace("_", "") == "PENSTOCKHTTPANSWERTIMEOUTMS" and value.isdecimal():
+            return int(value) / 1000
+    return ANSWER_S

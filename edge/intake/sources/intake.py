@@ -56,9 +56,6 @@ class Reader(Protocol):
     def acknowledge(self, ids: Sequence[int]) -> None:
         """Send PUBACKs for these packet ids, in this order."""
 
-    def send(self, packets: bytes) -> None:
-        """Send whole packets."""
-
     def cut_off_id(self) -> int | None:
         """The packet id of a message whose first transmission has not come to its end;
         None where none is known."""
@@ -111,9 +108,6 @@ class StockReader:
 
     def read_ahead(self) -> bool:
         return False
-
-    def send(self, packets: bytes) -> None:
-        raise NotImplementedError("only the buffered reader sends packets of others")
 
     def cut_off_id(self) -> int | None:
         return None  # paho does not report it
@@ -200,6 +194,7 @@ class BufferedReader(StockReader):
         self.send(packets)
 
     def send(self, packets: bytes) -> None:
+        """Send whole packets."""
         sock: Any = self._client.socket()
         if sock is not None and not self._client.want_write():
             try:

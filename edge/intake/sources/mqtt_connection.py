@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
     from edge.clock import Clock
-    from edge.intake.sources.intake import Reader
+    from edge.intake.sources.intake import BufferedReader, Reader
 
 log = logging.getLogger("penstock.mqtt")
 
@@ -111,6 +111,8 @@ class Connection:
         self.publishing: Publishing | None = None
         """The messages that go out on this connection; None: nothing but paho's own packets."""
         self._reader: Reader | None = None
+        self._sender: BufferedReader | None = None
+        """The reader, where it sends too."""
         self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
         """Called with the subscriptions that the broker keeps, and True if its session is new, before
         any message of it."""
@@ -131,13 +133,11 @@ class Connection:
         size = self.options.packet_bytes_max
         confirmed = never if self.publishing is None else self.publishing.confirmed
         wanted = self.wanted_intake
-        buffered = wanted == "buffered" or (wanted == "auto" and fits(self._client))
-        self.intake = "buffered" if buffered else "stock"
-        self._reader = (
-            BufferedReader(self._client, self.epoch, size, self.version == "5", confirmed)
-            if buffered
-            else StockReader(self._client, self.epoch, size)
-        )
+        sends = self.publishing is not None
+        if sends or wanted == "buffered" or (wanted == "auto" and fits(self._client)):
+            self._sender = BufferedReader(self._client, self.epoch, size, self.version == "5", confirmed)
+        self.intake = "buffered" if self._sender else "stock"
+        self._reader = self._sender or StockReader(self._client, self.epoch, size)
         connect(self._client, self.options, self.version)
         self._socket = self._client.socket()
         self._descriptor = self._socket.fileno()
@@ -308,10 +308,10 @@ class Connection:
         now_ms = self._clock.monotonic_ms()
         if publishing.due_in_ms(now_ms) == 0:
             raise ConnectionLost("the broker did not confirm in time")
-        if publishing.can_send and not self._client.want_write() and self._reader is not None:
+        if publishing.can_send and not self._client.want_write() and self._sender is not None:
             packets = publishing.packets(now_ms)
             if packets:
-                self._reader.send(packets)
+                self._sender.send(packets)
 
     def _keep_alive(self, now_ms: int) -> None:
         """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""

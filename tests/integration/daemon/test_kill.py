@@ -158,8 +158,8 @@ def test_results_of_messages_that_no_commit_held(
                     gateway.kill()
                     gateway.start()
         wait_for(is_complete, f"all results, seed {seed}")
-        journal = gateway.status()["journal"]
-        assert journal["commits"] < 20, "one for the deployment, few where results came late"
+        # A message whose result the broker has confirmed needs no commit; one that waits for it longer does.
+        assert gateway.status()["journal"]["commits"] < total / 10
     finally:
         gateway.kill()
 

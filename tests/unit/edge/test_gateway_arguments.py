@@ -10,6 +10,7 @@ import pytest
 
 from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments
+from edge.config.sections import HttpConfig
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -22,7 +23,9 @@ def parsed(*words: str) -> argparse.Namespace:
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "gateway.yaml"
     path.write_text(
-        f"data: {{dir: {tmp_path}/kept}}\nhttp: {{bind: '127.0.0.1:9700', token: from-the-file}}\n", "utf-8"
+        f"data: {{dir: {tmp_path}/kept}}\n"
+        "http: {bind: '127.0.0.1:9700', token: from-the-file, answerTimeoutMs: 30000}\n",
+        "utf-8",
     )
     return path
 
@@ -31,6 +34,7 @@ def test_the_file_names_address_token_and_data(config: Path) -> None:
     arguments = parsed("--config", str(config))
     client = gateway_arguments.client(arguments)
     assert (client.address, client.token) == ("127.0.0.1:9700", "from-the-file")
+    assert client.answer_s == 30
     assert gateway_arguments.data_dir(arguments) == config.parent / "kept"
 
 
@@ -47,10 +51,13 @@ def test_without_a_file_the_environment_and_the_token_that_the_gateway_has_made(
     monkeypatch.setenv("PENSTOCK__DATA__DIR", str(tmp_path))
     client = gateway_arguments.client(parsed())
     assert (client.address, client.token) == (gateway_arguments.DEFAULT_ADDRESS, "made")
+    assert client.answer_s == HttpConfig().answer_timeout_ms / 1000
     monkeypatch.setenv("PENSTOCK__HTTP__BIND", "127.0.0.1:9701")
     monkeypatch.setenv("PENSTOCK__HTTP__TOKEN", "from-the-environment")
+    monkeypatch.setenv("PENSTOCK__HTTP__ANSWER_TIMEOUT_MS", "60000")
     client = gateway_arguments.client(parsed())
     assert (client.address, client.token) == ("127.0.0.1:9701", "from-the-environment")
+    assert client.answer_s == 60
 
 
 def test_a_gateway_without_http_cannot_be_asked(tmp_path: Path) -> None:

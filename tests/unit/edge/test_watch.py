@@ -14,10 +14,18 @@ from edge.deploy.watch import DirectoryWatch
 from tests.support.waiting import PATIENCE_MS, PATIENCE_S, wait_for
 
 
+class Changed(threading.Event):
+    """Acts on a report by remembering that there was one."""
+
+    def __call__(self) -> bool:
+        self.set()
+        return True
+
+
 @pytest.mark.parametrize("poll", [False, True])
 def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool) -> None:
-    changed = threading.Event()
-    watching = DirectoryWatch(tmp_path, changed.set, poll=poll, poll_ms=50)
+    changed = Changed()
+    watching = DirectoryWatch(tmp_path, changed, poll=poll, poll_ms=50)
     path = tmp_path / "rule.yaml"
     try:
         changes: list[Callable[[], object]] = [
@@ -35,8 +43,8 @@ def test_each_kind_of_change_is_noticed(tmp_path: Path, poll: bool) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 def test_the_system_tells_before_the_next_look(tmp_path: Path) -> None:
-    changed = threading.Event()
-    watching = DirectoryWatch(tmp_path, changed.set, poll_ms=10 * PATIENCE_MS)
+    changed = Changed()
+    watching = DirectoryWatch(tmp_path, changed, poll_ms=10 * PATIENCE_MS)
     try:
         for number in range(3):
             changed.clear()
@@ -50,8 +58,8 @@ def test_the_system_tells_before_the_next_look(tmp_path: Path) -> None:
 def test_a_directory_that_is_gone_is_looked_at_until_it_is_back(tmp_path: Path) -> None:
     directory = tmp_path / "rules"
     directory.mkdir()
-    changed = threading.Event()
-    watching = DirectoryWatch(directory, changed.set, poll_ms=20)
+    changed = Changed()
+    watching = DirectoryWatch(directory, changed, poll_ms=20)
     try:
         directory.rename(tmp_path / "away")
         directory.mkdir()
@@ -72,9 +80,30 @@ def test_a_change_before_the_watch_is_noticed(tmp_path: Path) -> None:
     """Files are read first and watched then; what happens in between must not be lost."""
     seen = watch.fingerprint(tmp_path)
     (tmp_path / "rule.yaml").write_text("a")
-    changed = threading.Event()
-    watching = DirectoryWatch(tmp_path, changed.set, seen, poll_ms=50)
+    changed = Changed()
+    watching = DirectoryWatch(tmp_path, changed, seen, poll_ms=50)
     try:
         assert changed.wait(PATIENCE_S)
     finally:
         watching.close()
+
+
+def test_a_report_that_could_not_be_acted_on_is_made_again(tmp_path: Path) -> None:
+    reports, done = 0, threading.Event()
+
+    def changed() -> bool:
+        nonlocal reports
+        reports += 1
+        if reports == 1:
+            raise OSError("no process can be started")
+        if reports == 3:
+            done.set()
+        return reports == 3
+
+    watching = DirectoryWatch(tmp_path, changed, poll_ms=20, again_ms=60)
+    try:
+        (tmp_path / "rule.yaml").write_text("a")
+        assert done.wait(PATIENCE_S)
+    finally:
+        watching.close()
+    assert reports == 3

@@ -13,7 +13,7 @@ import pytest
 
 from rules.compile import compile_rules
 from rules.functions.files import load_functions
-from rules.functions.guard import OVERRUNS_MAX, Guarded, Watch
+from rules.functions.guard import LOOKS, OVERRUNS_MAX, WAITING, Guarded, Seen, Watch
 from rules.inline import run_tests
 from rules.loader import load_directory
 from sql.errors import DataError
@@ -182,6 +182,24 @@ def test_a_call_that_does_not_come_back_is_ended_and_the_function_switched_off()
         assert guarded(1) == 1
         assert raised(lambda: guarded(-1)) == "endless() took longer than 80 ms"
     assert "is switched off" in raised(lambda: guarded(1))
+
+
+def test_a_call_that_waits_is_ended_too() -> None:
+    never = threading.Event()
+
+    def waiting() -> None:
+        while not never.wait(0.01):
+            pass
+
+    assert (
+        raised(Guarded("waiting", waiting, watch=Watch(call_ms_max=20))) == "waiting() took longer than 20 ms"
+    )
+
+
+def test_processor_time_counts_and_of_a_call_that_waits_a_multiple_of_the_time() -> None:
+    assert not Seen(1, looks=LOOKS * WAITING, since_ms=500).is_too_long(599, limit_ms=100)
+    assert Seen(1, looks=LOOKS, since_ms=500).is_too_long(600, limit_ms=100)
+    assert Seen(1, looks=LOOKS * WAITING + 1, since_ms=500).is_too_long(500, limit_ms=100)
 
 
 def test_quick_calls_are_never_ended() -> None:
