@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, repeat
+from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
@@ -95,7 +95,7 @@ class EventTimeStage:
         if self.behind.takes_batches and rows:
             times = self._whole_stamps(rows, now_ms)
             if times is not None:
-                return self._take_all(stream, rows, times, now_ms)
+                return self._take_runs(stream, rows, times, now_ms)
         if stream in self.tables:
             return self.behind.table_rows(stream, rows)
         out: list[Emission] = []
@@ -134,20 +134,38 @@ class EventTimeStage:
     # --- batches: what a generated loop takes in one go -----------------------------------------------------
 
     def _whole_stamps(self, rows: Sequence[Any], now_ms: int) -> list[int] | None:
-        """The time stamps, if all are whole numbers and none is late or too far ahead; else each event is
-        read."""
+        """The time stamps, if all are whole numbers and none is too far ahead; else each event is read."""
         times = _whole_numbers(rows, self.column)
-        if times is None:
-            return None
-        ordered = sorted(times)
         future = self.options.max_future_ms
-        if future is not None and ordered[-1] > now_ms + future:
-            return None
-        if self.waits and self.watermark is not None and ordered[0] < self.watermark:
-            return None
-        if self.waits and times != ordered and _furthest_behind(times) > self.options.late_tolerance_ms:
-            return None
-        return times
+        return None if times and future is not None and max(times) > now_ms + future else times
+
+    def _take_runs(self, stream: str, rows: Sequence[Any], times: list[int], now_ms: int) -> list[Emission]:
+        """The events between those that are late together: a late one changes nothing but its count."""
+        out: list[Emission] = []
+        first = 0
+        for place in self._late_places(times) if self.waits else ():
+            if first < place:
+                out += self._take_all(stream, rows[first:place], times[first:place], now_ms)
+            out += self.behind.late(rows[place], times[place])
+            first = place + 1
+        if first:
+            self.heard_ms[stream] = now_ms
+            rows, times = rows[first:], times[first:]
+        return out + self._take_all(stream, rows, times, now_ms) if rows else out
+
+    def _late_places(self, times: list[int]) -> list[int]:
+        """The places of the events that will be below the watermark when they arrive."""
+        tolerance = self.options.late_tolerance_ms
+        newest = times[0] if self.watermark is None else self.watermark + tolerance
+        if newest <= times[0] and times == sorted(times):
+            return []
+        found = []
+        for place, at_ms in enumerate(times):
+            if at_ms > newest:
+                newest = at_ms
+            elif at_ms < newest - tolerance:
+                found.append(place)
+        return found
 
     def _take_all(self, stream: str, rows: Sequence[Any], times: list[int], now_ms: int) -> list[Emission]:
         self.heard_ms[stream] = now_ms
@@ -278,11 +296,6 @@ class EventTimeStage:
         self.highest, self.heard_ms = dict(highest), dict(heard_ms)
         for at, number, stream, packed in heap:
             self.heap.append((at, number, stream, make_row(unpack_row(packed))))
-
-
-def _furthest_behind(times: list[int]) -> int:
-    """By how much an event is older than an event before it, at most."""
-    return max(newest - at_ms for newest, at_ms in zip(accumulate(times, max), times, strict=True))
 
 
 _place = itemgetter(0, 1)
