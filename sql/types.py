@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 from sql.errors import DataError
 from sql.syntax import ColumnType
@@ -18,9 +18,13 @@ Value = Any
 """A value of a column or an expression: None, bool, int, float, str, bytes, datetime, list or dict of values.
 Operations check at run time, where a failure belongs to one event."""
 
+Plain: TypeAlias = "None | bool | int | float | str | list[Plain] | dict[str, Plain]"
+"""A value of any type as JSON has it."""
+
 Saved = Any
-"""Plain data of a snapshot: numbers, texts, bytes, lists and dictionaries.
-What has packed it knows its form."""
+"""The state of an operator of any kind as plain data. Each operator states its own form in `snapshot` and
+`restore`, as `tuple[int, Plain]`. What is stored comes back with lists in the place of tuples: a form is
+only unpacked, indexed and iterated."""
 
 
 class Type(enum.Enum):

@@ -25,7 +25,7 @@ from sql.aggregates.inline import Inline
 from sql.costs import CONSTANT, Cost
 from sql.functions.definition import Parameter
 from sql.record import Record
-from sql.types import Saved, Type
+from sql.types import Saved, Type, Value
 
 
 class Removal(enum.Enum):
@@ -57,10 +57,10 @@ class Accumulator(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def add(self, value: object, event: EventView) -> None:
+    def add(self, value: Value, event: EventView) -> None:
         """Add a value. Raises DataError for a value of a wrong type; the state is then unchanged."""
 
-    def check(self, value: object) -> None:  # most aggregates take any value
+    def check(self, value: Value) -> None:  # most aggregates take any value
         """Raise the DataError that `add` would raise: several aggregates take an event together or not at
         all."""
 
@@ -69,7 +69,7 @@ class Accumulator(ABC):
         for value in values:
             self.add(value, NO_EVENT)
 
-    def remove(self, value: object, event: EventView) -> None:
+    def remove(self, value: Value, event: EventView) -> None:
         """Remove a value that was added before."""
         raise AssertionError(f"{type(self).__name__} was not built for removal")
 

@@ -11,14 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import NAN, Power, binary, check_number, number, root, to_float
-from sql.aggregates.moments import Moments
-from sql.aggregates.plain_values import decode, encode
+from sql.aggregates.exact import NAN, Power, PowerState, binary, check_number, number, root, to_float
+from sql.aggregates.moments import Moments, MomentsState
 from sql.aggregates.wrap import Remaining
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, Value
+from sql.types import Plain, Type
 
 _NOWHERE = Remaining(0, 0)
+
+
+Pair = tuple[float | None, float | None]
+"""What the statistics of two values take; NULL in it is left out."""
+
+RegressionState = tuple[MomentsState, MomentsState, Plain, int]
+"""The moments of x and of y, the sum of their products."""
 
 
 class Regression:
@@ -33,15 +39,15 @@ class Regression:
         self.y = Moments()
         self.products = Power()
 
-    def add(self, value: object) -> None:
+    def add(self, value: Pair) -> None:
         """Add a pair (x, y); DataError if one is no number."""
         self._take(value, 1)
 
-    def remove(self, value: object) -> None:
+    def remove(self, value: Pair) -> None:
         """Remove a pair."""
         self._take(value, -1)
 
-    def _take(self, value: Value, by: int) -> None:
+    def _take(self, value: Pair, by: int) -> None:
         x, y = value
         if x is None or y is None:
             return
@@ -52,8 +58,8 @@ class Regression:
         if not self.x.count:
             self.products = Power()
         elif x_finite and y_finite:
-            (x, x_shift), (y, y_shift) = binary(x), binary(y)
-            self.products.add(x * y * by, x_shift + y_shift)
+            (x_numerator, x_shift), (y_numerator, y_shift) = binary(x), binary(y)
+            self.products.add(x_numerator * y_numerator * by, x_shift + y_shift)
 
     @property
     def _defined(self) -> bool:
@@ -110,13 +116,13 @@ class Regression:
             return NAN
         return to_float(self.products.numerator, 1 << self.products.shift)
 
-    def snapshot(self) -> Saved:
-        return [self.x.state(), self.y.state(), encode(self.products.numerator), self.products.shift]
+    def snapshot(self) -> RegressionState:
+        return self.x.state(), self.y.state(), *self.products.state()
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: RegressionState) -> None:
         self.x.restore(state[0])
         self.y.restore(state[1])
-        self.products = Power(decode(state[2]), state[3])
+        self.products = Power.restored(state[2:])
 
 
 def _described(axis: str, moments: Moments) -> dict[str, float]:
@@ -142,6 +148,10 @@ class PairCorrelation(Regression):
         return {"correlation": self.correlation()}
 
 
+WeightedState = tuple[int, int, tuple[PowerState, PowerState]]
+"""The count, that of pairs that are not finite, the sum of products and that of weights."""
+
+
 class WeightedAverage(Accumulator):
     """The sum of x·w divided by the sum of w; NaN if the weights sum to 0, NULL over nothing.
 
@@ -157,19 +167,19 @@ class WeightedAverage(Accumulator):
         self.products = Power()
         self.weights = Power()
 
-    def add(self, value: object, event: EventView) -> None:
+    def add(self, value: Pair, event: EventView) -> None:
         self._take(value, 1)
 
-    def check(self, value: Value) -> None:
+    def check(self, value: Pair) -> None:
         for part in value:
             check_number(part, "a weighted average")
 
-    def remove(self, value: object, event: EventView) -> None:
+    def remove(self, value: Pair, event: EventView) -> None:
         self._take(value, -1)
         if not self.count:
             self.products, self.weights = Power(), Power()
 
-    def _take(self, value: Value, by: int) -> None:
+    def _take(self, value: Pair, by: int) -> None:
         x, weight = value
         if x is None or weight is None:
             return
@@ -179,9 +189,9 @@ class WeightedAverage(Accumulator):
         if not all(finite):
             self.nonfinite += by
             return
-        (x, x_shift), (weight, weight_shift) = binary(x), binary(weight)
-        self.products.add(x * weight * by, x_shift + weight_shift)
-        self.weights.add(weight * by, weight_shift)
+        (x_numerator, x_shift), (numerator, shift) = binary(x), binary(weight)
+        self.products.add(x_numerator * numerator * by, x_shift + shift)
+        self.weights.add(numerator * by, shift)
 
     def result(self) -> float | None:
         return self.average() if self.count else None
@@ -200,13 +210,12 @@ class WeightedAverage(Accumulator):
         self.products.merge(other.products)
         self.weights.merge(other.weights)
 
-    def snapshot(self) -> Saved:
-        sums = (self.products, self.weights)
-        return [self.count, self.nonfinite, [[encode(item.numerator), item.shift] for item in sums]]
+    def snapshot(self) -> WeightedState:
+        return self.count, self.nonfinite, (self.products.state(), self.weights.state())
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: WeightedState, events: Callable[[int], EventView]) -> None:
         self.count, self.nonfinite, sums = state
-        self.products, self.weights = (Power(decode(numerator), shift) for numerator, shift in sums)
+        self.products, self.weights = map(Power.restored, sums)
 
 
 class WeightedMean:
@@ -217,11 +226,11 @@ class WeightedMean:
     def __init__(self) -> None:
         self.sums = WeightedAverage()
 
-    def add(self, value: object) -> None:
+    def add(self, value: Pair) -> None:
         """Add a pair (x, w); DataError if one is no number."""
         self.sums.add(value, _NOWHERE)
 
-    def remove(self, value: object) -> None:
+    def remove(self, value: Pair) -> None:
         """Remove a pair."""
         self.sums.remove(value, _NOWHERE)
 
@@ -229,10 +238,10 @@ class WeightedMean:
         """The current statistic by property name."""
         return {"average": self.sums.average()}
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> WeightedState:
         return self.sums.snapshot()
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: WeightedState) -> None:
         self.sums.restore(state, lambda seq: _NOWHERE)
 
 

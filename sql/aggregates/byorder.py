@@ -17,7 +17,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.sequences import arrivals
 from sql.costs import Cost, Growth
 from sql.functions.definition import Parameter
-from sql.types import Descending, Saved, Type, key_of, order_key
+from sql.types import Descending, Plain, Type, key_of, order_key
 
 Criteria = tuple[Any, ...]
 
@@ -40,15 +40,18 @@ def _is_null(value: object) -> bool:
     return not more and (first is None or (first.__class__ is Descending and first.key is None))
 
 
-def _pack(value: object) -> Saved:
-    """The arguments as plain data: a list of [value, descending]."""
+Packed = list[tuple[Plain, bool]]
+"""The arguments as plain data: each with whether its order is descending."""
+
+
+def _pack(value: object) -> Packed:
     return [
-        [encode(part.key), True] if part.__class__ is Descending else [encode(part), False]
+        (encode(part.key), True) if part.__class__ is Descending else (encode(part), False)
         for part in _parts(value)
     ]
 
 
-def _unpack(data: Saved) -> Criteria:
+def _unpack(data: Packed) -> Criteria:
     return tuple(Descending(decode(part)) if descending else decode(part) for part, descending in data)
 
 
@@ -84,10 +87,10 @@ class KeptEvent(Accumulator):
         if other.best is not None:
             self.add(other.best[2], other.best[1])
 
-    def snapshot(self) -> Saved:
-        return None if self.best is None else [_pack(self.best[2]), self.best[1].seq]
+    def snapshot(self) -> tuple[Packed, int] | None:
+        return None if self.best is None else (_pack(self.best[2]), self.best[1].seq)
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: tuple[Packed, int] | None, events: Callable[[int], EventView]) -> None:
         self.best = None
         if state is not None:
             self.add(_unpack(state[0]), events(state[1]))
@@ -125,10 +128,10 @@ class QueuedEvents(Accumulator):
         for _, event, value in other.queue:
             self.add(value, event)
 
-    def snapshot(self) -> Saved:
-        return [[_pack(value), event.seq] for _, event, value in self.queue]
+    def snapshot(self) -> list[tuple[Packed, int]]:
+        return [(_pack(value), event.seq) for _, event, value in self.queue]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: list[tuple[Packed, int]], events: Callable[[int], EventView]) -> None:
         self.queue.clear()
         for data, seq in state:
             self.add(_unpack(data), events(seq))
@@ -160,10 +163,10 @@ class Sorted(Accumulator):
         for entry in other.entries:
             self.entries.add(entry)
 
-    def snapshot(self) -> Saved:
-        return [[_pack(value), seq] for _, seq, _, value in self.entries]
+    def snapshot(self) -> list[tuple[Packed, int]]:
+        return [(_pack(value), seq) for _, seq, _, value in self.entries]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: list[tuple[Packed, int]], events: Callable[[int], EventView]) -> None:
         entries = [(_unpack(data), seq) for data, seq in state]
         self.entries = OrderedMultiset((criteria(value), seq, events(seq), value) for value, seq in entries)
 
@@ -193,7 +196,7 @@ class SortedBest(Sorted):
     def result(self) -> EventView | None:
         return self.entries.lowest()[2] if len(self.entries) else None
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: list[tuple[Packed, int]], events: Callable[[int], EventView]) -> None:
         self.entries = OrderedMultiset(self._entry(_unpack(data), events(seq)) for data, seq in state)
 
 
@@ -203,7 +206,7 @@ class Deduplicate(Accumulator):
 
     __slots__ = ("all_keys", "values")
 
-    def __init__(self, removal: Removal, all_keys: Any) -> None:
+    def __init__(self, removal: Removal, all_keys: object) -> None:
         if all_keys.__class__ is not bool:
             raise ValueError(f"the second argument of deduplicate() is true or false, not {all_keys!r}")
         self.all_keys = all_keys
@@ -234,10 +237,10 @@ class Deduplicate(Accumulator):
         assert isinstance(other, Deduplicate)
         self.values.extend(other.values)
 
-    def snapshot(self) -> Saved:
-        return [[encode(value), event.seq] for value, event in self.values]
+    def snapshot(self) -> list[tuple[Plain, int]]:
+        return [(encode(value), event.seq) for value, event in self.values]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: list[tuple[Plain, int]], events: Callable[[int], EventView]) -> None:
         self.values = type(self.values)()
         for data, seq in state:
             self.add(decode(data), events(seq))

@@ -12,7 +12,7 @@ from sql.aggregates.order import make_first, make_last
 from sql.aggregates.sums import Count
 from sql.aggregates.wrap import NotNull
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type
+from sql.types import Type
 
 
 class Leaving(Accumulator):
@@ -32,10 +32,10 @@ class Leaving(Accumulator):
     def result(self) -> bool:
         return self.left
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> bool:
         return self.left
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: bool, events: Callable[[int], EventView]) -> None:
         self.left = state
 
 

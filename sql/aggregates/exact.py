@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeGuard
 
+from sql.aggregates.plain_values import decode, encode
 from sql.errors import DataError
-from sql.types import describe
+from sql.types import Plain, describe
 
 INFINITY: Final = math.inf
 NAN: Final = math.nan
@@ -41,7 +42,7 @@ def root(numerator: int, denominator: int) -> float:
         return INFINITY
 
 
-def number(value: object, name: str) -> bool:
+def number(value: object, name: str) -> TypeGuard[float]:
     """True if the value is a finite number; False for NaN and infinities; anything else raises DataError."""
     if value.__class__ is float:
         return math.isfinite(value)
@@ -54,6 +55,9 @@ def check_number(value: object, name: str) -> None:
     """Raise the DataError of an aggregate of numbers unless the value is a number or NULL."""
     if value.__class__ is not float and value.__class__ is not int and value is not None:
         raise DataError(f"{name} takes numbers, not {describe(value)}")
+
+
+NonfiniteState = tuple[int, int, int]
 
 
 class Nonfinite:
@@ -90,9 +94,12 @@ class Nonfinite:
             return NAN
         return INFINITY if self.plus else -INFINITY
 
-    def state(self) -> list[int]:
+    def state(self) -> NonfiniteState:
         """The counts, for a snapshot: the arguments of the constructor."""
-        return [self.nan, self.plus, self.minus]
+        return self.nan, self.plus, self.minus
+
+
+PowerState = tuple[Plain, int]
 
 
 class Power:
@@ -116,6 +123,15 @@ class Power:
     def merge(self, other: Power) -> None:
         """Add another sum."""
         self.add(other.numerator, other.shift)
+
+    def state(self) -> PowerState:
+        """The sum as plain data."""
+        return encode(self.numerator), self.shift
+
+    @staticmethod
+    def restored(state: PowerState) -> Power:
+        """The sum that `state` has stored."""
+        return Power(decode(state[0]), state[1])
 
     def at(self, shift: int) -> int:
         """The numerator over `2**shift`, for a shift not below the own."""

@@ -15,7 +15,7 @@ from sql.aggregates.wrap import Filtered
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, describe, ordered
+from sql.types import Plain, Type, describe, ordered
 
 
 class Extreme(Accumulator):
@@ -78,7 +78,7 @@ class Extreme(Accumulator):
         self.count += other.count
         self.nan += other.nan
 
-    def _restore_counts(self, count: int, nan: int, example: Any) -> None:
+    def _restore_counts(self, count: int, nan: int, example: object) -> None:
         self.count, self.nan = count, nan
         self.kind = (str if example.__class__ is str else float) if count or nan else None
 
@@ -119,12 +119,16 @@ class BestSoFar(Extreme):
         if other.count and (alone or (other.best > self.best if self.largest else other.best < self.best)):
             self.best = other.best
 
-    def snapshot(self) -> Saved:
-        return [self.count, self.nan, encode(self.best)]
+    def snapshot(self) -> tuple[int, int, Plain]:
+        return self.count, self.nan, encode(self.best)
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: tuple[int, int, Plain], events: Callable[[int], EventView]) -> None:
         self.best = decode(state[2])
         self._restore_counts(state[0], state[1], self.best)
+
+
+QueuedState = tuple[int, int, list[Plain]]
+"""The number of values, that of NaNs, and the values that are kept, best first."""
 
 
 class Queued(Extreme):
@@ -168,10 +172,10 @@ class Queued(Extreme):
         for value in other.queue:
             self._push(value)
 
-    def snapshot(self) -> Saved:
-        return [self.count, self.nan, [encode(value) for value in self.queue]]
+    def snapshot(self) -> QueuedState:
+        return self.count, self.nan, [encode(value) for value in self.queue]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: QueuedState, events: Callable[[int], EventView]) -> None:
         self.queue = deque(decode(value) for value in state[2])
         self._restore_counts(state[0], state[1], self.queue[0] if self.queue else None)
 
@@ -207,10 +211,10 @@ class SortedExtreme(Extreme):
         for value in other.values:
             self.values.add(value)
 
-    def snapshot(self) -> Saved:
-        return [self.count, self.nan, [encode(value) for value in self.values]]
+    def snapshot(self) -> QueuedState:
+        return self.count, self.nan, [encode(value) for value in self.values]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: QueuedState, events: Callable[[int], EventView]) -> None:
         self.values = OrderedMultiset(decode(value) for value in state[2])
         self._restore_counts(state[0], state[1], self.values.lowest() if state[0] else None)
 

@@ -9,13 +9,27 @@ eKuiper has that word.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import INFINITY, NAN, Nonfinite, Power, binary, check_number, number, root, to_float
-from sql.aggregates.plain_values import decode, encode
+from sql.aggregates.exact import (
+    INFINITY,
+    NAN,
+    Nonfinite,
+    NonfiniteState,
+    Power,
+    PowerState,
+    binary,
+    check_number,
+    number,
+    root,
+    to_float,
+)
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, Value
+from sql.types import Type
+
+MomentsState = tuple[int, NonfiniteState, tuple[PowerState, PowerState]]
+"""The count, what is not finite, the sum and the sum of squares."""
 
 
 class Moments:
@@ -91,16 +105,15 @@ class Moments:
         self.sum.merge(other.sum)
         self.squares.merge(other.squares)
 
-    def state(self) -> Any:
+    def state(self) -> MomentsState:
         """Plain data for a snapshot."""
-        sums = [[encode(item.numerator), item.shift] for item in (self.sum, self.squares)]
-        return [self.count, self.nonfinite.state(), sums]
+        return self.count, self.nonfinite.state(), (self.sum.state(), self.squares.state())
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: MomentsState) -> None:
         """Put `state()` back."""
         self.count, nonfinite, sums = state
         self.nonfinite = Nonfinite(*nonfinite)
-        self.sum, self.squares = (Power(decode(numerator), shift) for numerator, shift in sums)
+        self.sum, self.squares = map(Power.restored, sums)
 
 
 class OfMoments(Accumulator):
@@ -113,14 +126,14 @@ class OfMoments(Accumulator):
     def __init__(self, removal: Removal = Removal.ANY) -> None:
         self.moments = Moments()
 
-    def add(self, value: Value, event: EventView) -> None:
+    def add(self, value: float | None, event: EventView) -> None:
         if value is not None:
             self.moments.take(value, 1, self.name)
 
     def check(self, value: object) -> None:
         check_number(value, self.name)
 
-    def remove(self, value: Value, event: EventView) -> None:
+    def remove(self, value: float | None, event: EventView) -> None:
         if value is not None:
             self.moments.take(value, -1, self.name)
 
@@ -128,10 +141,10 @@ class OfMoments(Accumulator):
         assert isinstance(other, OfMoments)
         self.moments.merge(other.moments)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> MomentsState:
         return self.moments.state()
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: MomentsState, events: Callable[[int], EventView]) -> None:
         self.moments.restore(state)
 
 

@@ -17,7 +17,7 @@ from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter
 from sql.rows import as_dict
-from sql.types import Saved, Type, describe
+from sql.types import Plain, Saved, Type, describe
 
 
 class Head(Accumulator):
@@ -41,10 +41,10 @@ class Head(Accumulator):
         assert isinstance(other, Head)
         self.values = (self.values + other.values)[: self.index + 1]
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> Plain:
         return encode(self.values)
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Plain, events: Callable[[int], EventView]) -> None:
         self.values = decode(state)
 
 
@@ -76,10 +76,10 @@ class Tail(Accumulator):
         self.count += other.count
         self.values.extend(other.values)
 
-    def snapshot(self) -> Saved:
-        return [self.count, encode(list(self.values))]
+    def snapshot(self) -> tuple[int, Plain]:
+        return self.count, encode(list(self.values))
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: tuple[int, Plain], events: Callable[[int], EventView]) -> None:
         self.count = state[0]
         self.values = deque(decode(state[1]), maxlen=self.index + 1)
 
@@ -187,10 +187,10 @@ class MergedObject(Accumulator):
         assert isinstance(other, MergedObject)
         self.merged.update(other.merged)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> Plain:
         return encode(self.merged)
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: Plain, events: Callable[[int], EventView]) -> None:
         self.merged = decode(state)
 
 

@@ -6,6 +6,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sql.types import Value
+
 BLOCK_MAX = 512
 """Values in a block before it is split: short enough to shift cheaply, long enough for few blocks."""
 
@@ -30,7 +32,7 @@ class OrderedMultiset:
         for block in self._blocks:
             yield from block
 
-    def add(self, value: object) -> None:
+    def add(self, value: Value) -> None:
         """Insert a value in its place."""
         self.count += 1
         if not self._blocks:
@@ -49,7 +51,7 @@ class OrderedMultiset:
             self._highest.insert(index, block[half - 1])
             self._derived.insert(index, None)
 
-    def remove(self, value: object) -> Any:
+    def remove(self, value: Value) -> Any:
         """Remove one value equal to `value` and return it; KeyError if there is none."""
         index = bisect_left(self._highest, value)
         block = self._blocks[index] if index < len(self._blocks) else []

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.rows import as_dict
-from sql.types import Value
+from sql.types import Plain, Value
 
 _JSON_INT_MAX = 2**53
 _MARKS: dict[str, Callable[[str], Any]] = {
@@ -23,7 +23,7 @@ def is_row(value: object) -> bool:
     return isinstance(value, dict) or hasattr(value, "__columns__") or hasattr(value, "__slots__")
 
 
-def encode(value: Value) -> Any:
+def encode(value: Value) -> Plain:
     """The value as plain data. A value that JSON cannot represent becomes `{"$": kind, "of": text}`: NaN,
     infinities, large integers (as hexadecimal text, which has no limit of digits), bytes, tuples and objects
     that have a `$` themselves. A whole row of another shape comes back as a dict.
@@ -34,7 +34,8 @@ def encode(value: Value) -> Any:
     if kind is int:
         return value if -_JSON_INT_MAX <= value <= _JSON_INT_MAX else {"$": "int", "of": hex(value)}
     if value is None or kind is bool or kind is str:
-        return value
+        plain: Plain = value
+        return plain
     if kind is list:
         return [encode(item) for item in value]
     if kind is tuple:

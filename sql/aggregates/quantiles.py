@@ -15,7 +15,7 @@ from sql.aggregates.plain_values import decode, encode
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, Value
+from sql.types import Plain, Type
 
 
 class Ordered(Accumulator):
@@ -31,10 +31,10 @@ class Ordered(Accumulator):
         for value in other.values:
             self.values.add(value)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[Plain]:
         return [encode(value) for value in self.values]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: list[Plain], events: Callable[[int], EventView]) -> None:
         self.values = OrderedMultiset(decode(value) for value in state)
 
 
@@ -103,7 +103,7 @@ def _fraction(value: object, name: str) -> Fraction:
     return Fraction(str(value))
 
 
-def _constant_fraction(value: Value) -> None:
+def _constant_fraction(value: float) -> None:
     if not 0 <= value <= 1:
         raise DataError(f"percentiles take a part from 0 to 1, not {value!r}")
 
@@ -127,11 +127,11 @@ class Summed(OrderedMultiset):
         super().__init__(values)
         self.total = _sum(self)
 
-    def add(self, value: Value) -> None:
+    def add(self, value: float) -> None:
         super().add(value)
         self.total.add(*binary(value))
 
-    def remove(self, value: Value) -> Any:
+    def remove(self, value: float) -> Any:
         numerator, shift = binary(value)
         self.total.add(-numerator, shift)
         found = super().remove(value)
@@ -208,10 +208,10 @@ class MeanDeviation(Accumulator):
         for value in other.values:
             self.values.add(value)
 
-    def snapshot(self) -> Saved:
-        return [self.nonfinite, [encode(value) for value in self.values]]
+    def snapshot(self) -> tuple[int, list[Plain]]:
+        return self.nonfinite, [encode(value) for value in self.values]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: tuple[int, list[Plain]], events: Callable[[int], EventView]) -> None:
         self.nonfinite = state[0]
         self.values = Summed(decode(value) for value in state[1])
 

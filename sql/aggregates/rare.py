@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
-from sql.aggregates.base import NO_EVENT, Accumulator, EventView, Removal
-from sql.aggregates.extremes import make_max, make_min
+from sql.aggregates.base import NO_EVENT, Accumulator, EventView
+from sql.aggregates.extremes import Queued, QueuedState
 from sql.aggregates.moments import Moments
-from sql.aggregates.sums import Sum
+from sql.aggregates.sums import Sum, SumState
 from sql.errors import DataError
 from sql.types import Saved, Value, describe
 
@@ -54,7 +54,7 @@ class RareMoments(Sum):
         self.moments.take(value, -1, self.name)
 
     def snapshot(self) -> Saved:
-        return [super().snapshot(), self.moments.state()]
+        return super().snapshot(), self.moments.state()
 
     def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
         super().restore(state[0], events)
@@ -83,37 +83,40 @@ def check_extreme(queues: tuple[deque[Any], ...], rest: Accumulator | None, valu
             raise DataError(f"min and max take numbers or text, not {describe(value[0])}")
 
 
-def extreme_entered(rest: Any, value: Rare) -> Any:
+def extreme_entered(rest: RareExtremes | None, value: Rare) -> RareExtremes:
     """The rare values after one has come."""
-    rest = rest or _Rest()
+    rest = rest or RareExtremes()
     rest.add(value[0])
     return rest
 
 
-def extreme_left(rest: Any, value: Rare) -> Any:
+def extreme_left(rest: RareExtremes, value: Rare) -> RareExtremes | None:
     """The rare values after one has gone; None without any."""
     rest.remove(value[0])
     return rest if rest.low.count or rest.low.nan else None
 
 
-def lowest_with(rest: Any, plain: deque[Any]) -> Any:
+def lowest_with(rest: RareExtremes, plain: deque[Any]) -> Any:
     """min of plain and rare values: NaN is above every number."""
     return plain[0] if plain else rest.low.result()
 
 
-def highest_with(rest: Any, plain: deque[Any]) -> Any:
+def highest_with(rest: RareExtremes, plain: deque[Any]) -> Any:
     """max of plain and rare values: text is never among numbers, and NaN is above all of them."""
     return rest.high.result()
 
 
-class _Rest:
+RareExtremesState = tuple[QueuedState, QueuedState]
+
+
+class RareExtremes:
     """min and max of the rare values."""
 
     __slots__ = ("high", "low")
 
     def __init__(self) -> None:
-        self.low: Any = make_min(Removal.FIFO)
-        self.high: Any = make_max(Removal.FIFO)
+        self.low = Queued(largest=False)
+        self.high = Queued(largest=True)
 
     def check(self, value: object) -> None:
         self.low.check(value)
@@ -126,11 +129,11 @@ class _Rest:
         self.low.remove(value, NO_EVENT)
         self.high.remove(value, NO_EVENT)
 
-    def snapshot(self) -> Saved:
-        return [self.low.snapshot(), self.high.snapshot()]
+    def snapshot(self) -> RareExtremesState:
+        return self.low.snapshot(), self.high.snapshot()
 
 
-def restored_sum(state: Saved) -> Sum | None:
+def restored_sum(state: SumState | None) -> Sum | None:
     """The rare values of a sum from a snapshot."""
     if state is None:
         return None
@@ -148,15 +151,15 @@ def restored_moments(state: Saved) -> RareMoments | None:
     return rest
 
 
-def restored_extreme(state: Saved) -> Any:
+def restored_extreme(state: RareExtremesState | None) -> RareExtremes | None:
     """The rare values of min and max from a snapshot."""
     if state is None:
         return None
-    rest = _Rest()
+    rest = RareExtremes()
     rest.low.restore(state[0], _no_events)
     rest.high.restore(state[1], _no_events)
     return rest
 
 
-def _no_events(seq: int) -> Any:
+def _no_events(seq: int) -> NoReturn:
     raise AssertionError("numbers refer to no events")

@@ -9,11 +9,11 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.exact import number
-from sql.aggregates.sums import Sum
+from sql.aggregates.sums import Sum, SumState
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, describe
+from sql.types import Type, describe
 
 
 class ArrivalRate(Accumulator):
@@ -43,10 +43,10 @@ class ArrivalRate(Accumulator):
     def result(self) -> float | None:
         return len(self.times_ms) * 1000 / self.span_ms if self.left else None
 
-    def snapshot(self) -> Saved:
-        return [self.left, list(self.times_ms)]
+    def snapshot(self) -> tuple[bool, list[int]]:
+        return self.left, list(self.times_ms)
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: tuple[bool, list[int]], events: Callable[[int], EventView]) -> None:
         self.left = state[0]
         self.times_ms = deque(state[1])
 
@@ -96,10 +96,12 @@ class WindowRate(Accumulator):
             return None
         return self.amounts.total() * 1000 / (self.newest_ms - self.left_ms)
 
-    def snapshot(self) -> Saved:
-        return [self.amounts.snapshot(), self.newest_ms, self.left_ms]
+    def snapshot(self) -> tuple[SumState, float | None, float | None]:
+        return self.amounts.snapshot(), self.newest_ms, self.left_ms
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(
+        self, state: tuple[SumState, float | None, float | None], events: Callable[[int], EventView]
+    ) -> None:
         self.amounts.restore(state[0], events)
         self.newest_ms, self.left_ms = state[1:]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from sql.aggregates.base import EventView, Removal
 from sql.aggregates.plain_values import decode, encode
-from sql.types import Saved
+from sql.types import Plain, Saved
 
 
 class Arrivals(Protocol):
@@ -17,7 +17,7 @@ class Arrivals(Protocol):
     def add(self, value: object, event: EventView) -> None: ...
     def remove(self, value: object, event: EventView) -> None: ...
     def at(self, index: int) -> Any: ...
-    def extend(self, other: Any) -> None: ...
+    def extend(self, other: Self) -> None: ...
     def snapshot(self) -> Saved: ...
     def restore(self, state: Saved) -> None: ...
     def __len__(self) -> int: ...
@@ -54,10 +54,10 @@ class ArrivalOrder:
         """Append the values of another."""
         self.values.extend(other.values)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[Plain]:
         return [encode(value) for value in self.values]
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: list[Plain]) -> None:
         self.values = deque(decode(value) for value in state)
 
 
@@ -113,10 +113,10 @@ class Scattered:
         self.entries.extend(other.entries)
         self.places.update(other.places)
 
-    def snapshot(self) -> Saved:
-        return [[seq, encode(entry[0])] for seq, entry in self.places.items()]
+    def snapshot(self) -> list[tuple[int, Plain]]:
+        return [(seq, encode(entry[0])) for seq, entry in self.places.items()]
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: list[tuple[int, Plain]]) -> None:
         self.places = {seq: [decode(value), True] for seq, value in state}
         self.entries = deque(self.places.values())
 

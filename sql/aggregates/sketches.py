@@ -19,7 +19,7 @@ from sql.aggregates.quantiles import Ordered
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, Value, describe
+from sql.types import Plain, Type, Value, describe
 
 INT64 = range(-(2**63), 2**63)
 
@@ -71,10 +71,10 @@ class Counted(Accumulator):
         for key, count in other.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
 
-    def snapshot(self) -> Saved:
-        return [[encode(key), count] for key, count in self.counts.items()]
+    def snapshot(self) -> list[tuple[Plain, int]]:
+        return [(encode(key), count) for key, count in self.counts.items()]
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: list[tuple[Plain, int]], events: Callable[[int], EventView]) -> None:
         self.counts = {decode(key): count for key, count in state}
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import NAN, Nonfinite, check_number, to_float
+from sql.aggregates.exact import NAN, Nonfinite, NonfiniteState, check_number, to_float
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.wrap import Distinct
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, Value
+from sql.types import Plain, Type, Value
 
 
 class Count(Accumulator):
@@ -44,10 +44,10 @@ class Count(Accumulator):
         assert isinstance(other, Count)
         self.count -= other.count
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> int:
         return self.count
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: int, events: Callable[[int], EventView]) -> None:
         self.count = state
 
 
@@ -68,6 +68,10 @@ class LotCount(Count):
 COARSE, FINE = 53, 101
 """The lengths of denominators that a sum takes of its own accord: floats from 1 on are multiples of 2**-52,
 and nearly all others of 2**-100."""
+
+
+SumState = tuple[int, int, Plain, int, NonfiniteState | None]
+"""The count, the count of floats, the numerator, its bits, and what is not finite."""
 
 
 class Sum(Accumulator):
@@ -194,11 +198,11 @@ class Sum(Accumulator):
             self.nonfinite = self.nonfinite or Nonfinite()
             self.nonfinite.merge(other.nonfinite, by)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> SumState:
         nonfinite = self.nonfinite.state() if self.nonfinite else None
-        return [self.count, self.floats, encode(self.numerator), self.bits if self.count else 1, nonfinite]
+        return self.count, self.floats, encode(self.numerator), self.bits if self.count else 1, nonfinite
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: SumState, events: Callable[[int], EventView]) -> None:
         self.count, self.floats, numerator, bits, nonfinite = state
         self.hold(decode(numerator), bits)
         self.nonfinite = Nonfinite(*nonfinite) if nonfinite else None

@@ -8,7 +8,7 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal
 from sql.aggregates.plain_values import decode, encode
 from sql.record import Record
-from sql.types import Saved, Value, key_of
+from sql.types import Plain, Saved, key_of
 
 
 class Remaining(Record):
@@ -17,6 +17,11 @@ class Remaining(Record):
     seq: int
     time_ms: int
     row: Any = None
+
+
+DistinctState = tuple[Saved, list[tuple[int, Plain, int, int]]]
+"""The state of the filtered accumulator; of each value its occurrences, itself, and the place and
+instant of its first event."""
 
 
 class Distinct(Accumulator):
@@ -65,13 +70,13 @@ class Distinct(Accumulator):
     def held(self) -> Iterable[EventView]:
         return self.inner.held()
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> DistinctState:
         counts = [
-            [count, encode(value), event.seq, event.time_ms] for count, value, event in self.counts.values()
+            (count, encode(value), event.seq, event.time_ms) for count, value, event in self.counts.values()
         ]
-        return [self.inner.snapshot(), counts]
+        return self.inner.snapshot(), counts
 
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+    def restore(self, state: DistinctState, events: Callable[[int], EventView]) -> None:
         self.inner.restore(state[0], events)
         self.counts = {}
         for count, data, seq, time_ms in state[1]:
@@ -99,15 +104,15 @@ class Filtered(Accumulator):
     def __init__(self, inner: Accumulator) -> None:
         self.inner = inner
 
-    def add(self, value: Value, event: EventView) -> None:
+    def add(self, value: tuple[object, object], event: EventView) -> None:
         if value[1] is True:
             self.inner.add(value[0], event)
 
-    def check(self, value: Value) -> None:
+    def check(self, value: tuple[object, object]) -> None:
         if value[1] is True:
             self.inner.check(value[0])
 
-    def remove(self, value: Value, event: EventView) -> None:
+    def remove(self, value: tuple[object, object], event: EventView) -> None:
         if value[1] is True:
             self.inner.remove(value[0], event)
 
