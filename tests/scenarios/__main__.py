@@ -2,7 +2,7 @@
 
     python -m tests.scenarios [FILE …] [--mode MODE] [--accept]
 
-Without a file all run. `--accept` writes what happened into the files: read it against the
+Without a file all run. `--accept` writes what happened into the files, but for traces: read it against the
 manual before you commit it.
 """
 
@@ -12,8 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.scenarios.format import read
 from tests.scenarios.runner import MODES, difference, refusals, run
+from tests.scenarios.traces import files_of, read_all
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,17 +24,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--accept", action="store_true", help="write what happened into the files")
     options = parser.parse_args(arguments)
     failed = 0
-    files = options.files or sorted(Path(__file__).parent.glob("*/*.scenario"))
-    for path in files:
-        scenario = read(path)
-        if options.accept:
+    scenarios = [
+        scenario for path in options.files or files_of(Path(__file__).parent) for scenario in read_all(path)
+    ]
+    for scenario in scenarios:
+        path = scenario.path
+        if options.accept and path.suffix != ".traces":
             path.write_text("\n".join(run(scenario, MODES[options.mode])) + "\n", encoding="utf-8")
         elif found := [
             text for text in (difference(scenario, MODES[options.mode]), *refusals(scenario)) if text
         ]:
             failed += 1
             print(path, *found, sep="\n")
-    print(f"{len(files) - failed} passed, {failed} failed")
+    print(f"{len(scenarios) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -108,7 +108,12 @@ class Scenario:
 
 def read(path: Path) -> Scenario:
     """The scenario of a file. Raises FormatError with the line that cannot be read."""
-    scenario = Scenario(path, path.read_text(encoding="utf-8").splitlines())
+    return read_text(path, path.read_text(encoding="utf-8"))
+
+
+def read_text(path: Path, text: str) -> Scenario:
+    """The scenario of a text that stands in a file. Raises FormatError with the line that cannot be read."""
+    scenario = Scenario(path, text.splitlines())
     numbered = [
         (number, line) for number, line in enumerate(scenario.lines, 1) if not line.lstrip().startswith("#")
     ]

@@ -9,11 +9,16 @@ import pytest
 from tests.scenarios.__main__ import main
 from tests.scenarios.format import FormatError, Scenario, read
 from tests.scenarios.runner import MODES, difference, refusals
+from tests.scenarios.traces import files_of, read_all
 from tests.scenarios.twin import NoTwin, difference_on_twin
 
 FOLDER = Path(__file__).parent
-FILES = sorted(FOLDER.glob("*/*.scenario"))
-SCENARIOS = [pytest.param(read(path), id=f"{path.parent.name}/{path.stem}") for path in FILES]
+FILES = files_of(FOLDER)
+SCENARIOS = [
+    pytest.param(scenario, id=f"{path.parent.name}/{path.stem}" + f"-{number}" * bool(number))
+    for path in FILES
+    for number, scenario in enumerate(read_all(path))
+]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +47,11 @@ def test_refusals(scenario: Scenario) -> None:
 def test_there_are_many_and_each_begins_with_what_it_shows() -> None:
     assert len(FILES) >= 40
     assert all(path.read_text(encoding="utf-8").startswith("# ") for path in FILES)
-    assert all(read(path).steps or any(item.refused for item in read(path).setup) for path in FILES)
+    assert all(
+        scenario.steps or any(item.refused for item in scenario.setup)
+        for path in FILES
+        for scenario in read_all(path)
+    )
 
 
 # --- the runner itself notices ------------------------------------------------------------------------------
@@ -83,6 +92,15 @@ def test_a_refusal_that_does_not_come_is_a_failure(tmp_path: Path) -> None:
     text = "stream m (v BIGINT)\nerror B001 1:8\n    SELECT v FROM m\n"
     (found,) = refusals(read(written(tmp_path, text)))
     assert "accepted" in found
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_trace_is_a_scenario(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "pairs.traces"
+    path.write_text("# Pairs.\nselect id from E#length_batch(2)\n    a@5, b +[a b]\n    a@5, b +[b]\n")
+    right, wrong = read_all(path)
+    assert not difference(right, MODES[mode])
+    assert "+    + id=a" in difference(wrong, MODES[mode])
 
 
 @pytest.mark.parametrize("text", ["rul x\n", "at soon m v=1\n", "at 1s m v\n"])
