@@ -31,7 +31,7 @@ from cloud_sync.declaration import CloudSettings
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.sink import partial
+from cloud_sync.sink import Form
 from cloud_sync.spark import job, view
 from cloud_sync.spark.session import session
 from cloud_sync.targets import DirectoryTarget
@@ -139,10 +139,11 @@ class World:
         self, gateway: Gateway, rule: str, made: list[Row], settings: CloudSettings, at: list[int]
     ) -> list[Row]:
         """Put files of one date each into the bucket, with troubles; the rows that will count."""
+        form = Form(settings, rule)
         by_date: dict[str, list[tuple[SpooledRow, Row]]] = defaultdict(list)
         for row, at_ms in zip(made, at, strict=True):
             gateway.seq += 1
-            record = partial(row, settings, rule, at_ms)
+            record = form.record(row, at_ms)
             by_date[record.date].append((SpooledRow(gateway.seq, rule, record.date, 0, record.body, 0), row))
         counts: list[Row] = []
         for pairs in by_date.values():
@@ -244,17 +245,20 @@ def trouble(spark: Any, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     bucket.mkdir()
     fleet = [Gateway(f"gw{number}", f"{rng.getrandbits(64):016x}") for number in range(chosen.gateways)]
     world = World(bucket, rng, fleet)
-    files, seconds, began = 0, tree_seconds(), time.monotonic()
+    files, seconds, began = 0, 0.0, time.monotonic()
     for step in range(chosen.days * STEPS_PER_DAY + 1):
         is_last = step == chosen.days * STEPS_PER_DAY
         if is_last:  # only what was held back, and what clocks have put into far hours
             world.gateways = []
         world.step(AFTER if step >= chosen.days else BEFORE)
-        options = job.Options(lambda: world.now_ms, everything=is_last)
-        files += job.aggregate(spark, str(bucket), out, options).files
-        print(f"step {step}: {files} files, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        options, before = job.Options(lambda: world.now_ms, everything=is_last), tree_seconds()
+        taken = job.aggregate(spark, str(bucket), out, options).files
+        spent = tree_seconds() - before
+        files, seconds = files + taken, seconds + spent
+        spans = f"{spent:.0f} s of processor time, {time.monotonic() - began:.0f} s since the start"
+        print(f"step {step}: {taken} files, {spans}", file=sys.stderr, flush=True)
     told = {"files": files, "troubles": dict(world.troubles), "wall_s": round(time.monotonic() - began)}
-    told["processor_s"] = round(tree_seconds() - seconds)
+    told["processor_s"] = round(seconds)
     return compare(world.expected(), found(spark, out)) | told
 
 

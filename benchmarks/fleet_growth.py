@@ -1,18 +1,20 @@
 """What a run of the cloud job costs beside what is in the tables already:
 `python -m benchmarks fleet --late 1000000 --heap 10000 --rules 100`.
 
-Each figure is a ratio of processor times (the whole process tree, the median of three runs) in one session:
-a late row in a full and in an empty day, many rules and one rule with equal rows;
+Each figure is a ratio of processor times (the whole process tree, the median of five runs in turn)
+in one session: a late row in a full and in an empty day, many rules and one rule with equal rows;
 and of the heap that the driver retains after many and after few files.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import os
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +25,7 @@ from cloud_sync.files import DiskFiles
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow
-from cloud_sync.sink import partial
+from cloud_sync.sink import Form
 from cloud_sync.spark import job
 from cloud_sync.targets import DirectoryTarget
 
@@ -36,7 +38,7 @@ SETTINGS = CloudSettings.model_validate(
         "window": ["1h", "1d"],
     }
 )
-ROUNDS = 3
+ROUNDS = 5
 
 
 class Unsynced(DiskFiles):
@@ -55,11 +57,13 @@ class Plant:
     folder: Path
     now_ms: int = START_MS
     seqs: dict[str, int] = field(default_factory=dict)
+    forms: dict[str, Form] = field(default_factory=dict)
 
     def upload(self, gateway: str, starts_ms: Sequence[int], rule: str = "hot") -> None:
         """One file of rows of one day, a row for each start."""
         bucket = self.folder / "bucket"
         bucket.mkdir(parents=True, exist_ok=True)
+        form = self.forms.setdefault(rule, Form(SETTINGS, rule))
         first = self.seqs.get(gateway, 0) + 1
         self.seqs[gateway] = first + len(starts_ms) - 1
         spooled = []
@@ -72,7 +76,7 @@ class Plant:
                 "s": seq / 7,
                 "lo": 0.5,
             }
-            record = partial(row, SETTINGS, rule, 0)
+            record = form.record(row, 0)
             spooled.append(SpooledRow(seq, rule, record.date, 0, record.body, 0))
         planned, content = form_file(spooled, gateway, "s")
         target = DirectoryTarget(bucket, Unsynced())
@@ -93,21 +97,28 @@ class Plant:
         )
         return seconds
 
-    def rounds(self, new: Callable[[int], None]) -> float:
-        """The median of some runs, each with new files."""
-        seconds = []
-        for number in range(ROUNDS):
-            new(number)
-            seconds.append(self.run())
-        return statistics.median(seconds)
-
     def heap_mb(self) -> float:
-        """What the driver's heap holds when nothing runs, and Python holds no frames of earlier runs."""
+        """What the driver's heap holds when nothing runs, and Python holds no frames of earlier runs. Spark
+        frees what was collected in a thread of its own, so it is asked until nothing more goes."""
         gc.collect()
         memory = self.spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
-        for _ in range(3):
+        found = [math.inf]
+        while len(found) < 3 or found[-1] < found[-3] - 1:
             memory.gc()
-        return float(memory.getHeapMemoryUsage().getUsed()) / 2**20
+            time.sleep(1)
+            found.append(float(memory.getHeapMemoryUsage().getUsed()) / 2**20)
+        return found[-1]
+
+
+def medians(series: Mapping[int, tuple[Plant, Callable[[int], None]]]) -> dict[int, float]:
+    """The median processor seconds of some runs of each plant, each with new files. The plants take turns:
+    what the session compiles meanwhile makes the runs of all of them faster."""
+    seconds: dict[int, list[float]] = {size: [] for size in series}
+    for number in range(ROUNDS):
+        for size, (plant, new) in series.items():
+            new(number)
+            seconds[size].append(plant.run())
+    return {size: statistics.median(found) for size, found in seconds.items()}
 
 
 def heap(spark: Any, folder: Path, files: int) -> float:
@@ -118,14 +129,14 @@ def heap(spark: Any, folder: Path, files: int) -> float:
 
 def rules(spark: Any, folder: Path, count: int) -> float:
     """A run over files of so many rules, beside one over as many files of one."""
-    one, many = (_rules(Plant(spark, folder / f"rules{each}"), each, count) for each in (1, count))
-    return many / one
+    found = medians({each: _rules(Plant(spark, folder / f"rules{each}"), each, count) for each in (1, count)})
+    return found[count] / found[1]
 
 
 def late(spark: Any, folder: Path, records: int) -> float:
     """A run with a late row in a day of so many records, beside one in an empty day."""
-    empty, full = (_late(Plant(spark, folder / f"day{count}"), count) for count in (0, records))
-    return full / empty
+    found = medians({count: _late(Plant(spark, folder / f"day{count}"), count) for count in (0, records)})
+    return found[records] / found[0]
 
 
 def _heap_mb(plant: Plant, files: int) -> float:
@@ -138,7 +149,7 @@ def _heap_mb(plant: Plant, files: int) -> float:
     return found
 
 
-def _rules(plant: Plant, count: int, files: int) -> float:
+def _rules(plant: Plant, count: int, files: int) -> tuple[Plant, Callable[[int], None]]:
     """Files of ten rows each, of so many rules."""
 
     def new(at: int) -> None:
@@ -146,17 +157,17 @@ def _rules(plant: Plant, count: int, files: int) -> float:
             starts_ms = [START_MS + hour * HOUR_MS for hour in range(10)]
             plant.upload(f"gw{number}", starts_ms, f"rule{number % count}")
 
-    return plant.rounds(new)
+    return plant, new
 
 
-def _late(plant: Plant, records: int) -> float:
+def _late(plant: Plant, records: int) -> tuple[Plant, Callable[[int], None]]:
     """One row in a day that has so many; another day has a row in both cases."""
     plant.upload("gw", [START_MS + 5 * DAY_MS])
     for first in range(0, records, 20_000):
         times = [START_MS + at * DAY_MS // records for at in range(first, min(first + 20_000, records))]
         plant.upload(f"gw{first}", times)
     plant.run()
-    return plant.rounds(lambda at: plant.upload("late", [START_MS + at * HOUR_MS]))
+    return plant, lambda at: plant.upload("late", [START_MS + at * HOUR_MS])
 
 
 def tree_seconds() -> float:

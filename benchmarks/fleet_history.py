@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fleet_growth import HOUR_MS, START_MS, Plant
+from benchmarks.fleet_growth import HOUR_MS, START_MS, Plant, medians
 from cloud_sync.spark import job
+from cloud_sync.spark.ledger.files import ORDER
 from cloud_sync.spark.tables import KEPT_VERSIONS, VERSIONS, Part, Version, decode, encode, full_tier
 
 FILES_PER_BATCH = 20_000
@@ -23,11 +24,8 @@ FILES_PER_BATCH = 20_000
 def growth(spark: Any, folder: Path, marks: Sequence[int], files: int) -> dict[int, float]:
     """Processor seconds of a run with so many new files after so many batches: the median of some runs."""
     made(spark, folder / "warm", 2, files)
-    seconds = {}
-    for mark in marks:
-        plant = made(spark, folder / str(mark), mark, files)
-        seconds[mark] = plant.rounds(partial(_next_hour, plant, mark, files))
-    return seconds
+    plants = {mark: made(spark, folder / str(mark), mark, files) for mark in marks}
+    return medians({mark: (plant, partial(_next_hour, plant, mark, files)) for mark, plant in plants.items()})
 
 
 def _next_hour(plant: Plant, batches: int, files: int, number: int) -> None:
@@ -63,7 +61,7 @@ def _divide(out: Path, batches: int, files: int) -> None:
     version = decode(newest.read_bytes())
     for key, paths in version.records.items():
         version.records[key] = _by_start(out, key, paths)
-    version.files = _in_tiers(out, "files", version.files, [files] * batches)
+    version.files = _in_tiers(out, "files", version.files, [files] * batches, ORDER)
     version.runs = _in_tiers(out, "runs", version.runs * batches, [1] * batches)
     shutil.rmtree(out / VERSIONS)
     (out / VERSIONS).mkdir()
@@ -87,9 +85,14 @@ def _by_start(out: Path, key: str, paths: Sequence[str]) -> list[str]:
     return parts
 
 
-def _in_tiers(out: Path, name: str, parts: Sequence[Part], added: Sequence[int]) -> list[Part]:
-    """A list as the parts that are left when so many rows were added by one run after another."""
+def _in_tiers(
+    out: Path, name: str, parts: Sequence[Part], added: Sequence[int], order: Sequence[str] = ()
+) -> list[Part]:
+    """A list as the parts that are left when so many rows, in this order, were added by one run
+    after another."""
     table, first = _read(out, [part.path for part in parts]), 0
+    if order:
+        table = table.sort_by([(name, "ascending") for name in order])
     left = _left(name, added)
     for part in left:
         _write(out, part.path, table.slice(first, part.rows))
@@ -118,4 +121,4 @@ def _write(out: Path, path: str, table: Any) -> None:
     import pyarrow.parquet as pq
 
     (out / path).mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, out / path / "part-0.snappy.parquet")
+    pq.write_table(table, out / path / "part-0.snappy.parquet", write_page_index=True)

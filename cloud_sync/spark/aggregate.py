@@ -23,17 +23,12 @@ from pyspark.sql.types import StructType
 
 from cloud_sync.names import utc_date
 from cloud_sync.spark import fleet, intake, quality
+from cloud_sync.spark.ledger import spools
+from cloud_sync.spark.ledger.files import FILES, hour_of
+from cloud_sync.spark.ledger.ranges import overlapping
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Part, Tables, Version, local, nothing, partition_paths
 
-FILES = (
-    "manifest STRING, rule_id STRING, day STRING, gateway STRING, spool STRING, rule STRING, "
-    "first_seq BIGINT, last_seq BIGINT, rows BIGINT, counted BIGINT, first_ms BIGINT, last_ms BIGINT, "
-    "run STRING, held BIGINT, schema STRING"
-)
-"""The files that were taken in. `rows` are its records, `counted` those that are in the tables: a duplicate
-is not, and none of a day before the one from which the tables are kept; nor are the `held` ones,
-which break a check that keeps them out."""
 QUARANTINE = "manifest STRING, file STRING, reason STRING, run STRING, place STRING"
 """The files that do not count. `place` is the path of the manifest, NULL if there is none."""
 RECORDS_PARTS_MAX = 50
@@ -90,7 +85,7 @@ class Batch:
             self._quarantine([row for row in found if row["reason"] is not None], places)
             good = [row for row in found if row["reason"] is None]
             if good:
-                self._count(read.where("reason IS NULL"), good)
+                self._count(read.where("reason IS NULL"), good, places)
             return self.counts
         finally:
             read.unpersist()
@@ -107,40 +102,58 @@ class Batch:
             self._tables.write(local(self._spark, rows, QUARANTINE), path)
             self._version.quarantine.append(Part(path, len(rows)))
 
-    def _count(self, read: DataFrame, files: Sequence[Any]) -> None:
+    def _count(self, read: DataFrame, found: Sequence[Any], places: Mapping[str, str]) -> None:
+        """Take in files that are as they were announced."""
+        version = self._version
+        older = overlapping(self._spark, self._tables, version, found)
+        again = {row["again"] for row in older if row["again"]}
+        counted: dict[str, int] = {}
+        if new := [row for row in found if row["manifest"] not in again]:
+            old_keys = {_records_key(row["rule_id"], row["day"]) for row in older} & version.records.keys()
+            records = read.where(~F.col("manifest").isin(again)) if again else read
+            counted = self._counted(records, new, sorted(old_keys))
+        rows = []
+        for row in found:
+            name = row["manifest"]
+            told = (0, 0, 0) if name in again else (row["rows"], counted.get(name, 0), row["held"])
+            origin = (row[column] for column in FILE_SUMMARY)
+            rows.append((*origin, *told, self._run, hour_of(places.get(name))))
+        self._note(local(self._spark, rows, FILES), len(rows))
+
+    def _counted(self, read: DataFrame, files: Sequence[Any], old_keys: Sequence[str]) -> dict[str, int]:
+        """Take in the records of new files; the number of those that count, by file. `old_keys` are the
+        partitions that may hold some of them already."""
         counts, version = self.counts, self._version
         counts.files, counts.rows = len(files), sum(row["rows"] for row in files)
         kept = [row for row in files if row["day"] >= version.retained_from]
         counts.expired = counts.rows - sum(row["rows"] for row in kept)
-        counted = {row["manifest"]: row["rows"] - row["held"] for row in kept}
-        if kept:
-            self._judge(read, kept)
-            counts.held = sum(row["held"] for row in kept)
-            records = read.where((F.col("day") >= version.retained_from) & ~quality.is_held()).withColumns(
-                {"file": F.col("manifest"), "run": F.lit(self._run)}
-            )
-            old_keys = self._overlapping(kept)
-            if old_keys or _overlap(kept):
-                settled = self._settle(records.select(*names_of(fleet.RECORDS)), old_keys)
-                counted = {row["file"]: row["count"] for row in settled.new.groupBy("file").count().collect()}
-            else:
-                settled = Settled(records.select(*names_of(fleet.RECORDS)))
-            self._write(self._restated(settled, kept), kept)
-        rows = [
-            (
-                *(row[name] for name in FILE_SUMMARY),
-                counted.get(row["manifest"], 0),
-                row["first_ms"],
-                row["last_ms"],
-                self._run,
-                row["held"],
-                row["schema"],
-            )
-            for row in files
-        ]
+        if not kept:
+            return {}
+        self._judge(read, kept)
+        counts.held = sum(row["held"] for row in kept)
+        records = (
+            read.where((F.col("day") >= version.retained_from) & ~quality.is_held())
+            .withColumns({"file": F.col("manifest"), "run": F.lit(self._run)})
+            .select(*names_of(fleet.RECORDS))
+        )
+        if not old_keys and not _overlap(kept):
+            self._write(self._restated(Settled(records), kept), kept)
+            return {row["manifest"]: row["rows"] - row["held"] for row in kept}
+        settled = self._settle(records, old_keys)
+        self._write(self._restated(settled, kept), kept)
+        return {row["file"]: row["count"] for row in settled.new.groupBy("file").count().collect()}
+
+    def _note(self, files: DataFrame, count: int) -> None:
+        """Add files (rows of FILES) to the table of them, and to what those of each spool add up to."""
+        version = self._version
+        before = spools.read(self._tables, version)
         path = f"files/run={self._run}"
-        self._tables.write(local(self._spark, rows, FILES), path)
-        version.files.append(Part(path, len(rows)))
+        self._tables.write(files, path)
+        version.files.append(Part(path, count))
+        both = before.unionByName(spools.of_files(files, version.retained_from))
+        path = f"spools/run={self._run}"
+        self._tables.write(spools.summed(both, *spools.KEY).coalesce(1), path)
+        version.spools = [Part(path)]
 
     def _judge(self, read: DataFrame, files: Sequence[Any]) -> None:
         """Note the schemas of the files, and the checks that their records break."""
@@ -156,22 +169,6 @@ class Batch:
             broken.unpersist()
 
     # --- each identity once ---------------------------------------------------------------------------------
-
-    def _overlapping(self, files: Sequence[Any]) -> list[str]:
-        """The partitions of records that may hold an identity of these files: those of older files of the
-        same spool and rule with sequence numbers in the same range."""
-        if not self._version.files:
-            return []
-        ranges = [
-            (row["gateway"], row["spool"], row["rule"], row["first_seq"], row["last_seq"]) for row in files
-        ]
-        new = local(self._spark, ranges, "gateway STRING, spool STRING, rule STRING, low BIGINT, high BIGINT")
-        old = self._tables.read([part.path for part in self._version.files], FILES)
-        both = old.join(F.broadcast(new), ["gateway", "spool", "rule"]).where(
-            "first_seq <= high AND low <= last_seq"
-        )
-        found = both.select("rule_id", "day").distinct().collect()
-        return [key for row in found if (key := _records_key(*row)) in self._version.records]
 
     def _settle(self, records: DataFrame, old_keys: Sequence[str]) -> Settled:
         """Keep of records that share an identity the one with the smallest digest, whatever came first."""
@@ -315,7 +312,19 @@ class Batch:
         return fleet.contributions(fleet.current(grouped), sketches=sketches)
 
 
-FILE_SUMMARY = ("manifest", "rule_id", "day", "gateway", "spool", "rule", "first_seq", "last_seq", "rows")
+FILE_SUMMARY = (
+    "manifest",
+    "rule_id",
+    "day",
+    "gateway",
+    "spool",
+    "rule",
+    "first_seq",
+    "last_seq",
+    "first_ms",
+    "last_ms",
+    "schema",
+)
 
 
 def _summaries(read: DataFrame) -> DataFrame:

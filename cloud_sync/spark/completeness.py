@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from cloud_sync.spark import fleet as states
 from cloud_sync.spark import view
+from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables
 
@@ -44,7 +45,9 @@ def reached(spark: SparkSession, tables: Tables) -> DataFrame:
     """By rule and gateway that is not silent: `until_ms`,
     the end of the newest window that it has uploaded."""
     live = gateways(spark, tables.storage.root).where("NOT array_contains(state, 'silent')").select("gateway")
-    newest = view.files(tables).groupBy("rule", "gateway").agg(F.max("last_ms").alias("until_ms"))
+    newest = spools.summed(spools.read(tables, tables.current()), "rule", "gateway").select(
+        "rule", "gateway", F.col("last_ms").alias("until_ms")
+    )
     return newest.join(live.distinct(), "gateway", "left_semi")
 
 

@@ -176,9 +176,9 @@ def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> M
 
 def _note_freshness(spark: SparkSession, tables: Tables, metrics: Metrics, now_ms: int) -> None:
     """Name the gateways whose rows are older than their rule allows."""
-    from cloud_sync.spark import quality, view
+    from cloud_sync.spark import quality
 
-    stale = quality.freshness(spark, tables, view.files(tables), now_ms).persist()
+    stale = quality.freshness(spark, tables, now_ms).persist()
     named = stale.orderBy("rule", "gateway").limit(quality.NAMED_MAX).collect()
     metrics.stale = [f"{row['gateway']} {row['rule']}" for row in named]
     failing = stale.where(stale["outcome"] == quality.FAIL).groupBy("rule").count().orderBy("rule").collect()
@@ -220,17 +220,20 @@ def _new(spark: SparkSession, bucket: Storage, tables: Tables, folders: list[str
     from pyspark.sql import functions as F
 
     from cloud_sync.spark import aggregate, intake
+    from cloud_sync.spark.ledger import files
 
     current = tables.current()
     bad = tables.read([part.path for part in current.quarantine], aggregate.QUARANTINE)
-    known = tables.read([part.path for part in current.files], aggregate.FILES)
+    # A run that was killed may have taken in files that were in quarantine before.
+    hours = None if folders is None else [*folders, *(files.hours_of(bad) if current.quarantine else ())]
+    known = files.known(tables, current, hours)
     found = intake.listing(spark, bucket, folders).unionByName(
         bad.selectExpr("manifest AS name", "place"), allowMissingColumns=True
     )
     # Of several places the first one that was seen now, else the one where it was found before.
     best = F.min(F.struct(F.isnull("length").alias("1"), F.isnull("place").alias("2"), "place", "length"))
     each = found.groupBy("name").agg(best.alias("best")).select("name", "best.place", "best.length")
-    return each.join(known.selectExpr("manifest AS name"), "name", "left_anti")
+    return each.join(known, "name", "left_anti")
 
 
 def _batches(new: DataFrame, size: int) -> Generator[list[Any]]:
@@ -284,8 +287,9 @@ class _Run:
         return self._metrics
 
     def _batch(self, named: list[Any], run: str) -> None:
-        from cloud_sync.spark.aggregate import FILES, Batch
+        from cloud_sync.spark.aggregate import Batch
         from cloud_sync.spark.intake import measured
+        from cloud_sync.spark.ledger.files import FILES, ORDER
         from cloud_sync.spark.quality import CHECKS
 
         version = self._tables.current().copy()
@@ -306,7 +310,7 @@ class _Run:
         self._quarantine = version.quarantine
         if not is_last:
             version.quarantine = [*self._quarantine_before, *self._quarantine]
-        version.files = self._tables.merged(version.files, run, "files", FILES)
+        version.files = self._tables.merged(version.files, run, "files", FILES, ORDER)
         version.checks = self._tables.merged(version.checks, run, "checks", CHECKS)
         version.runs.append(self._told(counts, version.number, run))
         version.runs = self._tables.merged(version.runs, run, "runs", RUNS)

@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 
 from cloud_sync.names import utc_date
 from cloud_sync.spark import fleet
-from cloud_sync.spark.aggregate import FILES, Batch
+from cloud_sync.spark.aggregate import Batch
 from cloud_sync.spark.lease import held
+from cloud_sync.spark.ledger import files as ledger
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version, encode
 
@@ -60,7 +61,7 @@ def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int
     """
 
     def change(batch: Batch, tables: Tables, version: Version) -> int:
-        files = tables.read([part.path for part in version.files], FILES).where(F.col("gateway") == gateway)
+        files = ledger.read(tables, version).where(F.col("gateway") == gateway)
         found = files.groupBy("rule_id", "day").agg(F.sum("counted")).collect()
         keys = [f"of_rule={rule_id}/of_day={day}" for rule_id, day, _ in found]
         keys = [key for key in keys if key in version.records]

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from cloud_sync.names import safe, schema_name
 from cloud_sync.schemas import Schema, read_schema, versions
 from cloud_sync.spark.intake import data_name
+from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.storage import Storage
 from cloud_sync.spark.tables import Tables, Version, local, nothing
 
@@ -92,9 +93,9 @@ def failures(found: DataFrame) -> list[str]:
     ]
 
 
-def freshness(spark: SparkSession, tables: Tables, files: DataFrame, now_ms: int) -> DataFrame:
+def freshness(spark: SparkSession, tables: Tables, now_ms: int) -> DataFrame:
     """Gateways whose newest window of a rule is older than the rule's newest schema allows: gateway, rule,
-    `behind_ms`, `outcome`. `files` is the table of files."""
+    `behind_ms`, `outcome`."""
     version = tables.current()
     limits = []
     for rule_id in version.schemas:
@@ -108,8 +109,8 @@ def freshness(spark: SparkSession, tables: Tables, files: DataFrame, now_ms: int
     if not limits:
         return nothing(spark, "gateway STRING, rule STRING, behind_ms BIGINT, outcome STRING")
     bounds = local(spark, limits, "rule_id STRING, freshness_ms BIGINT, outcome STRING")
-    newest_ms = files.groupBy("gateway", "rule", "rule_id").agg(
-        (F.lit(now_ms) - F.max("last_ms")).alias("behind_ms")
+    newest_ms = spools.summed(spools.read(tables, version), "gateway", "rule", "rule_id").withColumn(
+        "behind_ms", F.lit(now_ms) - F.col("last_ms")
     )
     stale = newest_ms.join(F.broadcast(bounds), "rule_id").where("behind_ms > freshness_ms")
     return stale.select("gateway", "rule", "behind_ms", "outcome")

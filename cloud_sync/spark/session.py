@@ -43,9 +43,11 @@ RESULT_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
+    "spark.sql.hive.filesourcePartitionFileCacheSize": "0",
 }
-"""Settings that could change a result or, for the last three, the cost of a batch of files:
-Spark would list each of 10,000 folders or files in a task of its own."""
+"""Settings that could change a result or, for the last four, the cost of a batch of files:
+Spark would list each of 10,000 folders or files in a task of its own,
+and keep the status of every file that it has listed."""
 
 
 DELTA = "4.4.0"

@@ -54,6 +54,7 @@ class Version:
     `of_rule=…/of_level=…/of_day=…`, and each partition is a list of parts (one, in `fleet`). The others are
     lists of parts. `retained_from`: records of earlier days are not taken in any more. `restated`: ids of
     rules with restated windows, `sketched`: of those with sketches. `heartbeats`: the newest of each spool.
+    `spools`: what the files of each add up to; earlier versions have none.
     `checks`: the checks that records broke. `schemas`: those of each rule, by its id,
     in the order in which they appeared; their files are copied into OUT.
     `listed_ms`, `turn`: the last listing of the bucket of which all new files were taken in (`arrivals`).
@@ -67,6 +68,7 @@ class Version:
     runs: list[Part] = field(default_factory=list)
     quarantine: list[Part] = field(default_factory=list)
     heartbeats: list[Part] = field(default_factory=list)
+    spools: list[Part] = field(default_factory=list)
     retained_from: str = ""
     restated: list[str] = field(default_factory=list)
     sketched: list[str] = field(default_factory=list)
@@ -77,12 +79,12 @@ class Version:
 
     def paths(self) -> set[str]:
         """Every part of every table."""
-        listed = {
-            part.path
-            for table in (self.files, self.runs, self.quarantine, self.heartbeats, self.checks)
-            for part in table
-        }
+        listed = {part.path for parts in self.lists().values() for part in parts}
         return listed | set(self.fleet.values()) | {path for paths in self.records.values() for path in paths}
+
+    def lists(self) -> dict[str, list[Part]]:
+        """The tables that are lists of parts, by name."""
+        return {name: getattr(self, name) for name in LISTS}
 
     def copy(self) -> Version:
         """A version that can be changed."""
@@ -91,7 +93,7 @@ class Version:
 
 def encode(version: Version) -> bytes:
     """A version as its file."""
-    lists = {name: [[part.path, part.rows] for part in getattr(version, name)] for name in LISTS}
+    lists = {name: [[part.path, part.rows] for part in parts] for name, parts in version.lists().items()}
     found = {
         "format": FORMAT,
         "number": version.number,
@@ -109,7 +111,7 @@ def encode(version: Version) -> bytes:
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
 
 
-LISTS = ("files", "runs", "quarantine", "heartbeats", "checks")
+LISTS = ("files", "runs", "quarantine", "heartbeats", "spools", "checks")
 
 
 def decode(content: bytes) -> Version:
@@ -201,14 +203,18 @@ class Tables:
         """The partitions (key to path) of which a part was written."""
         return {key: path for key, path in paths.items() if self.storage.is_folder(path)}
 
-    def merged(self, parts: list[Part], run: str, table: str, schema: str) -> list[Part]:
-        """A list of parts in which few have about the same size: `TIER` of them become one. Each row is
-        written again at most once per tier, so the cost of a run follows the number of new rows."""
+    def merged(
+        self, parts: list[Part], run: str, table: str, schema: str, order: Sequence[str] = ()
+    ) -> list[Part]:
+        """A list of parts in which few have about the same size: `TIER` of them become one, sorted by
+        `order`. Each row is written again at most once per tier, so the cost of a run follows the number of
+        new rows."""
         tier = full_tier(parts)
         if not tier:
             return parts
         path = f"{table}/run={run}/tier={tier_of(tier[0])}"
-        self.write(self.read([part.path for part in tier], schema).coalesce(1), path)
+        rows = self.read([part.path for part in tier], schema).coalesce(1)
+        self.write(rows.sortWithinPartitions(*order) if order else rows, path)
         return [*(part for part in parts if part not in tier), Part(path, sum(part.rows for part in tier))]
 
     def orphans(self) -> list[str]:

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from cloud_sync.names import safe
 from cloud_sync.spark import fleet as states
 from cloud_sync.spark import quality
-from cloud_sync.spark.aggregate import FILES, QUARANTINE
+from cloud_sync.spark.aggregate import QUARANTINE
 from cloud_sync.spark.heartbeats import HEARTBEATS
+from cloud_sync.spark.ledger import spools
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import Tables, Version
 
@@ -125,11 +126,6 @@ def checks(spark: SparkSession, out: str) -> DataFrame:
     return tables.read([part.path for part in tables.current().checks], quality.CHECKS)
 
 
-def files(tables: Tables) -> DataFrame:
-    """The files that were taken in."""
-    return tables.read([part.path for part in tables.current().files], FILES)
-
-
 def records(spark: SparkSession, out: str) -> DataFrame:
     """Every record once. Of windows that were stated anew (`revision` above 0) all statements are there."""
     tables = Tables(spark, open_storage(spark, out))
@@ -159,22 +155,7 @@ def _heartbeats(tables: Tables) -> DataFrame:
 def _spools(tables: Tables) -> DataFrame:
     """One row per gateway and spool; `seen`: the rows that count, and those that came after
     their day was dropped."""
-    version = tables.current()
-    held = F.coalesce("held", F.lit(0))
-    seen = F.when(F.col("day") < version.retained_from, F.col("rows")).otherwise(F.col("counted") + held)
-    return (
-        files(tables)
-        .groupBy("gateway", "spool")
-        .agg(
-            F.sum("counted").alias("rows"),
-            F.sum(held).alias("held"),
-            F.sum(F.col("rows") - seen).alias("duplicates"),
-            F.sum(seen).alias("seen"),
-            F.max("last_seq").alias("highest_seq"),
-            F.min("first_ms").alias("first_ms"),
-            F.max("last_ms").alias("last_ms"),
-        )
-    )
+    return spools.summed(spools.read(tables, tables.current()), "gateway", "spool")
 
 
 def rules(version: Version) -> list[str]:

@@ -1,0 +1,57 @@
+"""The table of spools: what the files of each spool and rule add up to.
+
+A batch writes it anew, from the last one and its own files. Its size follows the number of gateways,
+so what a run asks of it costs the same after years.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cloud_sync.spark.ledger import files
+from cloud_sync.spark.tables import Tables, Version
+
+KEY = ("gateway", "spool", "rule", "rule_id")
+SUMS = ("rows", "held", "duplicates", "seen")
+SPOOLS = (
+    ", ".join(f"{name} STRING" for name in KEY)
+    + ", "
+    + ", ".join(f"{name} BIGINT" for name in (*SUMS, "highest_seq", "first_ms", "last_ms"))
+)
+"""By spool and rule: `rows` that are in the tables, rows that are `held` back by a check, `duplicates`,
+`seen` (all but the duplicates: also those that came after their day was dropped), the highest sequence
+number, and the bounds of the windows."""
+
+
+def of_files(found: DataFrame, retained_from: str) -> DataFrame:
+    """Files as rows of the table."""
+    held = F.coalesce("held", F.lit(0))
+    seen = F.when(F.col("day") < retained_from, F.col("rows")).otherwise(F.col("counted") + held)
+    return found.select(
+        *KEY,
+        F.col("counted").alias("rows"),
+        held.alias("held"),
+        (F.col("rows") - seen).alias("duplicates"),
+        seen.alias("seen"),
+        F.col("last_seq").alias("highest_seq"),
+        "first_ms",
+        "last_ms",
+    )
+
+
+def summed(rows: DataFrame, *by: str) -> DataFrame:
+    """Rows of the table added up by some columns of its key."""
+    return rows.groupBy(*by).agg(
+        *(F.sum(name).alias(name) for name in SUMS),
+        F.max("highest_seq").alias("highest_seq"),
+        F.min("first_ms").alias("first_ms"),
+        F.max("last_ms").alias("last_ms"),
+    )
+
+
+def read(tables: Tables, version: Version) -> DataFrame:
+    """The table; of a version that has none it is made of all files."""
+    if version.spools:
+        return tables.read([part.path for part in version.spools], SPOOLS)
+    return summed(of_files(files.read(tables, version), version.retained_from), *KEY)

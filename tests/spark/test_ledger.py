@@ -1,0 +1,97 @@
+"""The table of files: what a run reads of it, and what it tells of files that come again."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from cloud_sync.names import arrival_hour, arrival_name
+from cloud_sync.spark import view
+from cloud_sync.spark.ledger import files
+from cloud_sync.spark.storage import open_storage
+from cloud_sync.spark.tables import TIER, Part, Tables, Version
+from tests.spark.support import DAY_MS, brute_force, fleet_table, rows, run, upload
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
+HOUR_MS = 3_600_000
+
+
+def told(spark: Any, out: Path) -> list[tuple[Any, ...]]:
+    """Of each gateway: rows that count, that came again, that are missing."""
+    found = view.gateways(spark, str(out)).orderBy("gateway").collect()
+    return [(row["gateway"], row["rows"], row["duplicates"], row["missing"]) for row in found]
+
+
+def test_a_file_announced_in_two_hours_counts_once(spark: Any, bucket: Path, out: Path) -> None:
+    """A gateway that broke off behind its upload announces it again when it is back, days later."""
+    sent = rows(random.Random(1), 6)
+    names = upload(bucket, "gw1", sent, rows_max=3)
+    assert run(bucket, out)[1]["files"] == 2
+    for days in (-30, -20):
+        again = bucket / arrival_name(names[0], DAY_MS + days * 24 * HOUR_MS)
+        again.parent.mkdir(parents=True)
+        shutil.copy(bucket / arrival_name(names[0], DAY_MS), again)
+        metrics = run(bucket, out)[1]
+        assert (metrics["files"], metrics["rows"], metrics["duplicates"]) == (0, 0, 0)
+    version = run(bucket, out)[1]["version"]
+    assert run(bucket, out)[1]["version"] in (version, version + 1)
+    assert told(spark, out) == [("gw1", 6, 0, 0)]
+    assert fleet_table(spark, out) == brute_force([("gw1", row) for row in sent])
+
+
+def test_tables_of_an_earlier_version_are_read(spark: Any, bucket: Path, out: Path) -> None:
+    """They have no hours and no table of spools."""
+    rng = random.Random(2)
+    sent = rows(rng, 8)
+    upload(bucket, "gw1", sent, rows_max=4)
+    run(bucket, out)
+    shutil.rmtree(out / "spools")
+    tables = Tables(spark, open_storage(spark, str(out)))
+    for part in tables.current().files:
+        earlier = files.read(tables, tables.current()).drop("hour").collect()
+        schema = files.FILES.removesuffix(", hour STRING")
+        tables.write(spark.createDataFrame(earlier, schema), part.path)
+    for path in (out / "_versions").glob("*.json"):
+        found = json.loads(path.read_bytes())
+        del found["spools"]
+        path.write_text(json.dumps(found), encoding="utf-8")
+    assert told(spark, out) == [("gw1", 8, 0, 0)]
+    later = rows(rng, 3)
+    upload(bucket, "gw1", later)
+    assert run(bucket, out)[1]["files"] == 1
+    assert told(spark, out) == [("gw1", 11, 0, 0)]
+    assert fleet_table(spark, out) == brute_force([("gw1", row) for row in sent + later])
+
+
+def test_a_run_reads_of_the_table_only_what_it_lists(spark: Any, out: Path) -> None:
+    """Eight parts of 25,000 files, a hundred an hour, become one; of it a run reads a page or two."""
+    tables = Tables(spark, open_storage(spark, str(out)))
+    hours = 2_000
+    names = [arrival_hour(DAY_MS + hour * HOUR_MS) for hour in range(hours)]
+    hour = F.element_at(F.array(*map(F.lit, names)), (F.col("id") / 100 + 1).cast("INT"))
+    empty = spark.createDataFrame([], files.FILES)
+    version = Version()
+    for number in range(TIER):
+        listed = spark.range(number, hours * 100, TIER).select(
+            F.concat(F.lit("file"), F.col("id")).alias("manifest"), hour.alias("hour")
+        )
+        version.files.append(Part(f"files/run={number}", hours * 100 // TIER))
+        tables.write(empty.unionByName(listed, allowMissingColumns=True), version.files[-1].path)
+    version.files = tables.merged(version.files, "all", "files", files.FILES, files.ORDER)
+    assert len(version.files) == 1
+    known = files.known(tables, version, [names[1_000], names[1_001]])
+    assert sorted(row[0] for row in known.collect()) == sorted(f"file{at}" for at in range(100_000, 100_200))
+    assert _rows_read(known) <= hours * 100 // 4
+
+
+def _rows_read(frame: Any) -> int:
+    """The rows that the scan of a collected frame has read."""
+    plan = frame._jdf.queryExecution().executedPlan()
+    leaves = plan.collectLeaves()
+    return int(leaves.head().metrics().apply("numOutputRows").value())
