@@ -6,11 +6,19 @@ shape; what is absent reads as NULL in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from keyword import iskeyword
 from typing import Any, Literal
 
 Shape = Literal["dict", "struct"]
+
+MakeRow = Callable[[dict[str, Any]], Any]
+"""Makes a row of the columns that a snapshot holds."""
+
+
+def as_it_is(row: dict[str, Any]) -> dict[str, Any]:
+    """Makes a row that is a dict."""
+    return row
 
 
 def attribute_name(column: str) -> str:

@@ -7,6 +7,7 @@ instance (`sql.engine.running.running_statement`), which a program makes in micr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
@@ -21,7 +22,7 @@ from sql.compiler.fold import keeps_values
 from sql.compiler.joins.passing_text import passes_rows
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.patterns.recognize_text import RecognizeCode
-from sql.compiler.shared_code import SharedCode
+from sql.compiler.shared_code import Environment, SharedCode
 from sql.compiler.statement_frame import Drive, StatementFrame
 from sql.compiler.statement_text import StatementText, drives, takes_times
 from sql.compiler.subquery_code import SubqueryCode, codes_of
@@ -29,7 +30,6 @@ from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
-from sql.rows import Shape
 
 
 class Use(NamedTuple):
@@ -54,21 +54,12 @@ PLAIN = Use()
 class Program(SharedCode):
     """A compiled statement or stream query."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        catalog: Catalog,
-        shape: Shape,
-        now_ms: int,
-        rule_id: str,
-        partition: Sequence[Any] = (),
-        use: Use = PLAIN,
-    ) -> None:
-        super().__init__(catalog, plan.options, now_ms, rule_id, partition, len(plan.subqueries))
+    def __init__(self, plan: Plan, env: Environment, use: Use = PLAIN) -> None:
+        super().__init__(env, plan.options, len(plan.subqueries))
         self.plan = plan
-        self.shape = shape
+        self.shape = env.shape
         self.use = use
-        self.subqueries = subqueries_of(plan.subqueries, self, shape)
+        self.subqueries = subqueries_of(plan.subqueries, self)
         aggregates, prevs = len(plan.aggregates), len(plan.prevs)
         self.offsets = {"aggregate": 0, "prev": aggregates, "row_number": aggregates + prevs}
         self.functions = self._functions()
@@ -78,13 +69,13 @@ class Program(SharedCode):
             for source, builder in zip(plan.sources, self.builders, strict=True)
         ]
         self.patterns = {
-            place: PatternCode(source, plan.options, self, shape)
+            place: PatternCode(source, self)
             for place, source in enumerate(plan.sources)
             if source.pattern is not None
         }
         """The patterns among the sources, by their place."""
         self.recognized = {
-            place: RecognizeCode(source, plan.options, self, shape)
+            place: RecognizeCode(source, self)
             for place, source in enumerate(plan.sources)
             if source.recognize is not None
         }
@@ -92,8 +83,7 @@ class Program(SharedCode):
         for builder in self.builders:  # errors of a filter are reported with their place in the text
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
-        drive = self._drive(now_ms)
-        self.text = StatementText(StatementFrame(plan, shape, self, self.answers, self.offsets, drive))
+        self.text = StatementText(StatementFrame(plan, self, self.answers, self._drive(env.now_ms)))
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items()
@@ -120,15 +110,14 @@ class Program(SharedCode):
     def _functions(self) -> FunctionSet:
         """The set in which the functions of the statement's expressions are made."""
         return FunctionSet(
-            self.catalog, self.context, self.warnings, shape=self.shape, joined=self.plan.reads_tuples,
-            offsets=self.offsets, text=self.plan.text, hits=HitCounters(self.plan.hits),
-            subqueries=self.answers,
+            *self.settings, shape=self.shape, joined=self.plan.reads_tuples, text=self.plan.text,
+            offsets=self.offsets, hits=HitCounters(self.plan.hits), subqueries=self.answers,
         )  # fmt: skip
 
     def _builder(self, source: SourcePlan) -> WindowBuilder:
         alone = drives(self.plan) and not self.use.calls_windows
         return WindowBuilder(
-            source, self.plan.options, self.catalog, self.context, self.warnings, self.shape, self.answers,
+            source, self.options, *self.settings, self.shape, self.answers,
             alone=alone, keeps_values=alone and keeps_values(self.plan), shown_by=self._shown_by(),
         )  # fmt: skip
 
@@ -164,32 +153,14 @@ class Program(SharedCode):
         }
 
 
-def looking_code(
-    name: str,
-    plan: Plan,
-    catalog: Catalog,
-    now_ms: int,
-    shape: Shape = "dict",
-    partition: Sequence[Any] | None = None,
-    *,
-    is_asked: bool = False,
-) -> Program:
+def looking_code(plan: Plan, env: Environment, *, is_asked: bool = False) -> Program:
     """The program of a statement that only reads named windows."""
-    use = Use(pulls=True, is_asked=is_asked)
-    return Program(plan, catalog, shape, now_ms, name, partition or (), use)
+    return Program(plan, env, Use(pulls=True, is_asked=is_asked))
 
 
-def subqueries_of(
-    parts: Sequence[SubqueryPlan], around: SharedCode, shape: Shape = "dict"
-) -> list[SubqueryCode]:
+def subqueries_of(parts: Sequence[SubqueryPlan], around: SharedCode) -> list[SubqueryCode]:
     """The code of the subqueries of a statement."""
-    context = around.context
-
-    def looking(plan: Plan, is_asked: bool) -> Program:
-        at = context.rule_id, plan, around.catalog, context.now_ms, shape, around.partition
-        return looking_code(*at, is_asked=is_asked)
-
-    return codes_of(parts, around, shape, looking)
+    return codes_of(parts, around, partial(looking_code, env=around.env))
 
 
 def departure_of(plan: Plan, catalog: Catalog) -> Removal:

@@ -10,38 +10,56 @@ from sql.catalog.streams import Catalog
 from sql.codegen.support import Warnings
 from sql.functions.definition import Context
 from sql.plan.options import RuleOptions
+from sql.record import Record
+from sql.rows import MakeRow, Shape, as_it_is
 
 Answer = Callable[[Event], Any]
 """The value of a subquery for an event."""
 
 
+class Environment(Record):
+    """What a statement runs in.
+
+    name       its name
+    catalog    streams, variables and relations; in a context with those that the partition has for itself
+    now_ms     the instant at which it starts
+    partition  the properties of the context partition that the instance belongs to; None outside of contexts
+    shape      how the rows of its streams are read
+    """
+
+    name: str
+    catalog: Catalog
+    now_ms: int
+    partition: Sequence[Any] | None = None
+    shape: Shape = "dict"
+    make_row: MakeRow = as_it_is
+
+
 class SharedCode:
     """Functions that are made once for all instances: each begins its work by taking the seat."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        options: RuleOptions,
-        now_ms: int,
-        rule_id: str,
-        partition: Sequence[Any] = (),
-        subqueries: int = 0,
-    ) -> None:
-        """`partition`: the properties of the first instance's context partition; `subqueries`: how many
-        the functions read."""
-        self.catalog = catalog
-        self.partition = list(partition)
+    def __init__(self, env: Environment, options: RuleOptions, subqueries: int = 0) -> None:
+        """`env`: that of the first instance; `subqueries`: how many the functions read."""
+        self.env = env
+        self.options = options
+        self.catalog = env.catalog
+        self.partition = list(env.partition or ())
         """The properties of the context partition whose instance is at work."""
         self.context = Context(
-            now_ms=now_ms,
+            now_ms=env.now_ms,
             zone=options.zone_info(),
-            rule_id=rule_id,
-            start_ms=now_ms,
+            rule_id=env.name,
+            start_ms=env.now_ms,
             partition=self.partition,
         )
         self.warnings = Warnings()
         self.answers: list[Answer] = [no_answer] * subqueries
         """The values of the subqueries of the instance at work."""
+
+    @property
+    def settings(self) -> tuple[Catalog, Context, Warnings]:
+        """What every writer of functions is given."""
+        return self.catalog, self.context, self.warnings
 
     def begin(
         self,

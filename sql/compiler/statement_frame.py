@@ -32,7 +32,6 @@ from sql.compiler.show import Show
 from sql.emission import Emission, Out, Update
 from sql.plan.bound import Slot
 from sql.plan.logical import Plan
-from sql.rows import Shape
 from sql.types import key_of
 
 
@@ -62,22 +61,11 @@ class Drive(NamedTuple):
 class StatementFrame:
     """The parts that the functions of one statement share."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        shape: Shape,
-        around: SharedCode,
-        answers: Sequence[Answer],
-        offsets: dict[str, int],
-        drive: Drive,
-    ) -> None:
+    def __init__(self, plan: Plan, around: SharedCode, answers: Sequence[Answer], drive: Drive) -> None:
         """`answers`: the values of subqueries as functions of the event."""
         self.plan = plan
-        self.shape = shape
-        self.catalog = around.catalog
-        self.context = around.context
-        self.warnings = around.warnings
-        self.offsets = offsets
+        self.shape = around.env.shape
+        self.catalog, self.context, self.warnings = around.settings
         self.drive = drive
         self.is_driven, self.is_timed, self.is_joined = drive.is_driven, drive.is_timed, drive.is_joined
         self.in_cells = drive.in_cells
@@ -165,7 +153,7 @@ class StatementFrame:
             if self.earlier.is_inline(call) and not is_later:
                 found["prev", place] = Code(self.earlier.text_of(call))
             else:
-                found["prev", place] = Code(f"b[{self.offsets['prev'] + place}]")
+                found["prev", place] = Code(f"b[{len(self.plan.aggregates) + place}]")
         return found
 
     @cached_property

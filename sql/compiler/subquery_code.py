@@ -18,7 +18,6 @@ from sql.compiler.statement_text import StatementText
 from sql.plan.bound import Read, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
-from sql.rows import Shape
 
 Unseen = Callable[[str], Any]
 """The changes of a named window that a statement has not taken yet; None if there are none."""
@@ -27,21 +26,19 @@ Unseen = Callable[[str], Any]
 class CorrelatedCode:
     """A subquery whose condition or values read the event around it."""
 
-    def __init__(self, part: SubqueryPlan, around: SharedCode, shape: Shape, looking: Looking) -> None:
+    def __init__(self, part: SubqueryPlan, around: SharedCode, looking: Looking) -> None:
         plan = part.plan
         self.part = part
-        self.shape = shape
-        self.catalog = around.catalog
+        self.shape = shape = around.env.shape
         self.warnings = around.warnings
         self.inner_answers: list[Answer] = [no_answer] * len(plan.subqueries)
         """The values of the subqueries in it, of the instance at work."""
-        self.inner = codes_of(plan.subqueries, around, shape, looking)
-        settings = around.catalog, around.context, around.warnings
+        self.inner = codes_of(plan.subqueries, around, looking)
         self.functions = FunctionSet(
-            *settings, shape=shape, joined=True, text=plan.text, subqueries=self.inner_answers
+            *around.settings, shape=shape, joined=True, text=plan.text, subqueries=self.inner_answers
         )
         source = plan.sources[0]
-        self.builder = WindowBuilder(source, plan.options, *settings, shape, self.inner_answers)
+        self.builder = WindowBuilder(source, plan.options, *around.settings, shape, self.inner_answers)
         self.passes = None if source.filter is None else self.builder.functions.true(source.filter)
         rows = store_of(source, self, around.catalog.relations, _all_seen)
         self.answer: AnswerText | None = None
@@ -52,9 +49,7 @@ class CorrelatedCode:
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
         drive = Drive(is_joined=True, removal=Removal.NEVER)
-        offsets = {"aggregate": 0, "prev": 0}
-        frame = StatementFrame(plan, shape, around, self.inner_answers, offsets, drive)
-        self.text = StatementText(frame)
+        self.text = StatementText(StatementFrame(plan, around, self.inner_answers, drive))
 
 
 def store_of(
@@ -75,23 +70,22 @@ class AloneCode:
         self.part = part
         plan = part.plan
         self.shows_each = _shows_each(plan)
-        self.program = looking(plan, part.kind == "scalar" and self.shows_each and not _reads_columns(plan))
+        is_asked = part.kind == "scalar" and self.shows_each and not _reads_columns(plan)
+        self.program = looking(plan, is_asked=is_asked)
         self.reads_relations = any(source.relation for source in plan.sources)
         self.finder = finder_of(self.program) if self.reads_relations else None
 
 
 SubqueryCode = CorrelatedCode | AloneCode
 
-Looking = Callable[[Plan, bool], Any]
-"""Makes the program of a statement that only searches named windows; the flag: only its value is read."""
+Looking = Callable[..., Any]
+"""Makes the program of a statement that only searches named windows; `is_asked`: only its value is read."""
 
 
-def codes_of(
-    parts: Sequence[SubqueryPlan], around: SharedCode, shape: Shape, looking: Looking
-) -> list[SubqueryCode]:
+def codes_of(parts: Sequence[SubqueryPlan], around: SharedCode, looking: Looking) -> list[SubqueryCode]:
     """The code of each subquery of a statement."""
     return [
-        CorrelatedCode(part, around, shape, looking)
+        CorrelatedCode(part, around, looking)
         if part.correlated or _keeps_rows(part)
         else AloneCode(part, looking)
         for part in parts
@@ -103,9 +97,7 @@ def finder_of(program: Any) -> Finder | None:
     plan = program.plan
     if len(plan.sources) > 1:
         return None
-    functions = FunctionSet(
-        program.catalog, program.context, program.warnings, joined=True, subqueries=program.answers
-    )
+    functions = FunctionSet(*program.settings, joined=True, subqueries=program.answers)
     source = plan.sources[0]
     store = Pulled(program.catalog.relations[source.stream], program.filters[0])
     return Finder(plan.where, 0, (), store, functions)

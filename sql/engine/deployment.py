@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog, Variable
+from sql.compiler.shared_code import Environment
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import Running
@@ -14,13 +15,10 @@ from sql.errors import Problem, Span, SqlError
 from sql.plan.asks import ready_stream
 from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
-from sql.rows import Shape
 
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
     from sql.plan.context_plan import ContextPlan
-
-MakeRow = Callable[[dict[str, Any]], Any]
 
 
 class Deployment:
@@ -36,50 +34,33 @@ class Deployment:
 
     # --- one rule -------------------------------------------------------------------------------------------
 
-    def deploy(
-        self,
-        name: str,
-        plan: Plan,
-        now_ms: int,
-        state: dict[str, Any] | None,
-        shape: Shape,
-        make_row: MakeRow | None,
-    ) -> None:
+    def deploy(self, plan: Plan, env: Environment, state: dict[str, Any] | None) -> None:
         """Start a rule, or replace it atomically. `state` is a snapshot of a plan that computes the same."""
+        name = env.name
         if plan.context is not None and plan.timestamp is None:
-            self._deploy_in_context(name, plan, now_ms, state)
+            self._deploy_in_context(name, plan, env.now_ms, state)
         elif plan.context is not None:
             from sql.engine.context.own_context import OwnContext
 
-            query = EventTime(OwnContext(name, plan, self.catalog, now_ms), now_ms)
+            query = EventTime(OwnContext(plan, env), env)
             if state is not None:
                 query.restore(state)
             self.host(name, query, plan.streams)
             return
         else:
-            self._deploy_alone(name, plan, now_ms, state, shape, make_row)
+            self._deploy_alone(plan, env, state)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
 
-    def _deploy_alone(
-        self,
-        name: str,
-        plan: Plan,
-        now_ms: int,
-        state: dict[str, Any] | None,
-        shape: Shape,
-        make_row: MakeRow | None,
-    ) -> None:
-        query = start(
-            name, plan, self.catalog, now_ms, shape=shape, make_row=make_row, by_instants=self.by_instants
-        )
+    def _deploy_alone(self, plan: Plan, env: Environment, state: dict[str, Any] | None) -> None:
+        query = start(plan, env, by_instants=self.by_instants)
         if state is not None:
             query.restore(state)
         elif plan.relations:
             query.fill()
-        self.host(name, query, streams_of(name, plan))
+        self.host(env.name, query, streams_of(env.name, plan))
         if plan.acts is not None:
-            self._declare(name, query)
+            self._declare(env.name, query)
 
     def _declare(self, name: str, query: Running) -> None:
         """Make known what a statement declares."""

@@ -8,11 +8,12 @@ reads no clock.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Emissions
 from sql.engine.deployment import Deployment
 from sql.engine.dispatch import Dispatch
@@ -23,7 +24,7 @@ from sql.engine.steps import without
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
-from sql.rows import Shape
+from sql.rows import MakeRow, Shape, as_it_is
 
 if TYPE_CHECKING:
     from sql.algebra.context.selectors import Selector
@@ -68,12 +69,13 @@ class Engine:
         state: dict[str, Any] | None = None,
         *,
         shape: Shape = "dict",
-        make_row: Callable[[dict[str, Any]], Any] | None = None,
+        make_row: MakeRow | None = None,
     ) -> None:
         """Start a rule, or replace it atomically. `state`, a snapshot, is kept where its
         plan computes the same."""
         kept = state if state is not None and state.get("fingerprint") == plan.fingerprint else None
-        self.deployment.deploy(name, plan, now_ms, kept, shape, make_row)
+        env = Environment(name, self.catalog, now_ms, shape=shape, make_row=make_row or as_it_is)
+        self.deployment.deploy(plan, env, kept)
         if plan.context is None or plan.timestamp is None:
             self._reach(now_ms)
 

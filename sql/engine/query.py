@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from sql.algebra.event import Delta, Event
-from sql.catalog.streams import Catalog
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.plan.logical import Plan
 
@@ -107,12 +107,8 @@ class Running(ABC):
         """Put a snapshot back into a query just made; CorruptState where it does not fit."""
 
 
-class CompiledStatement(Protocol):
-    """A compiled statement, which all its instances share."""
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-    ) -> Running: ...
+MakeInstance = Callable[[Environment], Running]
+"""Makes an instance of a compiled statement."""
 
 
 class QueryDecorator(Running):

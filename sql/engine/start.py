@@ -7,95 +7,64 @@ kinds of rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
-from sql.catalog.streams import Catalog
 from sql.compiler.rowwise_text import is_rowwise
+from sql.compiler.shared_code import Environment
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.query import CompiledStatement, Running
+from sql.engine.query import MakeInstance, Running
 from sql.engine.running.rowwise_query import Rowwise
-from sql.engine.sampled.sampled_query import SampledCode
+from sql.engine.sampled.sampled_query import SampledQuery
+from sql.engine.sampled.sampled_text import SampledText
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
-from sql.rows import Shape
-
-if TYPE_CHECKING:
-    pass
-
-MakeRow = Callable[[dict[str, Any]], Any]
 
 
-def start(
-    name: str,
-    plan: Plan,
-    catalog: Catalog,
-    now_ms: int,
-    *,
-    shape: Shape = "dict",
-    make_row: MakeRow | None = None,
-    by_instants: bool = False,
-) -> Running:
+def start(plan: Plan, env: Environment, *, by_instants: bool = False) -> Running:
     """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
     if isinstance(plan.acts, AskedDeclaration):
         from sql.engine.asking.asked_table import AskedStatement
 
-        return AskedStatement(name, plan, catalog, now_ms)
+        return AskedStatement(plan, env)
     query: Running
     if plan.acts is not None or not plan.sources:
-        query = code_of(name, plan, catalog, now_ms).instance(name, catalog, now_ms)
+        env = Environment(env.name, env.catalog, env.now_ms)  # whose rows are dicts
+        query = compiled(plan, env)(env)
     else:
-        query = _query(name, plan, catalog, now_ms, shape, make_row, by_instants=by_instants)
+        query = _query(plan, env, by_instants=by_instants)
     if not plan.asks:
         return query
     from sql.engine.asking.asking_query import Asking
 
-    return Asking(name, query, catalog, now_ms)
+    return Asking(query, env)
 
 
-def _query(
-    name: str,
-    plan: Plan,
-    catalog: Catalog,
-    now_ms: int,
-    shape: Shape,
-    make_row: MakeRow | None,
-    *,
-    by_instants: bool,
-) -> Running:
+def _query(plan: Plan, env: Environment, *, by_instants: bool) -> Running:
     """The query of a plan that reads streams."""
     query: Running
     if plan.mode == "sample":
-        code = SampledCode(
-            name, plan, catalog, now_ms, shape=shape, make_row=make_row, by_instants=by_instants
-        )
-        query = code.instance(name, catalog, now_ms)
+        query = SampledQuery(SampledText(plan, env, by_instants=by_instants), env)
     elif is_rowwise(plan):
-        query = Rowwise(name, plan, catalog, now_ms, shape, make_row)
+        query = Rowwise(plan, env)
     else:
-        from sql.compiler.program import Program
-        from sql.engine.running.statement_instances import instance_of
-
-        query = instance_of(name, Program(plan, catalog, shape, now_ms, name), now_ms, make_row)
-    return query if plan.timestamp is None else EventTime(query, now_ms, make_row)
+        query = compiled(plan, env)(env)
+    return query if plan.timestamp is None else EventTime(query, env)
 
 
-def code_of(
-    name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-) -> CompiledStatement:
-    """The code of a statement that is no query, or of any in a context; `partition` is that of the first
-    instance."""
+def compiled(plan: Plan, env: Environment) -> MakeInstance:
+    """The maker of instances of a statement, as each partition of a context has one; `env` is that of the
+    first."""
     if plan.acts is not None:
         from sql.engine.relations.acting_code import ACTING
 
-        return ACTING[type(plan.acts)](name, plan, catalog, now_ms, partition)
+        return ACTING[type(plan.acts)](plan, env)
     if not plan.sources:
-        from sql.engine.running.once import OnceCode
+        from sql.engine.running.once import Once, OnceCode
 
-        return OnceCode(name, plan, catalog, now_ms, partition)
+        return partial(Once, OnceCode(plan, env))
     if plan.mode == "sample":
-        return SampledCode(name, plan, catalog, now_ms, partition)
+        return partial(SampledQuery, SampledText(plan, env))
     from sql.compiler.program import Program
-    from sql.engine.running.statement_instances import QueryCode
+    from sql.engine.running.statement_instances import instance_of
 
-    return QueryCode(Program(plan, catalog, "dict", now_ms, name, partition or ()))
+    return partial(instance_of, Program(plan, env))

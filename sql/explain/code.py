@@ -9,6 +9,7 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.partitions.cells import fits_cells
 from sql.compiler.partitions.route import route_of
 from sql.compiler.program import Program, Use
+from sql.compiler.shared_code import Environment
 from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.on_select import LoopedSelect
@@ -17,7 +18,7 @@ from sql.engine.running.once import Once
 from sql.engine.running.rowwise_query import Rowwise
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.start import code_of, start
+from sql.engine.start import compiled, start
 from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of
 from sql.plan.logical import Plan
@@ -30,17 +31,17 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     the rule is alone on its stream and in processing time."""
     context, within = plan.context, catalog_of(catalog, plan)
     if context is not None and fits_cells(plan) and not has_own(catalog, context):
-        program = Program(plan, within, "dict", 0, name, use=Use(in_cells=True))
+        program = Program(plan, Environment(name, within, 0), Use(in_cells=True))
         loop = route_of(context, plan.sources[0].stream, {name: plan}, within, program.context)
         route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"
     if any(source.recognize is not None for source in plan.sources):
         shape = "dict"  # like the rows of its matches
     if context is None:
-        found = start(name, plan, within, 0, shape=shape)
+        found = start(plan, Environment(name, within, 0, shape=shape))
     else:
-        row = partition_of(plan, context)
-        found = code_of(name, plan, within, 0, row).instance(name, within, 0, row)
+        env = Environment(name, within, 0, partition_of(plan, context))
+        found = compiled(plan, env)(env)
     found = found.query if isinstance(found, Asking) else found
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):

@@ -19,11 +19,13 @@ from sql.algebra.windows import catalog as windows
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program, Use
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.running.statement_instances import instance_of
-from sql.engine.sampled.sampled_query import SampledCode, SampledQuery
+from sql.engine.sampled.sampled_query import SampledQuery
+from sql.engine.sampled.sampled_text import SampledText
 from sql.explain import words
 from sql.explain.composition import of_group_window, of_source
 from sql.explain.sampled_tap import SampledTap
@@ -79,15 +81,12 @@ def _query(
 ) -> RunningStatement | SampledQuery:
     """The rule's own query, observed: windows of a statement are called, so that taps can be put before
     them."""
+    env = Environment("explain", catalog, start_ms)
     if plan.mode != "sample":
-        return instance_of(
-            "explain",
-            Program(plan, catalog, "dict", start_ms, "explain", use=Use(calls_windows=True)),
-            start_ms,
-        )
+        return instance_of(Program(plan, env, Use(calls_windows=True)), env)
     assert plan.window is not None
     tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
-    return SampledCode("explain", plan, catalog, start_ms, tap=tap).instance("explain", catalog, start_ms)
+    return SampledQuery(SampledText(plan, env, tap=tap), env)
 
 
 class _Recorder:
@@ -96,7 +95,8 @@ class _Recorder:
     def __init__(self, plan: Plan, catalog: Catalog, start_ms: int) -> None:
         self.plan = plan
         self.query = _query(plan, catalog, start_ms, self)
-        self.outer = EventTime(self.query, start_ms) if plan.timestamp is not None else None
+        env = Environment("explain", catalog, start_ms)
+        self.outer = EventTime(self.query, env) if plan.timestamp is not None else None
         self.now_ms = start_ms
         self.rows: list[Row] = []
         """References that keep the rows alive: lines are found by the identity of the row."""

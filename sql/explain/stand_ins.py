@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.engine.relations.declaring import TableCode, WindowCode
+from sql.compiler.shared_code import Environment
+from sql.engine.relations.declaring import TableCode, TableStatement, WindowCode, WindowStatement
 from sql.plan.bound import Bound, Op, Slot
 from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import TableDeclaration
@@ -58,10 +59,11 @@ def catalog_of(catalog: Catalog, plan: Plan) -> Catalog:
     relations: dict[str, Any] = {}
     for name, known in catalog.relations.items():
         declares = Plan("", "delta", (), (), options, acts=known.declaration)
+        env = Environment(name, found, 0, row)
         if isinstance(known.declaration, TableDeclaration):
-            relations[name] = TableCode(name, declares, found, 0).instance(name, found, 0).relation
+            relations[name] = TableStatement(TableCode(declares), env).relation
         else:
-            relations[name] = WindowCode(name, declares, found, 0, row).instance(name, found, 0, row).relation
+            relations[name] = WindowStatement(WindowCode(declares, env), env).relation
     if context is None:
         return found.within({}, relations)
     mine = {name: item for name, item in relations.items() if catalog.streams[name].context == context.name}

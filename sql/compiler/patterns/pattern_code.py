@@ -6,26 +6,20 @@ from sql.algebra.pattern import PartialBounds, PatternBuilder
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.compiler.shared_code import SharedCode
 from sql.plan.clauses import SourcePlan
-from sql.plan.options import RuleOptions
-from sql.rows import Shape
 
 
 class PatternCode:
     """The functions of a pattern's filters and parameters, which read the instance at work."""
 
-    def __init__(self, source: SourcePlan, options: RuleOptions, around: SharedCode, shape: Shape) -> None:
+    def __init__(self, source: SourcePlan, around: SharedCode) -> None:
         assert source.pattern is not None
         self.source = source
         self.plan = source.pattern
         self.streams = frozenset(self.plan.streams)
         self.functions = FunctionSet(
-            around.catalog,
-            around.context,
-            around.warnings,
-            shape=shape,
-            text=self.plan.text,
-            kind=PatternReader,
+            *around.settings, shape=around.env.shape, text=self.plan.text, kind=PatternReader
         )
-        builder = PatternBuilder(self.plan, self.functions, around.context.zone, PartialBounds.of(options))
+        bounds = PartialBounds.of(around.options)
+        builder = PatternBuilder(self.plan, self.functions, around.context.zone, bounds)
         self.pattern = builder.fastest()
         """Makes a pattern, not yet started."""

@@ -20,7 +20,6 @@ from sql.algebra.recognize import HeldRecognizer, Recognizer
 from sql.algebra.recognize.attempts import Reading, Rules
 from sql.algebra.recognize.automaton import RecognizeProgram
 from sql.algebra.window_builder import period
-from sql.catalog.streams import Catalog
 from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import FunctionSet, PatternReader
@@ -29,16 +28,12 @@ from sql.codegen.names import Names
 from sql.codegen.output_rows import write_items
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter, identifier
-from sql.codegen.support import Warnings
 from sql.compiler.kept import Accumulated
 from sql.compiler.shared_code import SharedCode
-from sql.functions.definition import Context
 from sql.plan.bound import Bound, Read
 from sql.plan.clauses import ItemPlan, PeriodArgument, SourcePlan
-from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import OWN
 from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan
-from sql.rows import Shape
 
 _NAMES = (
     "after bit complete covered covers e earlier ends first goes_on live number place reading readings "
@@ -51,15 +46,14 @@ _LOCALS = frozenset(_NAMES.split())
 class RecognizeText:
     """Writes and compiles the functions of one match_recognize."""
 
-    def __init__(self, plan: RecognizePlan, program: RecognizeProgram, catalog: Catalog, context: Context,
-                 warnings: Warnings, shape: Shape, *, is_held: bool) -> None:  # fmt: skip
+    def __init__(
+        self, plan: RecognizePlan, program: RecognizeProgram, around: SharedCode, *, is_held: bool
+    ) -> None:
         """`is_held`: rows may leave a window, or matches wait for the end of an interval; `step` is given
         the readings of one attempt. Else it is given those of a partition."""
         self.plan = plan
-        self.catalog = catalog
-        self.context = context
-        self.warnings = warnings
-        self.shape = shape
+        self.catalog, self.context, self.warnings = around.settings
+        self.shape = around.env.shape
         width = len(plan.variables)
         self.places = [f"v_{place}" for place in range(width)]
         self.lists = {place: f"list_{place}" for place, is_list in enumerate(plan.lists) if is_list}
@@ -80,8 +74,8 @@ class RecognizeText:
         self.names.bound |= {
             "Event": Event,
             "after": program.edges(may_cover=is_one_path),
-            "context": context,
-            "partition": context.partition,
+            "context": self.context,
+            "partition": self.context.partition,
             "rows_of": rows_of,
         }
         source = SourceWriter()
@@ -205,23 +199,23 @@ class RecognizeText:
 class RecognizeCode:
     """A match_recognize behind the windows of a source, made once for all instances of the statement."""
 
-    def __init__(self, source: SourcePlan, options: RuleOptions, around: SharedCode, shape: Shape) -> None:
+    def __init__(self, source: SourcePlan, around: SharedCode) -> None:
         plan = source.recognize
         assert plan is not None
         self.plan = plan
-        settings = around.catalog, around.context, around.warnings
-        self.functions = FunctionSet(*settings, shape=shape, text=plan.text, kind=PatternReader)
+        shape = around.env.shape
+        self.functions = FunctionSet(*around.settings, shape=shape, text=plan.text, kind=PatternReader)
         self.is_windowed = bool(source.windows)
         self.is_held = self.is_windowed or plan.interval is not None
         """True if rows leave a window, or matches wait for the end of an interval."""
         program = RecognizeProgram(
             plan.pattern, {item.name: place for place, item in enumerate(plan.variables)}
         )
-        self.code = RecognizeText(plan, program, *settings, shape, is_held=self.is_held).code
+        self.code = RecognizeText(plan, program, around, is_held=self.is_held).code
         self.tell: Callable[[Reading], dict[str, Any]] = self.code["tell"]
         self.rules = Rules(program, self.code["step"], len(plan.variables), plan.previous)
         self.key = self.functions.key(plan.partition_by)
-        self.most = options.max_recognize_attempts
+        self.most = around.options.max_recognize_attempts
         self.zone = around.context.zone
 
     def recognizer(self) -> Recognizer:

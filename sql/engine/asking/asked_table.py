@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from sql.algebra.event_store import pack_row, unpack_row
-from sql.catalog.streams import Catalog
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.relations.triggered import PostingStatement
 from sql.plan.asks import AnswerPolicy, Request
@@ -115,11 +115,11 @@ class AskedTable:
 class AskedStatement(PostingStatement):
     """Runs a table of a store: takes the rows of its source, and is in snapshots."""
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int) -> None:
-        super().__init__(name, plan, now_ms)
+    def __init__(self, plan: Plan, env: Environment) -> None:
+        super().__init__(env.name, plan, env.now_ms)
         declaration = plan.acts
         assert isinstance(declaration, AskedDeclaration)
-        self.table = AskedTable(declaration, catalog.requests)
+        self.table = AskedTable(declaration, env.catalog.requests)
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         for row in rows:

@@ -15,9 +15,9 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.operator import earliest
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.asking.ask import Ask
 from sql.engine.asking.asked_table import Rows
@@ -34,18 +34,18 @@ from sql.rows import as_dict
 class Asking(QueryDecorator):
     """Behaves like the query behind it, `query`, which runs on the events that carry the rows found."""
 
-    def __init__(self, name: str, query: Running, catalog: Catalog, now_ms: int) -> None:
+    def __init__(self, query: Running, env: Environment) -> None:
         super().__init__(query)
-        self.catalog = catalog
+        self.catalog = env.catalog
         self.stream = self.plan.sources[0].stream
-        self.ready: str | None = None if self.plan.acts is None else ready_stream(name)
+        self.ready: str | None = None if self.plan.acts is None else ready_stream(self.name)
         """The stream of the events that wait no more, of a statement that acts."""
         self.counts = {"events_in": 0}
         self._context = Context(
-            now_ms=now_ms, zone=self.plan.options.zone_info(), rule_id=self.name, start_ms=now_ms
+            now_ms=env.now_ms, zone=self.plan.options.zone_info(), rule_id=self.name, start_ms=env.now_ms
         )
-        functions = FunctionSet(catalog, self._context, Warnings(), text=self.plan.text)
-        asks = [Ask(ask, catalog.asked[ask.table], functions) for ask in self.plan.asks]
+        functions = FunctionSet(env.catalog, self._context, Warnings(), text=self.plan.text)
+        asks = [Ask(ask, env.catalog.asked[ask.table], functions) for ask in self.plan.asks]
         self.room = Room(self.name, asks, functions.failure)
         self._passes = [functions.true(part) for part in decided_before(self.plan)]
 

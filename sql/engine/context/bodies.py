@@ -13,8 +13,9 @@ from sql.algebra.event import Event
 from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Out
-from sql.engine.query import CompiledStatement, Running
+from sql.engine.query import MakeInstance, Running
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.content_reader import NOTHING
 from sql.engine.statement.running_query import RunningQuery
@@ -50,7 +51,7 @@ class Member(RunningQuery, Running):
         self.catalog = catalog
         self.order = order
         self.schedule = schedule
-        self.code: CompiledStatement | None = None
+        self.code: MakeInstance | None = None
         """The compiled statement, made with the first instance."""
         self.cells: CellStatement | None = None
         """The statement that runs in all partitions, made with the first, if their state fits in cells."""
@@ -193,8 +194,8 @@ class CellStatement(RunningStatement):
     statement with a partition of its own.
     """
 
-    def __init__(self, name: str, program: Program, now_ms: int, partition: Sequence[Any]) -> None:
-        super().__init__(name, program, now_ms, partition=partition)
+    def __init__(self, program: Program, env: Environment) -> None:
+        super().__init__(program, env)
         self.cell: Cell | None = None
         """Whose state is here, and not up to date in the cell."""
         output = program.plan.output

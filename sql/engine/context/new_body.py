@@ -7,30 +7,27 @@ from collections.abc import Mapping
 from sql.algebra.context.partition import Partition
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program, Use
+from sql.compiler.shared_code import Environment
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody, Member
 from sql.engine.context.own_catalog import catalog_of, loop_of, shared_catalog
-from sql.engine.start import code_of
+from sql.engine.start import compiled
 from sql.plan.declared import WindowDeclaration
 
 
 def new_body(member: Member, members: Mapping[str, Member], partition: Partition, now_ms: int) -> Body:
     """A statement in a partition just allocated: a cell where its state fits into one, else an instance.
     `members`: the statements of the context."""
-    cells = member.cells
+    cells, name, row = member.cells, member.name, partition.row
     if cells is not None:
         return Cell(member, partition, {} if cells.groups.whole is None else cells.new_group(()))
     if not member.fits_cells:
-        catalog, row = _catalog_for(member, members, partition), partition.row
+        env = Environment(name, _catalog_for(member, members, partition), now_ms, row)
         if member.code is None:
             shared = shared_catalog(member, members.values(), partition, now_ms)
-            member.code = code_of(member.name, member.inner, shared, now_ms, row)
-        return InstanceBody(
-            member, partition, member.code.instance(member.name, catalog, now_ms, row), catalog
-        )
-    program = Program(
-        member.inner, member.catalog, "dict", now_ms, member.name, partition.row, Use(in_cells=True)
-    )
-    member.cells = CellStatement(member.name, program, now_ms, partition.row)
+            member.code = compiled(member.inner, Environment(name, shared, now_ms, row))
+        return InstanceBody(member, partition, member.code(env), env.catalog)
+    env = Environment(name, member.catalog, now_ms, row)
+    member.cells = CellStatement(Program(member.inner, env, Use(in_cells=True)), env)
     return new_body(member, members, partition, now_ms)
 
 

@@ -10,6 +10,7 @@ from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta
 from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog, Variable
+from sql.compiler.shared_code import Environment
 from sql.engine.context.bodies import Body, Member
 from sql.engine.relations.declaring import TableStatement, VariableStatement, WindowStatement
 from sql.engine.steps import Steps
@@ -23,7 +24,7 @@ def shared_catalog(member: Member, members: Iterable[Member], partition: Partiti
     if not before:
         return member.catalog
     codes = [(other.name, other.code) for other in before if other.code is not None]
-    made = [code.instance(name, member.catalog, now_ms, partition.row) for name, code in codes]
+    made = [code(Environment(name, member.catalog, now_ms, partition.row)) for name, code in codes]
     variables, relations = _declared(made)
     for name, relation in relations.items():
         member.catalog.relations[name].indexed(relation)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sql.catalog.streams import Catalog
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.context.context_member import ContextMember, join
 from sql.engine.context.host import ContextHost
@@ -27,12 +27,12 @@ class OwnContext(RunningQuery, Running):
     It begins with the first event: the processing clock before it has no meaning here.
     """
 
-    def __init__(self, name: str, plan: Plan, catalog: Catalog, now_ms: int) -> None:
-        super().__init__(name, plan, now_ms)
+    def __init__(self, plan: Plan, env: Environment) -> None:
+        super().__init__(env.name, plan, env.now_ms)
         assert plan.context is not None
-        self.host = ContextHost(name, plan.context, catalog)
+        self.host = ContextHost(env.name, plan.context, env.catalog)
         self.member: ContextMember | None = None
-        self.takes_times = len(plan.streams) == 1 and not catalog.variables and not catalog.relations
+        self.takes_times = len(plan.streams) == 1 and not env.catalog.variables and not env.catalog.relations
         """True if events may be given with their own instants, many at a time: they have a lane."""
         self.lane: Lane | None = None
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.query import QueryDecorator, Running
-from sql.engine.statement.running_query import MakeRow
 from sql.plan.traces import is_stateless
 from sql.rows import as_dict
 
@@ -17,20 +17,19 @@ class EventTime(QueryDecorator):
     """A rule in event time: its query, and the stage that drives it, which it may share with other rules.
     Behind a stage of its own the rule is all there is."""
 
-    def __init__(self, query: Running, now_ms: int, make_row: MakeRow | None = None) -> None:
-        """`query`: any that runs in processing time. `make_row` makes the rows of events that waited in a
-        snapshot."""
+    def __init__(self, query: Running, env: Environment) -> None:
+        """`query`: any that runs in processing time."""
         super().__init__(query)
-        self.make_row = make_row or (lambda row: row)
+        self.make_row = env.make_row
         self.takes_batches = query.takes_times
         self.waits = not is_stateless(query.plan)
         """True if order and lateness matter to the rule."""
-        self.stage = EventTimeStage(self.plan, self, now_ms, waits=self.waits)
+        self.stage = EventTimeStage(self.plan, self, env.now_ms, waits=self.waits)
         self.counts = {"late": 0, "refused_future": 0}
         """The events that the stage did not let through."""
         self.inbox: list[Emission] = []
         """Emissions for this rule from a shared stage, found when another rule's timer fired."""
-        self.inbox_ms = now_ms
+        self.inbox_ms = env.now_ms
 
     # --- sharing --------------------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.acting import Changed
-from sql.compiler.program import Program, looking_code, subqueries_of
-from sql.compiler.shared_code import SharedCode
+from sql.compiler.program import looking_code, subqueries_of
+from sql.compiler.shared_code import Environment, SharedCode
 from sql.compiler.subquery_code import finder_of
 from sql.emission import Emission
 from sql.engine.context.spread import SpreadRelation
@@ -116,8 +116,9 @@ def _select(
     if statement.source is None:
         raise _refused(text, statement, "a question reads a named window or a table", "add FROM")
     plan = bind_question(statement, catalog, options, text).plan
-    program = looking_code("question", plan, catalog, now_ms)
-    query = RunningStatement("question", program, now_ms)
+    env = Environment("question", catalog, now_ms)
+    program = looking_code(plan, env)
+    query = RunningStatement(program, env)
     rows = Choice(plan, query, finder_of(program)).rows()
     for error in query.take():
         raise DataError(error.error or "a row could not be evaluated")
@@ -150,16 +151,11 @@ def _raised(row: object, error: BaseException) -> None:
 def _functions(
     plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
 ) -> FunctionSet:
-    code = SharedCode(catalog, options, now_ms, "question")
-
-    def run(program: Program) -> RunningStatement:
-        return RunningStatement("question", program, now_ms)
-
+    env = Environment("question", catalog, now_ms)
+    code = SharedCode(env, options)
     codes = subqueries_of(plan.subqueries, code)
-    subqueries = Subqueries(codes, code.warnings, catalog, "question", now_ms, run, _refuse)
-    return FunctionSet(
-        catalog, code.context, code.warnings, joined=True, text=text, subqueries=subqueries.answers
-    )
+    subqueries = Subqueries(codes, code.warnings, env, RunningStatement, _refuse)
+    return FunctionSet(*code.settings, joined=True, text=text, subqueries=subqueries.answers)
 
 
 def _refuse(row: Row, why: str) -> None:

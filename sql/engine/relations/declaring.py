@@ -19,11 +19,11 @@ from sql.algebra.table.table import Table
 from sql.algebra.table.table_rows import TableRow
 from sql.algebra.window_builder import WindowBuilder
 from sql.algebra.windows import catalog as windows
-from sql.catalog.streams import Catalog, Variable
+from sql.catalog.streams import Variable
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.shared_code import SharedCode
+from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission
-from sql.engine.relations.triggered import Partition, PostingStatement
+from sql.engine.relations.triggered import PostingStatement
 from sql.errors import CorruptState
 from sql.plan.bound import AggregateCall
 from sql.plan.declared import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
@@ -36,40 +36,28 @@ VERSION = 1
 class WindowCode(SharedCode):
     """The functions of the data windows of a named window."""
 
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        super().__init__(catalog, plan.options, now_ms, name, partition or ())
+    def __init__(self, plan: Plan, env: Environment) -> None:
+        super().__init__(env, plan.options)
         self.plan = plan
         assert isinstance(plan.acts, WindowDeclaration)
         self.declaration = plan.acts
         self.batches = any(_is_batch(plan.name) for plan in self.declaration.source.windows)
-        self.builder = WindowBuilder(
-            self.declaration.source, plan.options, catalog, self.context, self.warnings, "dict"
-        )
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> WindowStatement:
-        """The statement, in a context that of one partition."""
-        return WindowStatement(name, self, catalog, now_ms, partition)
+        self.builder = WindowBuilder(self.declaration.source, plan.options, *self.settings, "dict")
 
 
 class WindowStatement(PostingStatement):
     """`create window`: the timers of the named window, and the post of its insert and remove stream."""
 
-    def __init__(
-        self, name: str, code: WindowCode, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        super().__init__(name, code.plan, now_ms)
+    def __init__(self, code: WindowCode, env: Environment) -> None:
+        super().__init__(env.name, code.plan, env.now_ms)
         self.code = code
-        self.partition = partition
-        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
-        self.begin(now_ms)
-        operator = code.builder.build(now_ms, Nobody(), lambda: now_ms)
-        begin = None if partition is None else self.begin
+        self.partition = env.partition
+        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
+        self.begin(env.now_ms)
+        operator = code.builder.build(env.now_ms, Nobody(), lambda: env.now_ms)
+        begin = None if env.partition is None else self.begin
         self.window = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
-        self.window.publish = catalog.loop.publish
+        self.window.publish = env.catalog.loop.publish
         self.late: list[Event] = []
         """Rows that a changed variable has put out; consumers get them at the next advance of time."""
 
@@ -156,28 +144,20 @@ def _is_batch(name: str) -> bool:
 class TableCode:
     """The plan and the makers of aggregates that all tables of one declaration share."""
 
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
         assert isinstance(plan.acts, TableDeclaration)
         self.declaration = plan.acts
         aggregates = self.declaration.aggregates
         self.makers = {column: _maker(aggregate) for column, aggregate in aggregates.items()}
 
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> TableStatement:
-        """The statement, in a context that of one partition."""
-        return TableStatement(name, self, now_ms)
-
 
 class TableStatement(PostingStatement):
     """`create table`: it posts nothing. One with a source keeps the newest row of each key
     that comes from there."""
 
-    def __init__(self, name: str, code: TableCode, now_ms: int) -> None:
-        super().__init__(name, code.plan, now_ms)
+    def __init__(self, code: TableCode, env: Environment) -> None:
+        super().__init__(env.name, code.plan, env.now_ms)
         self.table = Table(code.declaration, code.makers)
 
     @property
@@ -260,29 +240,13 @@ def pack_table_row(row: TableRow) -> list[Any]:
     return [row.seq, row.time_ms, pack_row(row.row), parts]
 
 
-class VariableCode:
-    """The plan that all variables of one declaration share."""
-
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        self.plan = plan
-        assert isinstance(plan.acts, VariableDeclaration)
-        self.declaration = plan.acts
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> VariableStatement:
-        """The statement of one partition."""
-        return VariableStatement(name, self, now_ms)
-
-
 class VariableStatement(PostingStatement):
     """`context C create variable`: the variable of one partition, which starts with its first value."""
 
-    def __init__(self, name: str, code: VariableCode, now_ms: int) -> None:
-        super().__init__(name, code.plan, now_ms)
-        declared = code.declaration
+    def __init__(self, plan: Plan, env: Environment) -> None:
+        super().__init__(env.name, plan, env.now_ms)
+        declared = plan.acts
+        assert isinstance(declared, VariableDeclaration)
         self.variable = Variable(declared.name, declared.type, declared.value, declared.constant)
 
     def snapshot(self) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.acting import ActingText, Changed, Forward, Work
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission, singles
-from sql.engine.relations.triggered import Partition, TriggerCode, Triggered
+from sql.engine.relations.triggered import TriggerCode, Triggered
 from sql.plan.logical import ActionPlan, Plan, SplitPlan, TriggerPlan
 
 Row = dict[str, Any]
@@ -69,30 +70,20 @@ class EachChanged(Changed):
 class ActingCode(TriggerCode):
     """The function of a trigger that changes a relation."""
 
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
+    def __init__(self, plan: Plan, env: Environment) -> None:
         acts = plan.acts
         assert isinstance(acts, TriggerPlan) and acts.trigger is not None
-        super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
+        super().__init__(plan, env, acts.trigger, acts.subqueries)
         self.relation = acts.relation
-        self.text = ActingText(acts, catalog.relations[acts.relation], self.functions)
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> ActingStatement:
-        """The statement, in a context that of one partition."""
-        return ActingStatement(name, self, catalog, now_ms, partition)
+        self.text = ActingText(acts, env.catalog.relations[acts.relation], self.functions)
 
 
 class ActingStatement(Triggered):
     """on … delete, update and merge: they act at once."""
 
-    def __init__(
-        self, name: str, code: ActingCode, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        super().__init__(name, code, catalog, now_ms, partition)
-        self.work = code.text.over(catalog.relations[code.relation], self._forward)
+    def __init__(self, code: ActingCode, env: Environment) -> None:
+        super().__init__(code, env)
+        self.work = code.text.over(env.catalog.relations[code.relation], self._forward)
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         errors: list[Emission] = []
@@ -116,29 +107,19 @@ class ActingStatement(Triggered):
 class SplitCode(TriggerCode):
     """The functions of a trigger that inserts rows into streams."""
 
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
+    def __init__(self, plan: Plan, env: Environment) -> None:
         acts = plan.acts
         assert isinstance(acts, SplitPlan)
-        super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
+        super().__init__(plan, env, acts.trigger, acts.subqueries)
         self.every = acts.all
         self.branches = [Insert(branch, self.functions) for branch in acts.branches]
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> SplitStatement:
-        """The statement, in a context that of one partition."""
-        return SplitStatement(name, self, catalog, now_ms, partition)
 
 
 class SplitStatement(Triggered):
     """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
 
-    def __init__(
-        self, name: str, code: SplitCode, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        super().__init__(name, code, catalog, now_ms, partition)
+    def __init__(self, code: SplitCode, env: Environment) -> None:
+        super().__init__(code, env)
         self.every, self.branches = code.every, code.branches
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:

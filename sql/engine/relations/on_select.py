@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.search import Finder
-from sql.catalog.streams import Catalog
 from sql.compiler.joins.driven import makes_rows
 from sql.compiler.program import Program, looking_code
+from sql.compiler.shared_code import Environment
 from sql.compiler.statement_text import drives
 from sql.emission import Emission
-from sql.engine.relations.triggered import Partition, PostingStatement, TriggerCode, Triggered
+from sql.engine.relations.triggered import PostingStatement, TriggerCode, Triggered
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.evaluation import Evaluation
 from sql.plan.logical import ChoicePlan, Plan
@@ -21,38 +22,22 @@ from sql.record import replace
 Row = dict[str, Any]
 
 
-def select_code(
-    name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-) -> LoopedSelectCode | SelectCode:
-    """The functions of an on … select: the loop of a join where each event gives rows of its
-    own and takes none away."""
+def select_code(plan: Plan, env: Environment) -> Callable[[Environment], LoopedSelect | SelectStatement]:
+    """Makes an on … select: with the loop of a join where each event gives rows of its own and takes none
+    away."""
     acts, asked = plan.acts, replace(plan, acts=None)
     assert isinstance(acts, ChoicePlan)
     if not acts.delete and drives(asked) and makes_rows(asked):
-        return LoopedSelectCode(plan, looking_code(name, asked, catalog, now_ms, partition=partition))
-    return SelectCode(name, plan, catalog, now_ms, partition)
-
-
-class LoopedSelectCode:
-    """The program of the join that the events of an on … select drive."""
-
-    def __init__(self, plan: Plan, program: Program) -> None:
-        self.plan = plan
-        self.program = program
-
-    def instance(self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None) -> LoopedSelect:
-        """The statement, in a context that of one partition."""
-        return LoopedSelect(name, self, catalog, now_ms, partition)
+        return partial(LoopedSelect, plan, looking_code(asked, env))
+    return partial(SelectStatement, SelectCode(plan, env))
 
 
 class LoopedSelect(PostingStatement):
     """An on … select whose events go through the compiled loop of a join."""
 
-    def __init__(
-        self, name: str, code: LoopedSelectCode, catalog: Catalog, now_ms: int, partition: Partition
-    ) -> None:
-        super().__init__(name, code.plan, now_ms)
-        self.query = RunningStatement(name, code.program, now_ms, partition=partition, catalog=catalog)
+    def __init__(self, plan: Plan, program: Program, env: Environment) -> None:
+        super().__init__(env.name, plan, env.now_ms)
+        self.query = RunningStatement(program, env)
         self.query.counts = self.counts
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
@@ -68,42 +53,32 @@ class LoopedSelect(PostingStatement):
 class SelectCode(TriggerCode):
     """The functions of an on … select that evaluates the rows it finds together."""
 
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
+    def __init__(self, plan: Plan, env: Environment) -> None:
         acts = plan.acts
         assert isinstance(acts, ChoicePlan)
-        super().__init__(name, plan, catalog, plan.sources[0], (), now_ms, partition)
+        super().__init__(plan, env, plan.sources[0], ())
         self.delete = acts.delete
         self.bare = replace(plan, where=None, acts=None)
-        self.program = looking_code(name, self.bare, catalog, now_ms, partition=partition)
+        self.program = looking_code(self.bare, env)
         self.passes, self.functions = self.program.filters[0], self.program.functions
-        first = RunningStatement(name, self.program, now_ms, partition=partition)
+        first = RunningStatement(self.program, env)
         rows = first.pulled[1]
         self.finder = Finder(plan.where, 1, {0}, rows, self.functions)
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> SelectStatement:
-        """The statement, in a context that of one partition."""
-        return SelectStatement(name, self, catalog, now_ms, partition)
 
 
 class SelectStatement(Triggered):
     """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
 
-    def __init__(
-        self, name: str, code: SelectCode, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        super().__init__(name, code, catalog, now_ms, partition)
-        self.query = RunningStatement(name, code.program, now_ms, partition=partition, catalog=catalog)
+    def __init__(self, code: SelectCode, env: Environment) -> None:
+        super().__init__(code, env)
+        self.query = RunningStatement(code.program, env)
         self.query.counts = self.counts
         self.evaluation = Evaluation(
             code.bare, code.program.text, self.query.output.row_limit, self.query.fail
         )
         self.subqueries = self.query.sources.subqueries or self.subqueries
         self.delete = code.delete
-        self.relation = catalog.relations[code.plan.sources[1].stream]
+        self.relation = env.catalog.relations[code.plan.sources[1].stream]
         self.find = code.finder.over(self.query.pulled[1])
 
     def begin(self, now_ms: int) -> None:

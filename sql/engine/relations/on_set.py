@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.catalog.streams import Catalog, Variable
+from sql.catalog.streams import Variable
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
-from sql.engine.relations.triggered import Partition, TriggerCode, Triggered
+from sql.engine.relations.triggered import TriggerCode, Triggered
 from sql.errors import DataError
 from sql.plan.logical import Plan, SetPlan
 from sql.rows import as_dict
@@ -17,29 +18,21 @@ from sql.rows import as_dict
 class SetCode(TriggerCode):
     """The functions of the values that are assigned."""
 
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
+    def __init__(self, plan: Plan, env: Environment) -> None:
         acts = plan.acts
         assert isinstance(acts, SetPlan)
-        super().__init__(name, plan, catalog, acts.trigger, acts.subqueries, now_ms, partition)
+        super().__init__(plan, env, acts.trigger, acts.subqueries)
         self.setters: list[tuple[str, Callable[..., Any], Callable[..., Any] | None]] = [
             (name, self.functions.value(value), None if index is None else self.functions.value(index))
             for name, value, index in acts.assignments
         ]
 
-    def instance(self, name: str, catalog: Catalog, now_ms: int, partition: Partition = None) -> SetStatement:
-        """The statement, in a context that of one partition."""
-        return SetStatement(name, self, catalog, now_ms, partition)
-
 
 class SetStatement(Triggered):
     """Assigns variables, in order: each assignment sees those before it."""
 
-    def __init__(
-        self, name: str, code: SetCode, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        super().__init__(name, code, catalog, now_ms, partition)
+    def __init__(self, code: SetCode, env: Environment) -> None:
+        super().__init__(code, env)
         self.setters = code.setters
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:

@@ -8,11 +8,10 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.patterns.pattern_code import PatternCode
-from sql.compiler.program import Program, subqueries_of
-from sql.compiler.shared_code import SharedCode
+from sql.compiler.program import subqueries_of
+from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission
 from sql.engine.query import Running
 from sql.engine.running.running_statement import RunningStatement
@@ -46,24 +45,13 @@ class PostingStatement(RunningQuery, Running):
         return [Emission(self.name, now_ms, "error", shown, (), str(error))]
 
 
-Partition = Sequence[Any] | None
-"""The properties of a context partition; None outside of contexts."""
-
-
 class TriggerCode(SharedCode):
     """The functions of a trigger: its filter, and those of what it does."""
 
     def __init__(
-        self,
-        name: str,
-        plan: Plan,
-        catalog: Catalog,
-        source: SourcePlan,
-        subqueries: Sequence[SubqueryPlan],
-        now_ms: int,
-        partition: Partition = None,
+        self, plan: Plan, env: Environment, source: SourcePlan, subqueries: Sequence[SubqueryPlan]
     ) -> None:
-        super().__init__(catalog, plan.options, now_ms, name, partition or (), len(subqueries))
+        super().__init__(env, plan.options, len(subqueries))
         self.plan = plan
         self.source = source
         self.subqueries = subqueries_of(subqueries, self)
@@ -72,47 +60,30 @@ class TriggerCode(SharedCode):
         if source.filter is not None:
             self.passes = self.functions_over(joined=False).true(source.filter)
         self.functions = self.functions_over(joined=True)
-        self.pattern = None if source.pattern is None else PatternCode(source, plan.options, self, "dict")
+        self.pattern = None if source.pattern is None else PatternCode(source, self)
 
     def functions_over(self, *, joined: bool) -> FunctionSet:
         """A writer of functions over rows, or over the rows of several sources."""
-        return FunctionSet(
-            self.catalog,
-            self.context,
-            self.warnings,
-            joined=joined,
-            text=self.plan.text,
-            subqueries=self.answers,
-        )
+        return FunctionSet(*self.settings, joined=joined, text=self.plan.text, subqueries=self.answers)
 
 
 class Triggered(PostingStatement):
     """A statement that acts on each event of its trigger: of a stream, a row that enters a
     named window, or a match."""
 
-    def __init__(
-        self, name: str, code: TriggerCode, catalog: Catalog, now_ms: int, partition: Partition = None
-    ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
-        with what that partition has for itself."""
-        plan = code.plan
-        super().__init__(name, plan, now_ms)
+    def __init__(self, code: TriggerCode, env: Environment) -> None:
+        super().__init__(env.name, code.plan, env.now_ms)
         self.code = code
-        self.catalog = catalog
-        self.partition = partition
-        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
+        self.catalog, self.partition = env.catalog, env.partition
+        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
         self.context, self.functions, self.passes = code.context, code.functions, code.passes
-
-        def run(program: Program) -> RunningStatement:
-            return RunningStatement(name, program, now_ms, None, partition, catalog)
-
-        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self.tell)
+        self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
         self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None
         if code.pattern is not None:
-            code.begin(now_ms, partition, self.own, self.subqueries.answers)
-            self.matches = Matches(code.pattern, now_ms, is_heard=partition is not None)
+            self.begin(env.now_ms)
+            self.matches = Matches(code.pattern, env.now_ms, is_heard=env.partition is not None)
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""

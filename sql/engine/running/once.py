@@ -8,10 +8,9 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.operator import earliest
 from sql.algebra.output.output_triggers import Counters
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.compiler.program import Program, subqueries_of
-from sql.compiler.shared_code import SharedCode
+from sql.compiler.program import subqueries_of
+from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission
 from sql.engine.query import Running
 from sql.engine.running.running_statement import RunningStatement
@@ -27,15 +26,11 @@ ONE_ROW.count_insert = ONE_ROW.count_insert_total = 1
 class OnceCode(SharedCode):
     """The functions of a statement without FROM."""
 
-    def __init__(
-        self, name: str, plan: Plan, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-    ) -> None:
-        super().__init__(catalog, plan.options, now_ms, name, partition or (), len(plan.subqueries))
+    def __init__(self, plan: Plan, env: Environment) -> None:
+        super().__init__(env, plan.options, len(plan.subqueries))
         self.plan = plan
         self.subqueries = subqueries_of(plan.subqueries, self)
-        self.functions = FunctionSet(
-            catalog, self.context, self.warnings, text=plan.text, subqueries=self.answers
-        )
+        self.functions = FunctionSet(*self.settings, text=plan.text, subqueries=self.answers)
         self.row = self.functions.row(plan.items, [])
         self.gives_rows = plan.selector != "rstream"
         """False if only rows that leave are selected: a row without FROM never does."""
@@ -47,37 +42,19 @@ class OnceCode(SharedCode):
         then_set = () if self.at_end is None else self.at_end.then_set
         self.setters = [(name, self.functions.value(value)) for name, value in then_set]
 
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-    ) -> Once:
-        """The statement, in a context that of one partition."""
-        return Once(name, self, catalog, now_ms, partition)
-
 
 class Once(RunningQuery, Running):
     """Emits its row at the first advance of time, or at the end with `output … when terminated`."""
 
-    def __init__(
-        self,
-        name: str,
-        code: OnceCode,
-        catalog: Catalog,
-        now_ms: int,
-        partition: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(name, code.plan, now_ms)
+    def __init__(self, code: OnceCode, env: Environment) -> None:
+        super().__init__(env.name, code.plan, env.now_ms)
         self.code = code
-        self.catalog = catalog
-        self.partition = partition
-        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
-
-        def run(program: Program) -> RunningStatement:
-            return RunningStatement(name, program, now_ms, None, partition, catalog)
-
-        self.subqueries = Subqueries(code.subqueries, code.warnings, catalog, name, now_ms, run, self.tell)
+        self.catalog, self.partition = env.catalog, env.partition
+        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
+        self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
         self.context, self.functions = code.context, code.functions
         self.at_end = code.at_end
-        self.due_ms: int | None = now_ms if self.at_end is None else None
+        self.due_ms: int | None = env.now_ms if self.at_end is None else None
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for the windows of subqueries."""

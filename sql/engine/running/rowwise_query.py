@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.rowwise_text import RowwiseText
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
 from sql.engine.families import Kin, RowFamily
 from sql.engine.query import Running
-from sql.engine.statement.running_query import MakeRow, RunningQuery
+from sql.engine.statement.running_query import RunningQuery
 from sql.engine.time_stamps import time_stamp
 from sql.functions.definition import Context
 from sql.plan.logical import Plan
-from sql.rows import Shape
 
 
 class Rowwise(RunningQuery, Running):
@@ -30,28 +29,20 @@ class Rowwise(RunningQuery, Running):
 
     takes_times = True
 
-    def __init__(
-        self,
-        name: str,
-        plan: Plan,
-        catalog: Catalog,
-        now_ms: int,
-        shape: Shape = "dict",
-        make_row: MakeRow | None = None,
-    ) -> None:
-        super().__init__(name, plan, now_ms)
-        self.catalog = catalog
-        self.shape = shape
-        self.make_row = make_row or (lambda row: row)
-        self.context = Context(now_ms=now_ms, zone=plan.options.zone_info(), rule_id=name, start_ms=now_ms)
+    def __init__(self, plan: Plan, env: Environment) -> None:
+        super().__init__(env.name, plan, env.now_ms)
+        self.shape = shape = env.shape
+        self.context = Context(
+            now_ms=env.now_ms, zone=plan.options.zone_info(), rule_id=env.name, start_ms=env.now_ms
+        )
         self.warnings = Warnings()
         self.is_timed = plan.timestamp is not None
-        self.functions = FunctionSet(catalog, self.context, self.warnings, shape=shape, text=plan.text)
+        self.functions = FunctionSet(env.catalog, self.context, self.warnings, shape=shape, text=plan.text)
         self.analytic: AnalyticStage | None = None
         if plan.analytics:
             self.analytic = AnalyticStage(plan.analytics, self.functions, plan.options.max_groups)
-        self.text = RowwiseText(plan, catalog, shape, self.functions, self.analytic)
-        self.code = self.text.push(name, self.fail)
+        self.text = RowwiseText(plan, env.catalog, shape, self.functions, self.analytic)
+        self.code = self.text.push(env.name, self.fail)
         self.events = self.code["push"]
         self.failed = 0
         """The number of events of its family's loop that failed, since the filter index last read it."""

@@ -15,15 +15,14 @@ from sql.algebra.join.passing import sides_of
 from sql.algebra.operator import earliest
 from sql.algebra.output.given import Everything
 from sql.algebra.output.row_order import in_order
-from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Out
 from sql.engine.statement.content_reader import ContentReader
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.matches import is_plain, show_matches
 from sql.engine.statement.recognized import is_alone, read_rows
 from sql.engine.statement.requests import Requests
-from sql.engine.statement.running_query import MakeRow
 from sql.engine.statement.statement_core import Change, StatementCore
 from sql.engine.statement.statement_output import Output
 from sql.engine.statement.statement_sources import Sources
@@ -33,24 +32,14 @@ from sql.engine.statement.statement_state import StatementState
 class RunningStatement(StatementCore):
     """One instance of a compiled statement."""
 
-    def __init__(
-        self,
-        name: str,
-        program: Program,
-        now_ms: int,
-        make_row: MakeRow | None = None,
-        partition: Sequence[Any] | None = None,
-        catalog: Catalog | None = None,
-    ) -> None:
-        super().__init__(name, program, now_ms, make_row, partition, catalog)
+    def __init__(self, program: Program, env: Environment) -> None:
+        super().__init__(program, env)
         plan, text = program.plan, program.text
         self.loops = {stream: self.code[name] for stream, name in text.loops.items()}
-        self.sources = Sources(
-            self, lambda inner: RunningStatement(name, inner, now_ms, None, partition, self.catalog)
-        )
+        self.sources = Sources(self, RunningStatement)
         if self.sources.subqueries is not None:
             self.answers = self.sources.subqueries.answers
-            self.begin(now_ms)
+            self.begin(env.now_ms)
         self.plain = self.sources.matches[0] if is_plain(plan) else None
         """The pattern, where each match is a row and nothing else happens."""
         self.recognized = self.sources.recognized[0] if is_alone(plan) else None

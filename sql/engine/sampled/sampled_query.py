@@ -10,22 +10,12 @@ from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.core import Core
 from sql.algebra.sample.source_join import SourceJoin
-from sql.catalog.streams import Catalog
+from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.sampled.sample_output import SampleOutput
 from sql.engine.sampled.sampled_state import SampledState
 from sql.engine.sampled.sampled_text import SampledText
 from sql.engine.sampled.sharing_member import SharingMember
-
-
-class SampledCode(SampledText):
-    """The functions of a rule with a window in GROUP BY, made once for all its instances."""
-
-    def instance(
-        self, name: str, catalog: Catalog, now_ms: int, partition: Sequence[Any] | None = None
-    ) -> SampledQuery:
-        """The running rule, in a context that of one partition."""
-        return SampledQuery(name, self, catalog, now_ms, partition)
 
 
 class SampledQuery(SampledState):
@@ -39,23 +29,17 @@ class SampledQuery(SampledState):
 
     steps_itself = True
 
-    def __init__(
-        self,
-        name: str,
-        code: SampledCode,
-        catalog: Catalog,
-        now_ms: int,
-        partition: Sequence[Any] | None = None,
-    ) -> None:
-        super().__init__(name, code, catalog, now_ms, partition)
+    def __init__(self, code: SampledText, env: Environment) -> None:
+        super().__init__(code, env)
         self.budget = Budget(self.plan.options.max_window_events, self.retained)
         self.output = SampleOutput(self, self.budget)
         self.join: SourceJoin | None = None
         if code.join is not None:
-            self.join = SourceJoin(code.join, catalog.relations, self.output.pair_failed)
+            self.join = SourceJoin(code.join, env.catalog.relations, self.output.pair_failed)
         see = None if self.analytic is None else self.analytic.see
+        is_one_of_many = env.partition is not None
         self.core = Core(
-            code.core, self.output, self.now_ms, see=see, join=self.join, is_one_of_many=partition is not None
+            code.core, self.output, self.now_ms, see=see, join=self.join, is_one_of_many=is_one_of_many
         )
         self.member = SharingMember(self, self.output)
         self.family = self.member.family

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.sample.core import Core
 from sql.algebra.sample.sampled_rows import CommonRows
-from sql.catalog.streams import Catalog
 from sql.codegen.hits import HitCounters
+from sql.compiler.shared_code import Environment
 from sql.engine.query import Running
 from sql.engine.sampled.sampled_text import SampledText
 from sql.engine.statement.running_query import RunningQuery
@@ -22,24 +19,15 @@ class SampledState(RunningQuery, Running):
     core: Core
     """Its windows; its owner is the output."""
 
-    def __init__(
-        self,
-        name: str,
-        code: SampledText,
-        catalog: Catalog,
-        now_ms: int,
-        partition: Sequence[Any] | None = None,
-    ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
-        with what that partition has for itself."""
+    def __init__(self, code: SampledText, env: Environment) -> None:
         plan = code.plan
-        super().__init__(name, plan, now_ms)
+        super().__init__(env.name, plan, env.now_ms)
         self.holder = new_holder()
         self.of_plan = code
-        self.partition = partition
-        self.own = code.catalog.own.found(catalog.variables, catalog.relations)
-        self.hits = code.hits if partition is None else HitCounters(plan.hits)
-        self.begin(now_ms)
+        self.partition = env.partition
+        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
+        self.hits = code.hits if env.partition is None else HitCounters(plan.hits)
+        self.begin(env.now_ms)
         self.context, self.catalog = code.context, code.catalog
         self.shape, self.make_row = code.shape, code.make_row
         self.analytic: AnalyticStage | None = None

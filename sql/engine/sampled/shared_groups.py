@@ -8,7 +8,6 @@ from json import dumps
 from typing import Any
 
 from sql.algebra.event_store import EventStore
-from sql.algebra.sample.compose import compose
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
 from sql.engine.sampled.sampled_query import SampledQuery
@@ -70,15 +69,7 @@ class SharedGroups:
         """A core that keeps the groups with the aggregates of all."""
         first = self.members[0]
         plan = replace(first.plan, aggregates=self.calls)
-        made = compose(
-            plan,
-            first.catalog,
-            first.shape,
-            first.hits,
-            first.context.zone,
-            first.make_row,
-            is_timed=first.is_timed,
-        )
+        made = first.of_plan.composed(plan)
         return Core(CoreCode(made, first.of_plan.text_functions()), self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:

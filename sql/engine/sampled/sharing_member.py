@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sql.algebra.event_store import EventStore
-from sql.algebra.sample.compose import compose
 from sql.algebra.sample.core import Core
 from sql.algebra.sample.folding.folded import Folded
 from sql.algebra.sample.sampled_rows import CommonRows, Made
@@ -141,9 +140,7 @@ class SharingMember:
         """The loop over the events of rules alike."""
         query = self.query
         functions, writer = query.of_plan.text_functions(), SourceWriter()
-        zone, is_timed = query.context.zone, query.is_timed
-        made = compose(plan, query.catalog, query.shape, query.hits, zone, query.make_row, is_timed=is_timed)
-        write_each(writer, made, functions)
+        write_each(writer, query.of_plan.composed(plan), functions)
         functions.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
         return Generated(writer, functions.names.bound)
 

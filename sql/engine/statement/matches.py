@@ -6,7 +6,7 @@ time go in, rows come out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sql.algebra.event import Event
@@ -19,10 +19,7 @@ from sql.engine.statement.statement_core import StatementCore
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.pattern_plan import AtPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
-from sql.rows import as_dict, as_dicts
-
-MakeRow = Callable[[dict[str, Any]], Any]
-
+from sql.rows import MakeRow, as_dict, as_dicts
 
 ATOMS = (FilterPlan, IntervalPlan, AtPlan, SchedulePlan)
 """The parts of a pattern that an event or the clock makes true; all others consist of these."""

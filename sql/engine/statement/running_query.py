@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -112,6 +112,3 @@ def plain(row: object) -> dict[str, Any]:
     if isinstance(row, list):
         return {str(i): plain(item) for i, item in enumerate(row)}
     return {} if row is None else dict(as_dict(row))
-
-
-MakeRow = Callable[[dict[str, Any]], Any]

@@ -17,16 +17,16 @@ from sql.algebra.join.store import Looked, Pulled
 from sql.algebra.operator import Operator
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.feed import Feed
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.joins.passing_text import is_looked_into
 from sql.compiler.program import Program
+from sql.compiler.shared_code import Environment
 from sql.compiler.subquery_code import as_seen
 from sql.engine.query import Running
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
-from sql.engine.statement.running_query import MakeRow, RunningQuery
+from sql.engine.statement.running_query import RunningQuery
 
 Change = Delta | Mapping[int, Delta]
 """The changes of a statement's rows: of its events, or of the sources of a join whose rows are not
@@ -36,33 +36,24 @@ kept."""
 class StatementCore(RunningQuery, Running):
     """One instance of a compiled statement, without what feeds it and what it emits."""
 
-    def __init__(
-        self,
-        name: str,
-        program: Program,
-        now_ms: int,
-        make_row: MakeRow | None = None,
-        partition: Sequence[Any] | None = None,
-        catalog: Catalog | None = None,
-    ) -> None:
-        """`partition`: the properties of the context partition that the instance belongs to, and `catalog`
-        with what that partition has for itself; else it is that of the program."""
-        super().__init__(name, program.plan, now_ms)
+    def __init__(self, program: Program, env: Environment) -> None:
+        super().__init__(env.name, program.plan, env.now_ms)
         plan, text = program.plan, program.text
         self.program = program
-        self.partition = partition
-        self.catalog = program.catalog if catalog is None else catalog
+        self.env = env
+        self.partition = env.partition
+        self.catalog = env.catalog
         self.own = program.catalog.own.found(self.catalog.variables, self.catalog.relations)
         self.context = program.context
         self.shape = program.shape
-        self.make_row = make_row or (lambda row: row)
+        self.make_row = env.make_row
         self.holder = new_holder()
-        self.start_ms = now_ms
+        self.start_ms = env.now_ms
         self.code = text.code
         self.answers: Sequence[Any] = ()
-        self.is_one_of_many = partition is not None or bool(plan.subqueries)
+        self.is_one_of_many = env.partition is not None or bool(plan.subqueries)
         """True if the program's functions read things that each instance has for itself."""
-        self.begin(now_ms)
+        self.begin(env.now_ms)
         self.analytic = self._analytic()
         self.windows = [self._window(index) for index in range(len(plan.sources))]
         self.pulled = {i: window.rows for i, window in enumerate(self.windows) if isinstance(window, Looked)}

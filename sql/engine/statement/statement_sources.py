@@ -62,8 +62,7 @@ class Sources:
 
     def _subqueries(self, run: Run) -> Subqueries:
         statement, program = self.statement, self.statement.program
-        return Subqueries(program.subqueries, program.warnings, statement.catalog, statement.name,
-                          statement.start_ms, run, statement.tell)  # fmt: skip
+        return Subqueries(program.subqueries, program.warnings, statement.env, run, statement.tell)
 
     # --- events ---------------------------------------------------------------------------------------------
 

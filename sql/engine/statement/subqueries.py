@@ -18,19 +18,19 @@ from sql.algebra.join.store import Carried, Rows
 from sql.algebra.operator import Pass, earliest
 from sql.algebra.output.row_order import row_limit
 from sql.algebra.row_blocks import plain
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
 from sql.compiler.program import Program
-from sql.compiler.shared_code import Answer
+from sql.compiler.shared_code import Answer, Environment
 from sql.compiler.subquery_code import AloneCode, CorrelatedCode, SubqueryCode, as_seen, store_of
 from sql.emission import Emission
 from sql.engine.statement.choice import Choice
 from sql.engine.statement.evaluation import Evaluation
 from sql.engine.statement.statement_core import StatementCore
+from sql.rows import as_it_is
 from sql.types import Saved
 
-Run = Callable[[Program], StatementCore]
+Run = Callable[[Program, Environment], StatementCore]
 """Starts a statement that only searches named windows."""
 
 Take = Callable[[Any, int], None]
@@ -40,23 +40,25 @@ Tell = Callable[[Any, str], None]
 """Called with an event that a subquery could not evaluate, and the reason."""
 
 
+def unseen_by(env: Environment) -> Callable[[str], Any]:
+    """The function that tells which changes of a named window a statement has not taken yet."""
+    return partial(env.catalog.loop.unseen, env.name)
+
+
 class Correlated:
     """A subquery whose condition or values read the event around it."""
 
-    def __init__(
-        self, code: CorrelatedCode, catalog: Catalog, statement: str, now_ms: int, run: Run, tell: Tell
-    ) -> None:
+    def __init__(self, code: CorrelatedCode, env: Environment, run: Run, tell: Tell) -> None:
         plan = self.plan = code.part.plan
         self.code = code
         self.tell = tell
         source = plan.sources[0]
-        self.make_row: Callable[[Any], Any] = lambda row: row
         self.seq = 0
-        self.inner = Subqueries(code.inner, code.warnings, catalog, statement, now_ms, run, tell)
-        self.rows = store_of(source, code, catalog.relations, partial(catalog.loop.unseen, statement))
+        self.inner = Subqueries(code.inner, code.warnings, env, run, tell)
+        self.rows = store_of(source, code, env.catalog.relations, unseen_by(env))
         self.window: Any = Pass()
         if source.relation is None:
-            self.window = code.builder.build(now_ms, self, lambda: now_ms)
+            self.window = code.builder.build(env.now_ms, self, lambda: env.now_ms)
         self.answer = None if code.answer is None else code.answer.over(self.rows)
         self.ahead = None if code.answer is None else code.answer.ahead(self.rows)
         if code.answer is None:
@@ -140,7 +142,7 @@ class Correlated:
     def restore(self, state: Saved) -> None:
         self.seq, events, window, kept, inner = state
         store = EventStore()
-        store.unpack(events, self.make_row)
+        store.unpack(events, as_it_is)
         self.window.restore(window, store.find)
         for number in kept:
             assert isinstance(self.rows, Rows)
@@ -151,18 +153,18 @@ class Correlated:
 class Alone:
     """A subquery that reads nothing of the event around it: a query of its own."""
 
-    def __init__(self, code: AloneCode, catalog: Catalog, statement: str, run: Run, tell: Tell) -> None:
+    def __init__(self, code: AloneCode, env: Environment, run: Run, tell: Tell) -> None:
         self.plan = code.part.plan
         self.tell = tell
-        self.query = run(code.program)
+        self.query = run(code.program, env)
         self.value: Callable[[Any], Any] | None = None
         if code.program.text.has_value:
             self.value = self.query.code["value"]
         """Gives the value itself, of the statement's aggregates as they are."""
-        unseen = partial(catalog.loop.unseen, statement)
+        relations = env.catalog.relations
         for place, pulled in self.query.pulled.items():
-            pulled.relation = as_seen(self.plan.sources[place], catalog.relations, unseen)
-        self.relations = [catalog.relations[name] for name in sorted(self.plan.relations)]
+            pulled.relation = as_seen(self.plan.sources[place], relations, unseen_by(env))
+        self.relations = [relations[name] for name in sorted(self.plan.relations)]
         self.stamp: Any = None
         self.known: list[dict[str, Any]] = []
         self.shows_each = code.shows_each
@@ -251,22 +253,15 @@ class Subqueries:
     """All subqueries of a statement; `answers[i]` is the value of subquery i for an event."""
 
     def __init__(
-        self,
-        codes: Sequence[SubqueryCode],
-        warnings: Warnings,
-        catalog: Catalog,
-        statement: str,
-        now_ms: int,
-        run: Run,
-        tell: Tell,
+        self, codes: Sequence[SubqueryCode], warnings: Warnings, env: Environment, run: Run, tell: Tell
     ) -> None:
-        """`catalog`, in a context with what the partition has for itself, and the name of the statement
-        around them. `tell` is called for events that a subquery could not evaluate."""
+        """`env`: that of the statement around them. `tell` is called for events that a subquery could not
+        evaluate."""
         self.warnings = warnings
         self.queries: list[Correlated | Alone] = [
-            Correlated(code, catalog, statement, now_ms, run, tell)
+            Correlated(code, env, run, tell)
             if isinstance(code, CorrelatedCode)
-            else Alone(code, catalog, statement, run, tell)
+            else Alone(code, env, run, tell)
             for code in codes
         ]
         self.by_stream: dict[str, tuple[Take, ...]] = {}
