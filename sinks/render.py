@@ -61,7 +61,8 @@ def emission_rows(emission: Emission, rowkind_field: str | None = None) -> list[
     if rowkind_field is None:
         return [*emission.inserted, *emission.removed]
     # A row that has its own kind keeps it: an update or a deletion in a table, for example.
-    inserted, removed = emission.inserted, emission.removed
+    inserted: Sequence[Row] = emission.inserted
+    removed: Sequence[Row] = emission.removed
     if inserted and removed:
         inserted, removed = _without(inserted, removed), _without(removed, inserted)
     return [

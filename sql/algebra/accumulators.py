@@ -11,7 +11,7 @@ from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
 from sql.rows import columns_of
-from sql.types import Saved, Value
+from sql.types import Saved
 
 SKIP = object()
 """The argument of an aggregate whose FILTER keeps the event out."""
@@ -85,10 +85,10 @@ class Around(Accumulator):
     def check(self, value: object) -> None:
         self.inner.check(value)
 
-    def add(self, value: Value, event: EventView) -> None:
+    def add(self, value: object, event: EventView) -> None:
         self.inner.add(value, event)
 
-    def remove(self, value: Value, event: EventView) -> None:
+    def remove(self, value: object, event: EventView) -> None:
         self.inner.remove(value, event)
 
     def result(self) -> Any:
@@ -164,10 +164,10 @@ class LocalGroups(Accumulator):
         entry = None if self.current is None else self.by_key.get(self.key(self.current))
         return (self.make() if entry is None else entry[1]).result()
 
-    def snapshot(self) -> Saved:
-        return [[entry[0], entry[1].snapshot(), entry[2]] for entry in self.by_key.values()]
+    def snapshot(self) -> list[tuple[int, Saved, int]]:
+        return [(entry[0], entry[1].snapshot(), entry[2]) for entry in self.by_key.values()]
 
-    def restore(self, state: Saved, events: Callable[[int], Any]) -> None:
+    def restore(self, state: list[tuple[int, Saved, int]], events: Callable[[int], Any]) -> None:
         self.by_key = {}
         for count, part, seq in state:
             accumulator = self.make()

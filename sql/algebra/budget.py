@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sql.errors import DataError
-from sql.types import Saved
 
 
 class Budget:
@@ -49,10 +48,10 @@ class Budget:
             self.refusing -= 1
         raise DataError(f"the rule retains {self.limit} events; raise maxWindowEvents or shorten its window")
 
-    def snapshot(self) -> Saved:
-        return [self.limit, self.room, self.refusing]
+    def snapshot(self) -> tuple[int, int, int]:
+        return self.limit, self.room, self.refusing
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[int, int, int] | None) -> None:
         """Go on as before the snapshot; with another bound, or none stored, the next
         event makes it count anew."""
         if state is not None and state[0] == self.limit:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Event, FixedValues
 from sql.algebra.row_blocks import RowBlocks
 from sql.errors import CorruptState
 from sql.rows import as_dict
-from sql.types import _FALSE, _NAN, _TRUE, Descending
+from sql.types import _FALSE, _NAN, _TRUE, Descending, Plain
 
 _MARKERS = {"true": _TRUE, "false": _FALSE, "nan": _NAN}
 _NAMES = {id(marker): name for name, marker in _MARKERS.items()}
 
 
-def pack_key(key: object) -> Any:
+PackedRow: TypeAlias = "None | dict[str, Plain] | list[PackedRow]"
+"""A row as plain data: its columns, or the rows that it is made of."""
+
+
+def pack_key(key: object) -> Plain:
     """A group or sort key as JSON: markers, tuples, sets and directions keep what they are."""
     if id(key) in _NAMES:
         return {"m": _NAMES[id(key)]}
@@ -43,7 +47,7 @@ def unpack_key(packed: object) -> Any:
     return decode(packed)
 
 
-def pack_row(row: object) -> Any:
+def pack_row(row: object) -> PackedRow:
     """A row of any shape; a row made of several is the list of its sides, one of which
     may be a list of rows."""
     if isinstance(row, tuple | list):
@@ -88,7 +92,7 @@ class EventStore:
     def unpack(self, packed: list[Any], make_row: Callable[[Any], Any]) -> None:
         """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""
 
-        def row(part: Any, several: type = tuple) -> Any:
+        def row(part: PackedRow, several: type = tuple) -> Any:
             if isinstance(part, list):
                 return several(row(side, list) for side in part)
             return None if part is None else make_row({name: decode(item) for name, item in part.items()})

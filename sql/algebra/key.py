@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heappop, heappush
+from typing import TypedDict
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
@@ -11,6 +12,14 @@ from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import NOTHING, Sight
 from sql.errors import DataError
 from sql.types import Saved
+
+
+class KeyState(TypedDict):
+    """The number of keys ever; of each instance its first event, its place and its state; the idle keys."""
+
+    count: int
+    instances: list[tuple[int, int, Saved]]
+    reclaim: ReclaimState | None
 
 
 class Key(Operator):
@@ -146,15 +155,15 @@ class Key(Operator):
         instance = self.instances.get(self.key(event))
         return NOTHING if instance is None else instance.sight(event)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> KeyState:
         keys = list(self.instances)
         return {
             "count": self.count,
-            "instances": [[self.firsts[k].seq, self.order[k], self.instances[k].snapshot()] for k in keys],
+            "instances": [(self.firsts[k].seq, self.order[k], self.instances[k].snapshot()) for k in keys],
             "reclaim": self.reclaim.snapshot(keys) if self.reclaim else None,
         }
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: KeyState, find: FindEvent) -> None:
         keys = []
         for seq, order, part in state["instances"]:
             first = find(seq)
@@ -165,7 +174,7 @@ class Key(Operator):
             self._schedule(key, instance)
             keys.append(key)
         self.count = state["count"]
-        if self.reclaim:
+        if self.reclaim and state["reclaim"]:
             self.reclaim.restore(state["reclaim"], keys)
 
 
@@ -174,6 +183,10 @@ def too_many_keys(keys_max: int) -> DataError:
     return DataError(
         f"more than {keys_max} keys of groupwin; raise maxGroups (maxKeys of the stream) or reclaim idle ones"
     )
+
+
+ReclaimState = tuple[int | None, list[tuple[int, int]]]
+"""The next search; the keys by their places, with the instant of the last event of each."""
 
 
 class Reclaim:
@@ -205,13 +218,13 @@ class Reclaim:
             del self.touched[key]
         return out
 
-    def snapshot(self, keys: Sequence[Hashable]) -> Saved:
+    def snapshot(self, keys: Sequence[Hashable]) -> ReclaimState:
         places = {key: index for index, key in enumerate(keys)}
-        return [
+        return (
             self.next_sweep_ms,
-            [[places[key], last] for key, last in self.touched.items() if key in places],
-        ]
+            [(places[key], last) for key, last in self.touched.items() if key in places],
+        )
 
-    def restore(self, state: Saved, keys: Sequence[Hashable]) -> None:
+    def restore(self, state: ReclaimState, keys: Sequence[Hashable]) -> None:
         self.next_sweep_ms, touched = state
         self.touched = {keys[place]: last for place, last in touched}

@@ -82,10 +82,10 @@ class Meet(Policy):
     def is_blank(self) -> bool:
         return all(policy.is_blank() for policy in self.policies)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[Saved]:
         return [policy.snapshot() for policy in self.policies]
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[Saved], find: FindEvent) -> None:
         for policy, part in zip(self.policies, state, strict=True):
             policy.restore(part, find)
 
@@ -151,10 +151,10 @@ class MeetQueue(Queue):
     def is_blank(self) -> bool:
         return all(member.is_blank() for member in self.members)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[Saved]:
         return [member.snapshot() for member in self.members]
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[Saved], find: FindEvent) -> None:
         for member, part in zip(self.members, state, strict=True):
             member.restore(part, find)
         self.events = self.members[0].events

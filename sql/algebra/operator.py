@@ -104,10 +104,10 @@ class LastRow(Pass):
     def content(self) -> Iterable[Event]:
         return () if self.last is None else (self.last,)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> int | None:
         return None if self.last is None else self.last.seq
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: int | None, find: FindEvent) -> None:
         self.last = None if state is None else find(state)
 
     def is_blank(self) -> bool:
@@ -160,10 +160,10 @@ class Chain(Operator):
     def is_blank(self) -> bool:
         return all(stage.is_blank() for stage in self.stages)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[Saved]:
         return [stage.snapshot() for stage in self.stages]
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[Saved], find: FindEvent) -> None:
         for stage, part in zip(self.stages, state, strict=True):
             stage.restore(part, find)
 

@@ -6,6 +6,7 @@ Union(length(2), time(10 s))     a@1  b@2  c@3        11 −a                   
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypedDict
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
@@ -18,6 +19,13 @@ from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.types import Saved
+
+
+class UnionState(TypedDict):
+    """The events with the number of members that hold each, and the states of the members."""
+
+    holders: list[tuple[int, int]]
+    members: list[Saved]
 
 
 class Union(Policy):
@@ -130,11 +138,11 @@ class Union(Policy):
     def is_blank(self) -> bool:
         return not self.holders and all(isinstance(m, Policy) and m.is_blank() for m in self.members)
 
-    def snapshot(self) -> Saved:
-        held = [[event.seq, count] for event, count in self.holders.items()]
+    def snapshot(self) -> UnionState:
+        held = [(event.seq, count) for event, count in self.holders.items()]
         return {"holders": held, "members": [member.snapshot() for member in self.members]}
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: UnionState, find: FindEvent) -> None:
         self.holders = {find(seq): count for seq, count in state["holders"]}
         for member, part in zip(self.members, state["members"], strict=True):
             member.restore(part, find)

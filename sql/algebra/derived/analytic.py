@@ -18,7 +18,7 @@ from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan.bound import AnalyticCall
 from sql.rows import WholeRow
-from sql.types import Saved, Value, describe, key_of, less
+from sql.types import Plain, Value, describe, key_of, less
 
 
 class AnalyticState(ABC):
@@ -36,7 +36,7 @@ class AnalyticState(ABC):
     def state(self) -> Any: ...
 
     @abstractmethod
-    def put_back(self, state: Saved) -> None: ...
+    def put_back(self, state: Value) -> None: ...
 
 
 def filled(args: Sequence[Any], defaults: Sequence[Any]) -> list[Any]:
@@ -70,18 +70,19 @@ class Lag(AnalyticState):
             while len(self.values) > self.back:
                 self.values.popleft()
 
-    def state(self) -> Any:
+    def state(self) -> list[Any]:
         return list(self.values)
 
-    def put_back(self, state: Saved) -> None:
+    def put_back(self, state: list[Any]) -> None:
         self.values = deque(state)
 
 
 class OneValue(AnalyticState):
     """Base of states of one value: `next` follows `now`."""
 
-    def __init__(self, first: Any = None) -> None:
-        self.now = self.next = first
+    def __init__(self, first: object = None) -> None:
+        self.now: Any = first
+        self.next: Any = first
 
     def keep(self) -> None:
         self.now = self.next
@@ -89,7 +90,7 @@ class OneValue(AnalyticState):
     def state(self) -> Any:
         return self.now
 
-    def put_back(self, state: Saved) -> None:
+    def put_back(self, state: object) -> None:
         self.now = state
 
 
@@ -150,10 +151,10 @@ class ChangedColumn(AnalyticState):
         for place, value in self.next:
             self.known[place] = value
 
-    def state(self) -> Any:
+    def state(self) -> list[list[Any]]:
         return [[] if value is _UNSEEN else [value] for value in self.known]
 
-    def put_back(self, state: Saved) -> None:
+    def put_back(self, state: list[list[Any]]) -> None:
         self.known = [item[0] if item else _UNSEEN for item in state]
 
 
@@ -191,7 +192,7 @@ class RunningValue(OneValue):
             self.next = (count, total, extreme, is_open, value)
         return value
 
-    def _with(self, x: Value, count: int, total: Any, extreme: object) -> tuple[int, Any, Any]:
+    def _with(self, x: Value, count: int, total: float, extreme: object) -> tuple[int, Any, Any]:
         """Count, total and extreme with another value."""
         if self.kind != "acc_count" and x.__class__ not in (int, float):
             raise DataError(f"{self.kind}() takes numbers, not {describe(x)}")
@@ -203,7 +204,7 @@ class RunningValue(OneValue):
                 extreme = x
         return count + 1, total, extreme
 
-    def _value(self, count: int, total: Any, extreme: object) -> Any:
+    def _value(self, count: int, total: float, extreme: object) -> Any:
         if self.kind == "acc_count":
             return count
         if self.kind == "acc_sum":
@@ -293,16 +294,16 @@ class AnalyticStage:
         """A new state of the function called `name`."""
         return _KINDS[name]() if name in _KINDS else RunningValue(name)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[list[tuple[Plain, Plain]]]:
         from sql.aggregates.plain_values import encode
         from sql.algebra.event_store import pack_key
 
         self.keep()
         return [
-            [[pack_key(key), encode(item.state())] for key, item in part.items()] for part in self.partitions
+            [(pack_key(key), encode(item.state())) for key, item in part.items()] for part in self.partitions
         ]
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: list[list[tuple[Plain, Plain]]]) -> None:
         from sql.aggregates.plain_values import decode
         from sql.algebra.event_store import unpack_key
 

@@ -8,13 +8,13 @@ arriving event, named by their text; `*` adds all its columns (epl.md section 4)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.codegen.functions import DATA_ERRORS
-from sql.types import Saved
+from sql.types import Plain, Saved, Value
 
 Row = dict[str, Any]
 
@@ -22,8 +22,8 @@ Row = dict[str, Any]
 class Statistic(Protocol):
     """The computation of a derived window: values in, named properties out."""
 
-    def add(self, value: object) -> None: ...
-    def remove(self, value: object) -> None: ...
+    def add(self, value: Value) -> None: ...
+    def remove(self, value: Value) -> None: ...
     def properties(self) -> Row: ...
     def snapshot(self) -> Saved: ...
     def restore(self, state: Saved) -> None: ...
@@ -46,10 +46,10 @@ class Size:
     def properties(self) -> Row:
         return {"size": self.count}
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> int:
         return self.count
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: int) -> None:
         self.count = state
 
 
@@ -71,6 +71,14 @@ class Nobody:
     def fail(self, row: object, error: BaseException) -> None:
         """Not called: these windows refuse no events."""
         raise AssertionError("these windows refuse no events") from error
+
+
+class DerivedState(TypedDict):
+    """The statistic, its last row, and the number of the event that shows it."""
+
+    statistic: Saved
+    last: Plain
+    current: int | None
 
 
 class Derived(Operator):
@@ -149,11 +157,11 @@ class Derived(Operator):
     def content(self) -> Iterable[Event]:
         return () if self.current is None else (self.current,)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> DerivedState:
         current = None if self.current is None else self.current.seq
         return {"statistic": self.statistic.snapshot(), "last": encode(self.last), "current": current}
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: DerivedState, find: FindEvent) -> None:
         self.statistic.restore(state["statistic"])
         self.last = decode(state["last"])
         self.current = None if state["current"] is None else find(state["current"])

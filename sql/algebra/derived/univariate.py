@@ -13,11 +13,11 @@ from typing import Any
 from sql.aggregates.base import Accumulator, Aggregate, Removal
 from sql.aggregates.exact import Power, to_float
 from sql.aggregates.inline import AVG, COUNT, UNIT_SHIFT, Inline
-from sql.aggregates.moments import Moments, OfMoments
+from sql.aggregates.moments import Moments, MomentsState, OfMoments
 from sql.aggregates.rare import RareMoments
 from sql.aggregates.sums import Sum, count_with, together
 from sql.functions.definition import Parameter
-from sql.types import Saved, Type, Value
+from sql.types import Type
 
 PREFIX = "uni."
 """Before the name of a column, where it is an aggregate."""
@@ -40,12 +40,12 @@ class Univariate:
     def __init__(self) -> None:
         self.moments = Moments()
 
-    def add(self, value: Value) -> None:
+    def add(self, value: float | None) -> None:
         """Add a value; DataError if it is no number."""
         if value is not None:
             self.moments.take(value, 1, "uni")
 
-    def remove(self, value: Value) -> None:
+    def remove(self, value: float | None) -> None:
         """Remove a value."""
         if value is not None:
             self.moments.take(value, -1, "uni")
@@ -63,10 +63,10 @@ class Univariate:
             "stddevpa": population,
         }
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> MomentsState:
         return self.moments.state()
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: MomentsState) -> None:
         self.moments.restore(state)
 
 

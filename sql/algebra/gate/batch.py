@@ -12,11 +12,20 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from typing import TypedDict
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.gate.triggers import Trigger
 from sql.algebra.operator import FindEvent
 from sql.types import Saved
+
+
+class BatchState(TypedDict):
+    """The events that are held, those released last, and the state of the trigger."""
+
+    held: list[int]
+    generation: list[int]
+    trigger: Saved
 
 
 class EventBatch:
@@ -95,14 +104,14 @@ class EventBatch:
         yield from self.held
         yield from self.generation
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> BatchState:
         return {
             "held": [event.seq for event in self.held],
             "generation": [event.seq for event in self.generation],
             "trigger": self.trigger.snapshot(),
         }
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: BatchState, find: FindEvent) -> None:
         self.held = OrderedDict((find(seq), None) for seq in state["held"])
         self.generation = [find(seq) for seq in state["generation"]]
         self.trigger.restore(state["trigger"])

@@ -90,10 +90,10 @@ class Gate(Gated):
     def sight(self, event: Event) -> Sight:
         return BatchSight(self.batch.posted())
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[Saved]:
         return [*self.policies.snapshot(), self.batch.snapshot()]
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[Saved], find: FindEvent) -> None:
         *policies, batch = state
         self.policies.restore(policies, find)
         self.batch.restore(batch, find)

@@ -59,6 +59,10 @@ class UpdatePoints:
         self.next_ms, self.origin_ms = state["point"], state["origin"]
 
 
+QueueState = tuple[Saved, dict[str, Any]]
+"""The state of the queue; what is held back, and the marks of the gate."""
+
+
 class GatedQueue(Gated):
     """Base: the subclass decides when the gate releases. A queue that refuses events is called with each."""
 
@@ -131,19 +135,19 @@ class GatedQueue(Gated):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> QueueState:
         held, pack = islice(self.line.events, self.shown - len(self.leaving), None), self.line.pack
         gate = {
             "inserted": [pack(event) for event in held],
             "removed": [pack(event) for event in self.leaving],
         }
-        return [self.line.snapshot(), gate | self.marks()]
+        return self.line.snapshot(), gate | self.marks()
 
     @abstractmethod
     def marks(self) -> dict[str, Any]:
         """The state that decides on the next release, as plain data."""
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: QueueState, find: FindEvent) -> None:
         line, gate = state
         if self.keeps_values and isinstance(line, list):
             raise CorruptState("it holds events that an older version had not evaluated yet")
@@ -215,7 +219,7 @@ class PeriodicQueue(GatedQueue):
     def marks(self) -> dict[str, Any]:
         return self.points.snapshot()
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: QueueState, find: FindEvent) -> None:
         super().restore(state, find)
         self.points.restore(state[1])
 
@@ -258,6 +262,6 @@ class CountedQueue(GatedQueue):
     def marks(self) -> dict[str, Any]:
         return {"arrived": self.arrived}
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: QueueState, find: FindEvent) -> None:
         super().restore(state, find)
         self.arrived = state[1]["arrived"]

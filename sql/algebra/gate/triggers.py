@@ -123,10 +123,10 @@ class EveryTrigger(TimedTrigger):
             self.reference_ms = now
         return self.period.next_after(now, self.reference_ms, self.zone)
 
-    def snapshot(self) -> Saved:
-        return [self.reference_ms, self.due_ms]
+    def snapshot(self) -> tuple[int | None, int | None]:
+        return self.reference_ms, self.due_ms
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[int | None, int | None]) -> None:
         self.reference_ms, self.due_ms = state
 
 
@@ -149,10 +149,10 @@ class CountOrSince(TimedTrigger):
         super().on_event(event, held, now)
         return "after" if len(held) + 1 >= self.size else "hold"
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> int | None:
         return self.due_ms
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: int | None) -> None:
         self.due_ms = state
 
 
@@ -194,10 +194,10 @@ class DataBoundary(Trigger):
         boundary = self._boundary_after(self.timestamp(first) or 0, self.reference_ms)
         return "before" if clock >= boundary else "hold"
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> int | None:
         return self.reference_ms
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: int | None) -> None:
         self.reference_ms = state
 
 

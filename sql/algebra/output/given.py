@@ -9,7 +9,10 @@ from typing import Any
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.emission import Out, Update
-from sql.types import Saved
+from sql.types import Plain, Saved
+
+PackedOuts = list[tuple[Plain, Plain, Plain]]
+"""Output rows, with their places among groups and in ORDER BY."""
 
 
 class Given(ABC):
@@ -48,7 +51,7 @@ class Buffered(Given):
         return out
 
     def snapshot(self) -> Saved:
-        return [pack_outs(self.new), pack_outs(self.old)]
+        return pack_outs(self.new), pack_outs(self.old)
 
     def restore(self, state: Saved) -> None:
         self.new, self.old = unpack_outs(state[0]), unpack_outs(state[1])
@@ -79,10 +82,10 @@ class Everything(Buffered):
             return row, list(row)
         return super().give()
 
-    def snapshot(self) -> Saved:
-        return [*super().snapshot(), pack_outs(self.shown)]
+    def snapshot(self) -> tuple[PackedOuts, PackedOuts, PackedOuts]:
+        return *super().snapshot(), pack_outs(self.shown)
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[PackedOuts, PackedOuts, PackedOuts]) -> None:
         super().restore(state)
         self.shown = unpack_outs(state[2])
 
@@ -114,10 +117,10 @@ class LastValue(Given):
         self.changed, self.old = False, []
         return out
 
-    def snapshot(self) -> Saved:
-        return [self.changed, pack_outs(self.old)]
+    def snapshot(self) -> tuple[bool, PackedOuts]:
+        return self.changed, pack_outs(self.old)
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[bool, PackedOuts]) -> None:
         self.changed, self.old = state[0], unpack_outs(state[1])
 
 
@@ -141,10 +144,10 @@ class LastPerGroup(Given):
         self.new, self.old = {}, {}
         return out
 
-    def snapshot(self) -> Saved:
-        return [pack_outs(self.new.values()), pack_outs(self.old.values())]
+    def snapshot(self) -> tuple[PackedOuts, PackedOuts]:
+        return pack_outs(self.new.values()), pack_outs(self.old.values())
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[PackedOuts, PackedOuts]) -> None:
         self.new, self.old = ({row.key: row for row in unpack_outs(part)} for part in state)
 
 
@@ -164,11 +167,11 @@ class LastOfTouched(Given):
         rows, self.rows = self.rows, {}
         return list(rows.values()), []
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> PackedOuts:
         self._collect()
         return pack_outs(self.rows.values())
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: PackedOuts) -> None:
         self.rows = {row.key: row for row in unpack_outs(state)}
 
 
@@ -194,11 +197,11 @@ class AllGroups(Given):
         self.given = {row.key: row for row in new}
         return new, [row for row in old if row is not None]
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> tuple[list[Plain], PackedOuts, PackedOuts]:
         seen = [pack_key(key) for key in self.seen]
-        return [seen, pack_outs(self.old.values()), pack_outs(self.given.values())]
+        return seen, pack_outs(self.old.values()), pack_outs(self.given.values())
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[list[Plain], PackedOuts, PackedOuts]) -> None:
         self.seen = {unpack_key(key): None for key in state[0]}
         self.old, self.given = ({row.key: row for row in unpack_outs(part)} for part in state[1:])
 
@@ -222,10 +225,10 @@ class AllGroupEvents(Buffered):
         self.new += [row for key in self.seen if key not in shown for row in self.current(key)]
         return super().give()
 
-    def snapshot(self) -> Saved:
-        return [[pack_key(key) for key in self.seen], super().snapshot()]
+    def snapshot(self) -> tuple[list[Plain], Saved]:
+        return [pack_key(key) for key in self.seen], super().snapshot()
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[list[Plain], Saved]) -> None:
         self.seen = {unpack_key(key): None for key in state[0]}
         super().restore(state[1])
 
@@ -250,10 +253,10 @@ class FirstUpdate(Given):
     def give(self) -> None:
         self.open = True
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> bool:
         return self.open
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: bool) -> None:
         self.open = state
 
 
@@ -304,10 +307,10 @@ class FirstPerGroup(Given):
     def give(self) -> None:
         return None
 
-    def snapshot(self) -> Saved:
-        return [[pack_key(key), mark] for key, mark in self.marks.items()]
+    def snapshot(self) -> list[tuple[Plain, int]]:
+        return [(pack_key(key), mark) for key, mark in self.marks.items()]
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: list[tuple[Plain, int]]) -> None:
         self.marks = {unpack_key(key): mark for key, mark in state}
 
 
@@ -323,11 +326,11 @@ class Snapshot(Given):
         return self.content(), []
 
 
-def pack_outs(rows: Iterable[Out]) -> Any:
-    """Output rows as JSON, with their places among groups and in ORDER BY."""
-    return [[encode(row.row), pack_key(row.key), pack_key(row.order)] for row in rows]
+def pack_outs(rows: Iterable[Out]) -> PackedOuts:
+    """Output rows as plain data."""
+    return [(encode(row.row), pack_key(row.key), pack_key(row.order)) for row in rows]
 
 
-def unpack_outs(packed: Saved) -> list[Out]:
+def unpack_outs(packed: PackedOuts) -> list[Out]:
     """The rows `pack_outs` packed."""
     return [Out(decode(row), unpack_key(key), unpack_key(order)) for row, key, order in packed]

@@ -13,6 +13,9 @@ from sql.algebra.output.output_triggers import After, Always, AtEnd, EveryEvents
 from sql.emission import Out, Update
 from sql.types import Saved
 
+LimitState = tuple[Saved, Saved, tuple[int, int | None] | None, dict[str, int | None] | None]
+"""The states of the condition and of the rows, what `after` still swallows, and the counters of the end."""
+
 
 class LimitedOutput:
     """A condition and what it gives."""
@@ -69,15 +72,16 @@ class LimitedOutput:
         self.at_end.then_set(self.at_end.counters)
         return self.fire(now)
 
-    def snapshot(self) -> Saved:
-        after = None if self.after is None else [self.after.left, self.after.opens_ms]
+    def snapshot(self) -> LimitState:
+        after = None if self.after is None else (self.after.left, self.after.opens_ms)
         at_end = None if self.at_end is None else vars(self.at_end.counters)
-        return [self.condition.snapshot(), self.given.snapshot(), after, at_end]
+        return self.condition.snapshot(), self.given.snapshot(), after, at_end
 
-    def restore(self, state: Saved) -> None:
-        self.condition.restore(state[0])
-        self.given.restore(state[1])
-        if self.after is not None:
-            self.after.left, self.after.opens_ms = state[2]
-        if self.at_end is not None:
-            vars(self.at_end.counters).update(state[3])
+    def restore(self, state: LimitState) -> None:
+        condition, given, after, at_end = state
+        self.condition.restore(condition)
+        self.given.restore(given)
+        if self.after is not None and after is not None:
+            self.after.left, self.after.opens_ms = after
+        if self.at_end is not None and at_end is not None:
+            vars(self.at_end.counters).update(at_end)

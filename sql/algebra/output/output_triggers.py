@@ -73,10 +73,10 @@ class EveryPeriod(OutputTrigger):
         self.due_ms = self.period().next_after(now, self.origin_ms, self.zone)
         return True
 
-    def snapshot(self) -> Saved:
-        return [self.origin_ms, self.due_ms]
+    def snapshot(self) -> tuple[int | None, int | None]:
+        return self.origin_ms, self.due_ms
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[int | None, int | None]) -> None:
         self.origin_ms, self.due_ms = state
 
 
@@ -95,10 +95,10 @@ class EveryEvents(OutputTrigger):
     def done(self, now: int) -> None:
         self.inserted = self.removed = 0
 
-    def snapshot(self) -> Saved:
-        return [self.inserted, self.removed]
+    def snapshot(self) -> tuple[int, int]:
+        return self.inserted, self.removed
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[int, int]) -> None:
         self.inserted, self.removed = state
 
 
@@ -120,10 +120,10 @@ class AtCrontab(OutputTrigger):
         self.due_ms = self.crontab.next_after(now)
         return True
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> int:
         return self.due_ms
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: int) -> None:
         self.due_ms = state
 
 
@@ -179,10 +179,10 @@ class WhenExpression(OutputTrigger):
     def done(self, now: int) -> None:
         self.counters.done(now)
 
-    def snapshot(self) -> Saved:
-        return [vars(self.counters), self.pending]
+    def snapshot(self) -> tuple[dict[str, int | None], bool]:
+        return vars(self.counters), self.pending
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: tuple[dict[str, int | None], bool]) -> None:
         vars(self.counters).update(state[0])
         self.pending = state[1]
 

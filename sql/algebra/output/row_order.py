@@ -20,7 +20,7 @@ from sql.emission import Out, Row
 from sql.plan.clauses import SpreadPlan
 from sql.plan.logical import Plan
 from sql.rows import as_dict
-from sql.types import Saved, key_of
+from sql.types import Plain, key_of
 
 
 class Spreads:
@@ -57,11 +57,11 @@ class Spreads:
                 out[plan.prefix + name] = value
         return out
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[dict[str, Plain]]:
         """The values emitted last, by function and column."""
         return [{name: encode(value) for name, value in known.items()} for known in self.known]
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: list[dict[str, Plain]]) -> None:
         """Put a snapshot back."""
         self.known = [{name: decode(value) for name, value in known.items()} for known in state]
 

@@ -8,10 +8,14 @@ from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.pattern.machine import Binding, Length, Machine
 from sql.algebra.pattern.nodes import OneOperandNode, Parent, PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
-from sql.types import Saved
+from sql.types import Plain, Saved
 
 Keys = dict[Hashable, int]
 """Keys met, oldest first, with the instant at which each was stored."""
+
+PackedKeys = list[tuple[Plain, int]]
+EveryState = tuple[int, list[tuple[Saved, PackedKeys | None]]]
+"""The binding; of each instance of the operand its state and the keys it has met."""
 
 NO_KEYS: Keys = {}
 """The keys of an `every` that reports each match."""
@@ -105,14 +109,14 @@ class EverySearch(PatternInstance, Parent):
     def below(self) -> Iterable[PatternInstance]:
         return self.children
 
-    def pack(self, packer: Packer) -> Saved:
-        children = [[child.pack(packer), self._packed(keys)] for child, keys in self.children.items()]
-        return [packer.binding(self.binding), children]
+    def pack(self, packer: Packer) -> EveryState:
+        children = [(child.pack(packer), self._packed(keys)) for child, keys in self.children.items()]
+        return packer.binding(self.binding), children
 
-    def _packed(self, keys: Keys) -> Saved:
-        return None if self.node.key is None else [[pack_key(key), stored] for key, stored in keys.items()]
+    def _packed(self, keys: Keys) -> PackedKeys | None:
+        return None if self.node.key is None else [(pack_key(key), stored) for key, stored in keys.items()]
 
-    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+    def unpack(self, state: EveryState, unpacker: Unpacker) -> None:
         binding, children = state
         self.binding = unpacker.binding(binding)
         for child, keys in children:

@@ -3,7 +3,7 @@ listeners are found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ def tags(bound: Bound) -> set[int]:
     return reads(bound) - {OWN}
 
 
-def sides(part: Bound, operators: Any) -> tuple[Bound, Bound, str] | None:
+def sides(part: Bound, operators: Container[str]) -> tuple[Bound, Bound, str] | None:
     """The sides of a comparison, over the event and over tags, and the operator between them in this order.
 
     None if it has another form. A side with a variable is read when the event comes,

@@ -21,7 +21,7 @@ from sql.algebra.buckets import Buckets
 from sql.algebra.pattern.machine import Binding, Machine
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
-from sql.types import Saved, Value, order_key
+from sql.types import OrderKey, order_key
 
 Test = Callable[[Any, Binding], bool]
 """Tests of an event against a condition, with the tags of a listener."""
@@ -175,11 +175,11 @@ class ByRange(Listening):
                 chosen = self._above(run, key)
             self._tested(row, (entry[2] for entry in chosen if entry[0][0] == key[0]), found)
 
-    def _below(self, run: list[tuple[Any, int, Filter]], key: Value) -> list[tuple[Any, int, Filter]]:
+    def _below(self, run: list[tuple[Any, int, Filter]], key: OrderKey) -> list[tuple[Any, int, Filter]]:
         cut = (bisect_right if self.operator == ">=" else bisect_left)(run, key, key=lambda item: item[0])
         return run[:cut]
 
-    def _above(self, run: list[tuple[Any, int, Filter]], key: Value) -> list[tuple[Any, int, Filter]]:
+    def _above(self, run: list[tuple[Any, int, Filter]], key: OrderKey) -> list[tuple[Any, int, Filter]]:
         cut = (bisect_left if self.operator == "<=" else bisect_right)(run, key, key=lambda item: item[0])
         return run[cut:]
 
@@ -217,10 +217,10 @@ class Filter(PatternInstance):
             self.node.listening.remove(self)
         self.parent = None
 
-    def pack(self, packer: Packer) -> Saved:
-        return [self.number, packer.binding(self.binding), self.begun]
+    def pack(self, packer: Packer) -> tuple[int, int, int]:
+        return self.number, packer.binding(self.binding), self.begun
 
-    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+    def unpack(self, state: tuple[int, int, int], unpacker: Unpacker) -> None:
         self.number, binding, self.begun = state
         self.binding = unpacker.binding(binding)
         unpacker.listeners.append((self.number, lambda: self.node.listening.add(self)))

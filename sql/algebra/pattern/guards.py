@@ -15,6 +15,9 @@ from sql.algebra.pattern.nodes import (
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
+WithinState = tuple[int, int | None, int | None, int, Saved]
+"""The number of the start, the end, the matches that are left, the binding, and the state of the operand."""
+
 
 class WithinSearch(OneOperand):
     """Lets matches through until its time is over, or so many have passed; then it is false."""
@@ -67,10 +70,10 @@ class WithinSearch(OneOperand):
         self._cancel()
         super().quit()
 
-    def pack(self, packer: Packer) -> Saved:
-        return [self.number, self.due, self.left, *super().pack(packer)]
+    def pack(self, packer: Packer) -> WithinState:
+        return self.number, self.due, self.left, *super().pack(packer)
 
-    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+    def unpack(self, state: WithinState, unpacker: Unpacker) -> None:
         self.number, self.due, self.left, *operand = state
         super().unpack(operand, unpacker)
         if self.due is not None:

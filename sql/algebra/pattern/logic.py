@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from itertools import product
-from typing import Any
 
 from sql.algebra.pattern.machine import Binding, Machine
 from sql.algebra.pattern.nodes import (
@@ -55,14 +54,18 @@ class _Several(PatternInstance, Parent):
     def below(self) -> Iterable[PatternInstance]:
         return (child for child in self.children if child is not None)
 
-    def pack(self, packer: Packer) -> list[Any]:
-        return [packer.binding(self.binding), [packed(child, packer) for child in self.children]]
+    def pack(self, packer: Packer) -> Saved:
+        return packer.binding(self.binding), [packed(child, packer) for child in self.children]
 
     def unpack(self, state: Saved, unpacker: Unpacker) -> None:
         binding, children, *_ = state
         self.binding = unpacker.binding(binding)
         parts = zip(self.node.parts, children, strict=True)
         self.children = [unpacked(part, self, child, unpacker) for part, child in parts]
+
+
+AllOfState = tuple[int, list[Saved], list[list[int]]]
+"""The binding, the states of the parts, and the bindings that each has matched."""
 
 
 class AllOfSearch(_Several):
@@ -110,11 +113,11 @@ class AllOfSearch(_Several):
             holds(binding, events) for items in self.remembered for binding in items
         )
 
-    def pack(self, packer: Packer) -> list[Any]:
+    def pack(self, packer: Packer) -> AllOfState:
         remembered = [list(map(packer.binding, items)) for items in self.remembered]
-        return [*super().pack(packer), remembered]
+        return *super().pack(packer), remembered
 
-    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+    def unpack(self, state: AllOfState, unpacker: Unpacker) -> None:
         super().unpack(state, unpacker)
         self.remembered = [list(map(unpacker.binding, items)) for items in state[2]]
 

@@ -143,7 +143,7 @@ class OneOperand(PatternInstance, Parent):
         return () if self.child is None else (self.child,)
 
     def pack(self, packer: Packer) -> Saved:
-        return [packer.binding(self.binding), packed(self.child, packer)]
+        return packer.binding(self.binding), packed(self.child, packer)
 
     def unpack(self, state: Saved, unpacker: Unpacker) -> None:
         binding, child = state

@@ -10,7 +10,6 @@ from sql.algebra.pattern.nodes import Parent, PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.calendar.crontab import Crontab
 from sql.calendar.schedule import Schedule
-from sql.types import Saved
 
 
 class Observer(PatternInstance):
@@ -67,10 +66,10 @@ class Observer(PatternInstance):
             self.due = None
             self.node.machine.timers.cancel()
 
-    def pack(self, packer: Packer) -> Saved:
-        return [self.number, self.due, packer.binding(self.binding), self.begun]
+    def pack(self, packer: Packer) -> tuple[int, int | None, int, int]:
+        return self.number, self.due, packer.binding(self.binding), self.begun
 
-    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+    def unpack(self, state: tuple[int, int | None, int, int], unpacker: Unpacker) -> None:
         self.number, self.due, binding, self.begun = state
         self.binding = unpacker.binding(binding)
         if self.due is not None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import tzinfo
 from functools import cached_property, partial, singledispatchmethod
-from typing import Any
 
 from sql.algebra.pattern.every import EveryNode
 from sql.algebra.pattern.filter_conditions import listening_of
@@ -59,7 +58,7 @@ class PatternBuilder:
     # --- the kinds of nodes ---------------------------------------------------------------------------------
 
     @singledispatchmethod
-    def _step(self, step: Any, *, stays: bool = False) -> Build:
+    def _step(self, step: object, *, stays: bool = False) -> Build:
         """Makes the node of a step. `stays`: its parent is one under which filters go on listening."""
         raise TypeError(f"no node for a {type(step).__name__}")
 

@@ -13,6 +13,12 @@ from sql.types import Saved
 Count = Callable[[Binding], int | None]
 
 
+RepeatState = tuple[
+    int, tuple[int | None, int | None], int, list[tuple[int, list[int]]], Saved | None, Saved | None
+]
+"""The binding, the bounds, the matches, the rows by tag, the states of the operand and of the stop."""
+
+
 class RepeatSearch(PatternInstance, Parent):
     """A repetition that has begun. The stop is started first, so an event that fits both
     stops and is not counted."""
@@ -119,12 +125,12 @@ class RepeatSearch(PatternInstance, Parent):
     def below(self) -> Iterable[PatternInstance]:
         return [child for child in (self.stop, self.matcher) if child is not None]
 
-    def pack(self, packer: Packer) -> Saved:
-        lists = [[tag, packer.rows(rows)] for tag, rows in self.lists.items()]
-        bounds, children = [self.low, self.high], [packed(self.matcher, packer), packed(self.stop, packer)]
-        return [packer.binding(self.binding), bounds, self.matches, lists, *children]
+    def pack(self, packer: Packer) -> RepeatState:
+        lists = [(tag, packer.rows(rows)) for tag, rows in self.lists.items()]
+        matcher, stop = packed(self.matcher, packer), packed(self.stop, packer)
+        return packer.binding(self.binding), (self.low, self.high), self.matches, lists, matcher, stop
 
-    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+    def unpack(self, state: RepeatState, unpacker: Unpacker) -> None:
         binding, (self.low, self.high), self.matches, lists, matcher, stop = state
         self.binding = unpacker.binding(binding)
         self.lists = {tag: unpacker.rows(rows) for tag, rows in lists}

@@ -9,6 +9,9 @@ from sql.algebra.pattern.nodes import Parent, PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
+SequenceState = tuple[int, list[int | None] | None, list[tuple[int, Saved]]]
+"""The binding, the bound of each arrow, and the instances of steps, each with its step."""
+
 
 class FollowedBySearch(PatternInstance, Parent):
     """A sequence that has begun: instances of its steps, in order of their start."""
@@ -81,11 +84,11 @@ class FollowedBySearch(PatternInstance, Parent):
     def below(self) -> Iterable[PatternInstance]:
         return self.live
 
-    def pack(self, packer: Packer) -> Saved:
-        children = [[step, child.pack(packer)] for child, step in self.live.items()]
-        return [packer.binding(self.binding), self.maxima, children]
+    def pack(self, packer: Packer) -> SequenceState:
+        children = [(step, child.pack(packer)) for child, step in self.live.items()]
+        return packer.binding(self.binding), self.maxima, children
 
-    def unpack(self, state: Saved, unpacker: Unpacker) -> None:
+    def unpack(self, state: SequenceState, unpacker: Unpacker) -> None:
         binding, self.maxima, children = state
         self.binding = unpacker.binding(binding)
         for step, child in children:

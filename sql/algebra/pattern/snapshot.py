@@ -6,9 +6,12 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from sql.aggregates.plain_values import decode
-from sql.algebra.event_store import pack_row
+from sql.algebra.event_store import PackedRow, pack_row
 from sql.algebra.pattern.machine import Binding, Timed
-from sql.types import Value
+from sql.types import Plain
+
+Places = int | list[int] | None
+"""The place of a row in the table of rows, or of several."""
 
 
 class Packer:
@@ -16,8 +19,8 @@ class Packer:
     and is one object again."""
 
     def __init__(self) -> None:
-        self.packed: list[Any] = []
-        self.bindings: list[Any] = []
+        self.packed: list[PackedRow] = []
+        self.bindings: list[list[Places]] = []
         self._rows: dict[int, int] = {}
         self._bindings: dict[int, int] = {}
 
@@ -41,7 +44,7 @@ class Packer:
             self.packed.append(pack_row(row))
         return place
 
-    def _value(self, value: object) -> Any:
+    def _value(self, value: object) -> Places:
         if value is None:
             return None
         return self.rows(value) if value.__class__ in (list, tuple) else self.row(value)
@@ -51,7 +54,10 @@ class Unpacker:
     """Makes rows and bindings again, and collects what has to be put back in order of its start."""
 
     def __init__(
-        self, rows: list[Any], bindings: list[Any], make_row: Callable[[dict[str, Any]], Any]
+        self,
+        rows: list[dict[str, Plain]],
+        bindings: list[list[Places]],
+        make_row: Callable[[dict[str, Any]], Any],
     ) -> None:
         self.row = [make_row({name: decode(item) for name, item in row.items()}) for row in rows].__getitem__
         """The row at a place of the table."""
@@ -66,7 +72,7 @@ class Unpacker:
         """The rows at places of the table."""
         return list(map(self.row, places))
 
-    def _value(self, value: Value) -> Any:
+    def _value(self, value: Places) -> Any:
         if value is None:
             return None
-        return self.rows(value) if value.__class__ is list else self.row(value)
+        return self.rows(value) if isinstance(value, list) else self.row(value)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
@@ -13,7 +12,7 @@ from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.types import Saved
+from sql.plan.bound import Bound
 
 
 class OnePerKey(Policy):
@@ -27,7 +26,7 @@ class OnePerKey(Policy):
     window, unique = "window", "unique"
     """The names of the container and of the key in the text."""
 
-    def __init__(self, nodes: Any, key: Callable[[Event], Hashable]) -> None:
+    def __init__(self, nodes: Sequence[Bound], key: Callable[[Event], Hashable]) -> None:
         self.nodes = nodes
         self.key = key
         self.by_key: OrderedDict[Hashable, Event] = OrderedDict()
@@ -48,7 +47,7 @@ class OnePerKey(Policy):
     def is_blank(self) -> bool:
         return not self.by_key
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         self.by_key = OrderedDict((self.key(event), event) for event in map(find, state))
 
     def write_load(self, source: SourceWriter, place: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heappop, heappush, heapreplace
-from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
@@ -16,7 +15,8 @@ from sql.algebra.retain.queues import Queue
 from sql.algebra.sight import NOTHING, Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.types import Saved
+from sql.plan.bound import Bound
+from sql.types import Plain, Saved
 
 
 class QueuePerKey(Policy):
@@ -29,7 +29,11 @@ class QueuePerKey(Policy):
     needs_event = False
 
     def __init__(
-        self, nodes: Any, key: Callable[[Event], Hashable], make: Callable[[], Queue], keys_max: int
+        self,
+        nodes: Sequence[Bound],
+        key: Callable[[Event], Hashable],
+        make: Callable[[], Queue],
+        keys_max: int,
     ) -> None:
         self.nodes = nodes
         self.key = key
@@ -133,10 +137,10 @@ class QueuePerKey(Policy):
     def is_blank(self) -> bool:
         return not any(window.events for window in self.instances.values())
 
-    def snapshot(self) -> Saved:
-        return [[pack_key(key), window.snapshot()] for key, window in self.instances.items()]
+    def snapshot(self) -> list[tuple[Plain, Saved]]:
+        return [(pack_key(key), window.snapshot()) for key, window in self.instances.items()]
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[tuple[Plain, Saved]], find: FindEvent) -> None:
         for packed, part in state:
             key = unpack_key(packed)
             window = self.instances[key] = self.make()

@@ -15,7 +15,6 @@ from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
 from sql.algebra.sight import RankSight, Sight
 from sql.calendar.period import Period
-from sql.types import Saved
 
 Entry = tuple[Any, int, Event]
 """(criteria, -seq, event): of equal criteria the newest is first."""
@@ -63,7 +62,7 @@ class Ranked(Policy):
     def is_blank(self) -> bool:
         return not self.entries
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         self.entries = [(self.criteria(event), -event.seq, event) for event in map(find, state)]
 
 
@@ -107,7 +106,7 @@ class RankedPerKey(Ranked):
             self._forget(event)
         return held
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         super().restore(state, find)
         ranked = sorted(
             (entry for entry in self.entries if not _is_unranked(entry[0])), key=lambda entry: -entry[1]
@@ -193,7 +192,7 @@ class Scheduled(Policy):
     def is_blank(self) -> bool:
         return not self.waiting
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         events = [find(seq) for seq in state]
         self.heap = [(self._leaves_ms(event), event.seq, event) for event in events]  # sorted, hence a heap
         self.waiting = set(events)

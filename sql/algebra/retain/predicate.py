@@ -18,11 +18,10 @@ from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, Const, Op, Slot
-from sql.types import Saved
 
 NONE: list[Any] = []
 
-BUILTIN_CODES: dict[Any, Code] = {
+BUILTIN_CODES: dict[tuple[str, Any], Code] = {
     ("builtin", "current_count"): Code("len(window)", False, False, NUMBER),
     ("builtin", "expired_count"): Code("len(left)", False, False, NUMBER),
     ("builtin", "oldest_timestamp"): Code("window[0].time_ms", False, False, NUMBER),
@@ -186,7 +185,7 @@ class WhileTrue(Queue):
             self._forget(event)
         return held
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         super().restore(state, find)
         for event in self.events:
             self.predicate.add(event)

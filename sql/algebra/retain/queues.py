@@ -23,6 +23,7 @@ from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.errors import DataError
+from sql.plan.bound import Bound
 from sql.types import Saved
 
 
@@ -116,15 +117,15 @@ class Queue(Policy):
     def is_blank(self) -> bool:
         return not self.events
 
-    def pack(self, event: Event) -> Saved:
+    def pack(self, event: Event) -> int:
         """An event of the queue as plain data."""
         return event.seq
 
-    def unpack(self, packed: Saved, find: FindEvent) -> Event:
+    def unpack(self, packed: int, find: FindEvent) -> Event:
         """The event that was packed."""
         return find(packed)
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         self.events = self.queue(find(seq) for seq in state)
 
     @property
@@ -248,7 +249,7 @@ class DataClock(Queue):
     node, stamp  an event's own time in ms, as bound expression and as function that refuses what is no time
     """
 
-    def __init__(self, node: Any, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
+    def __init__(self, node: Bound, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
         super().__init__()
         self.node = node
         self.stamp = stamp
@@ -276,7 +277,7 @@ class Stamped(Queue):
 
     loads = ("stamps", "length_ms")
 
-    def __init__(self, node: Any, stamp: Callable[[Event], Any], length_ms: int) -> None:
+    def __init__(self, node: Bound, stamp: Callable[[Event], Any], length_ms: int) -> None:
         super().__init__()
         self.node = node
         self.stamp = stamp
@@ -309,7 +310,7 @@ class Stamped(Queue):
                 source.line(f"y = {self.window}.popleft()")
                 leave()
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         super().restore(state, find)
         self.stamps = deque(self.stamp(event) or 0 for event in self.events)
 
@@ -354,7 +355,7 @@ class FirstUntil(Queue):
     def is_blank(self) -> bool:
         return False
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> dict[str, Any]:
         return {"end_ms": self.end_ms, "events": super().snapshot()}
 
     def restore(self, state: Saved, find: FindEvent) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
@@ -12,6 +11,7 @@ from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.algebra.sight import Sight
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
+from sql.plan.bound import Bound
 from sql.types import Saved
 
 
@@ -35,7 +35,7 @@ class UniqueLots(Operator):
 
     departure = Removal.ANY
 
-    def __init__(self, nodes: Any, key: Callable[[Event], Hashable]) -> None:
+    def __init__(self, nodes: Sequence[Bound], key: Callable[[Event], Hashable]) -> None:
         self.nodes = nodes
         self.key = key
         self.visible: dict[Hashable, Event] = {}
@@ -70,10 +70,10 @@ class UniqueLots(Operator):
     def is_blank(self) -> bool:
         return not self.visible
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[int]:
         return [event.seq for event in self.visible.values()]
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int], find: FindEvent) -> None:
         self.visible = {self.key(event): event for event in map(find, state)}
 
 
@@ -137,9 +137,9 @@ class LatestOf(Policy):
     def is_blank(self) -> bool:
         return self.line.is_blank()
 
-    def snapshot(self) -> Saved:
-        return [self.line.snapshot(), self.latest.snapshot()]
+    def snapshot(self) -> tuple[Saved, list[int]]:
+        return self.line.snapshot(), self.latest.snapshot()
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: tuple[Saved, list[int]], find: FindEvent) -> None:
         self.line.restore(state[0], find)
         self.latest.restore(state[1], find)

@@ -19,7 +19,7 @@ from sql.algebra.retain.policies import Policy, WriteLeaving
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.types import Saved, Value
+from sql.types import Plain
 
 ABSENT: Final[Any] = object()
 """The value of an event that contributes nothing: WHERE drops it, or it could not be evaluated."""
@@ -78,22 +78,22 @@ class ValueQueue(Policy):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, value: Value) -> Saved:
+    def pack(self, value: object) -> Plain:
         """A value as plain data, which is no list but for ABSENT."""
         return [] if value is ABSENT else encode(value)
 
-    def unpack(self, packed: Saved, find: FindEvent) -> Any:
+    def unpack(self, packed: Plain, find: FindEvent) -> Any:
         """The value that was packed."""
         return ABSENT if packed == [] else decode(packed)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> dict[str, Any]:
         return {"values": [self.pack(value) for value in self.events], **self.marks()}
 
     def marks(self) -> dict[str, Any]:
         """The part of the state that decides which value leaves next, as plain data."""
         return {}
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: list[int] | dict[str, Any], find: FindEvent) -> None:
         if isinstance(state, list):  # stored by a version that kept the events
             for event in map(find, state):
                 self.events.append(ABSENT if event.group is None else event.values)
