@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME…] [--json OUT]`: runs the benchmarks named, or all, one after the other.
 
-`python -m benchmarks fleet --help`: the cloud job over a fleet,
-which needs Spark and has arguments of its own.
+`python -m benchmarks fleet --help`, `python -m benchmarks backfill --help`: the cloud job over a fleet,
+and the engine inside Spark. They need Spark and have arguments of their own.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ def main(arguments: list[str]) -> int:
         from benchmarks import fleet
 
         return fleet.main(arguments[1:])
+    if arguments[:1] == ["backfill"]:
+        from benchmarks import backfill
+
+        return backfill.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*CASES, *GROUPS)))
     parser.add_argument("--json", metavar="OUT", type=Path, help="write the results here as well")

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.spark import backfill
+from cloud_sync.spark.backfill.slots import TYPES, WHOLE, columns_of, slots_of
 from rules.drive import Arrival, drive, in_runs
-from sql import Engine
+from sql import Engine, Plan
 
 Scenario = dict[str, Any]
 
@@ -80,7 +81,8 @@ def of_engine(texts: backfill.Sources, events: list[Arrival]) -> dict[str, list[
     found: dict[str, list[Row]] = {rule: [] for rule in plans}
     for emission in drive(Engine(known.catalog.copied()), plans, in_runs(events, 1)):
         kind = "insert" if emission.kind == "rows" else emission.kind
-        found[emission.rule] += [(emission.at_ms, kind, shown(row)) for row in emission.inserted]
+        rows = [{"why": emission.error}] if kind == "error" else emission.inserted
+        found[emission.rule] += [(emission.at_ms, kind, shown(row)) for row in rows]
         found[emission.rule] += [(emission.at_ms, "remove", shown(row)) for row in emission.removed]
     return found
 
@@ -93,13 +95,22 @@ def of_spark(
     found: dict[str, dict[str, list[Row]]] = {gateway: {rule: [] for rule in rules} for gateway in ("a", "b")}
     rows = backfill.rows(spark, texts, rules, str(raw), "UTC").collect()
     for row in sorted(rows, key=lambda row: int(row["number"])):
-        columns = known.rules[row["rule"]].plan.output_columns
-        cells = json.loads(row["reason"] if row["kind"] == "late" else row["row"])
-        if columns is not None and row["kind"] in ("insert", "remove"):
-            as_text = {name for name, kind in columns.items() if kind not in backfill.TYPES}
-            cells = {name: json.loads(value) if name in as_text else value for name, value in cells.items()}
+        cells = values_of(row, known.rules[row["rule"]].plan)
         found[row["gateway"]][row["rule"]].append((row["at_ms"], row["kind"], shown(cells)))
     return found
+
+
+def values_of(row: Any, plan: Plan) -> dict[str, Any]:
+    """The values of a row from Spark."""
+    if row["kind"] == "late":
+        return dict(json.loads(row["reason"]))
+    if row["kind"] == "error":
+        return {"why": row["reason"]}
+    columns = columns_of(plan)
+    cells = {name: row[slot] for name, slot in slots_of(columns).items() if row[slot] is not None}
+    if columns is WHOLE:
+        return dict(json.loads(cells["row"]))
+    return {name: value if columns[name] in TYPES else json.loads(value) for name, value in cells.items()}
 
 
 def shown(row: dict[str, Any]) -> str:

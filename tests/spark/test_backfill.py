@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.spark.backfill import worker
-from cloud_sync.spark.backfill.row_writer import FOUND
 from cloud_sync.spark.backfill.rules import compiled
-from cloud_sync.spark.tables import nothing
 from edge.cli import main
 from rules.compiled import Compiled
 from tests.spark import parity
@@ -125,30 +122,27 @@ def file(name: str, content: list[bytes]) -> dict[str, Any]:
     return {"gateway": "gw1", "path": f"file:/raw/gw=gw1/{name}", "content": b"\n".join(content)}
 
 
-def rows_of(
-    spark: Any, known: Compiled, content: list[dict[str, Any]], *, is_open: bool = False
-) -> list[dict[str, Any]]:
+def rows_of(known: Compiled, content: list[dict[str, Any]], *, is_open: bool = False) -> list[dict[str, Any]]:
     """The rows that a worker makes of the files of a gateway, in the order of their numbers."""
     plans = {name: rule.plan for name, rule in known.rules.items()}
-    schema = to_arrow_schema(nothing(spark, FOUND).schema)
-    batches = worker.batches_of(known, plans, content, schema, is_open=is_open)
+    batches = worker.batches_of(known, plans, content, is_open=is_open)
     rows = [row for batch in batches for row in batch.to_pylist()]
     return sorted(rows, key=lambda row: (row["number"] is None, row["number"]))  # a state has none
 
 
-def test_a_backfill_goes_on_from_the_state_at_any_cut(spark: Any) -> None:
+def test_a_backfill_goes_on_from_the_state_at_any_cut() -> None:
     known = compiled([(CUT_RULES, "rules.yaml")], "UTC")
     assert known.ok, [problem.render() for problem in known.problems]
     events = lines()
-    whole = rows_of(spark, known, [file("1.jsonl", events)])
+    whole = rows_of(known, [file("1.jsonl", events)])
     assert {row["rule"] for row in whole} == known.rules.keys()
     assert {row["kind"] for row in whole} == {"insert", "remove", "late"}
     for cut in range(0, 61, 6):
-        first = rows_of(spark, known, [file("1.jsonl", events[:cut])], is_open=True)
+        first = rows_of(known, [file("1.jsonl", events[:cut])], is_open=True)
         state = first.pop()
         assert (state["kind"], json.loads(state["reason"])["last"]) == ("state", "1.jsonl")
-        handed = {"gateway": "gw1", "path": "", "content": state["row"].encode()}
-        rest = rows_of(spark, known, [handed, file("2.jsonl", events[cut:])])
+        handed = {"gateway": "gw1", "path": "", "content": state["state"].encode()}
+        rest = rows_of(known, [handed, file("2.jsonl", events[cut:])])
         assert first + rest == whole, f"cut at {cut}"
 
 

@@ -8,12 +8,14 @@ line, so the lines stand in the order of arrival, and memory does not grow with 
 
     tables    raw events in, a typed table for each rule out
     worker    the engine over the files of gateways
-    row_writer  the fields of rows from what rules emit
+    row_writer  the columns of rows from what rules emit
+    cells     the values of rows as typed columns
+    slots     the columns of SELECTs in the one table that workers give back
     handover  the state at a cut, with which a later backfill goes on
 """
 
-from cloud_sync.spark.backfill.row_writer import TYPES
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
+from cloud_sync.spark.backfill.slots import TYPES
 from cloud_sync.spark.backfill.tables import FIXED, Cut, backfill, rows
 
 __all__ = ["FIXED", "TYPES", "BackfillError", "Cut", "Sources", "backfill", "compiled", "rows"]

@@ -65,7 +65,7 @@ def row_of(folder: str, handed: Handed, plans: Mapping[str, Plan]) -> dict[str, 
     """The row with the state of a gateway: the place of the cut and what the state belongs to,
     and the state."""
     cut = json.dumps({"last": handed.last, "rules": fingerprints(plans)}, sort_keys=True)
-    return {"rule": "", "gateway": folder, "kind": KIND, "reason": cut, "row": told(handed)}
+    return {"rule": "", "gateway": folder, "kind": KIND, "reason": cut, "state": told(handed)}
 
 
 def fingerprints(plans: Mapping[str, Plan]) -> str:
@@ -75,9 +75,7 @@ def fingerprints(plans: Mapping[str, Plan]) -> str:
 
 def write(found: DataFrame, out: str) -> None:
     """Keep the states among the rows of workers."""
-    states = found.where(F.col("kind") == KIND).select(
-        "gateway", F.col("reason").alias("cut"), F.col("row").alias("state")
-    )
+    states = found.where(F.col("kind") == KIND).select("gateway", F.col("reason").alias("cut"), "state")
     states.coalesce(1).write.parquet(f"{out}/{FOLDER}")
 
 
@@ -99,15 +97,14 @@ def states_of(spark: SparkSession, before: str, plans: Mapping[str, Plan]) -> Da
 
 def after(spark: SparkSession, files: DataFrame, states: DataFrame) -> tuple[Sequence[str], DataFrame]:
     """The paths of the files (folder, path, name) that lie behind the states,
-    and the states as files (gateway, path, content)."""
+    and the states as files (gateway, path, length, content)."""
     known = states.withColumnRenamed("gateway", "known")
     behind = files.join(known, F.col("gateway") == F.col("known"), "left").where(
         "last IS NULL OR name > last"
     )
     paths = [row["path"] for row in behind.select("path").collect()]
-    as_files = states.select(
-        "gateway", F.lit("").alias("path"), F.col("state").cast("BINARY").alias("content")
-    )
+    content = F.col("state").cast("BINARY").alias("content")
+    as_files = states.select("gateway", F.lit("").alias("path"), F.lit(0).alias("length"), content)
     return paths, as_files
 
 

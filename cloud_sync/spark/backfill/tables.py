@@ -8,17 +8,18 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
+from cloud_sync.declaration import rule_hash
 from cloud_sync.names import safe
-from cloud_sync.spark.backfill import handover, worker
-from cloud_sync.spark.backfill.row_writer import FOUND, TYPES
+from cloud_sync.spark.backfill import handover, slots, worker
+from cloud_sync.spark.backfill.row_writer import FOUND
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
+from cloud_sync.spark.backfill.shares import shared
 from cloud_sync.spark.storage import literal, open_storage
-from cloud_sync.spark.tables import nothing
 from rules.compiled import CompiledRule
 from sql import Plan
 
+FILES = ("gateway", "path", "length", "content")
 FIXED = ("gateway", "number", "at_ms", "kind", "reason", "is_open", "rule_hash")
 
 
@@ -54,15 +55,21 @@ def backfill(
     known = compiled(sources, zone)
     for rule in rules:
         check_columns(known.rules[rule], FIXED)
-    found = rows(spark, sources, rules, raw, zone, cut).persist()
-    counts = {row["rule"]: row["count"] for row in found.groupBy("rule").count().collect()}
+    found = rows(spark, sources, rules, raw, zone, cut)
+    is_read_again = cut.is_open or len(rules) > 1
+    if is_read_again:
+        found.persist()
+    counts = {}
     for rule in rules:
         table = typed(found.where(F.col("rule") == rule), known.rules[rule].plan)
-        table.orderBy("gateway", "number").write.parquet(f"{storage.root}/{safe(rule)}")
+        path = f"{storage.root}/{safe(rule)}"
+        table.write.parquet(path)  # in order: a partition has whole gateways, a gateway's rows come by number
+        counts[rule] = spark.read.schema(table.schema).parquet(literal(path)).count()
     if cut.is_open:
         handover.write(found, storage.root)
-    found.unpersist()
-    return {rule: counts.get(rule, 0) for rule in rules}
+    if is_read_again:
+        found.unpersist()
+    return counts
 
 
 def check_columns(rule: CompiledRule, fixed: Iterable[str]) -> None:
@@ -77,24 +84,24 @@ def check_columns(rule: CompiledRule, fixed: Iterable[str]) -> None:
 def rows(
     spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, zone: str, cut: Cut = WHOLE
 ) -> DataFrame:
-    """The rows of all rules (FOUND), by gateway."""
+    """The rows of all rules (FOUND, and the columns of `slots`), by gateway and number in each partition."""
     storage = open_storage(spark, raw)
     if not storage.is_folder(""):
         raise BackfillError(f"there is no folder {raw}")
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")  # a batch is one file
+    known = compiled(sources, zone).rules
+    plans = {rule: known[rule].plan for rule in rules}
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(literal(storage.root))
-    named = by_gateway(files).select("gateway", "path", "content")
+    named = by_gateway(files).select(*FILES)
     if cut.after is not None:
-        known = compiled(sources, zone).rules
-        states = handover.states_of(spark, cut.after, {rule: known[rule].plan for rule in rules})
+        states = handover.states_of(spark, cut.after, plans)
         paths, named = handover.after(spark, by_gateway(files), states)
         if paths:
             new = spark.read.format("binaryFile").load([literal(path) for path in paths])
-            named = named.unionByName(by_gateway(new).select("gateway", "path", "content"))
-    sorted_files = named.repartition("gateway").sortWithinPartitions("gateway", "path")
-    schema = to_arrow_schema(nothing(spark, FOUND).schema)
-    run = partial(worker.run, tuple(sources), tuple(rules), zone, schema, cut.is_open)
-    return sorted_files.mapInArrow(run, FOUND)
+            named = named.unionByName(by_gateway(new).select(*FILES))
+    sorted_files = shared(spark, named).sortWithinPartitions("gateway", "path")
+    run = partial(worker.run, tuple(sources), tuple(rules), zone, cut.is_open)
+    return sorted_files.mapInArrow(run, FOUND + slots.definitions(plans.values()))
 
 
 def by_gateway(files: DataFrame) -> DataFrame:
@@ -107,8 +114,6 @@ def by_gateway(files: DataFrame) -> DataFrame:
 def typed(found: DataFrame, plan: Plan, fixed: Sequence[str] = FIXED) -> DataFrame:
     """The rows of one rule with the columns of its SELECT behind the `fixed` ones;
     one column `row` of JSON if the messages decide the columns."""
-    if plan.columns_with_states is None:
-        return found.drop("rule")
-    columns = plan.columns_with_states.items()
-    schema = ", ".join(f"`{name.replace('`', '``')}` {TYPES.get(kind, 'STRING')}" for name, kind in columns)
-    return found.select(*fixed, F.from_json("row", schema).alias("row")).select(*fixed, "row.*")
+    # What is no event, and so has no instant, is not of the rule: every rule tells it.
+    of_rule = F.when(F.col("at_ms").isNotNull(), F.lit(rule_hash(plan.text)))
+    return found.withColumn("rule_hash", of_rule).select(*fixed, *slots.selected(plan))

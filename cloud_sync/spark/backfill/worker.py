@@ -16,8 +16,9 @@ import msgspec
 from cloud_sync.names import original
 from cloud_sync.spark.backfill import handover
 from cloud_sync.spark.backfill.handover import Handed
-from cloud_sync.spark.backfill.row_writer import EMPTY, RowWriter, Written
+from cloud_sync.spark.backfill.row_writer import FOUND, RowWriter
 from cloud_sync.spark.backfill.rules import Sources, compiled_once
+from cloud_sync.spark.backfill.slots import arrow_schema, definitions
 from rules.collector import calm_collector
 from rules.compiled import Compiled
 from rules.drive import RUN_MAX, Run, at_end, driven, state_of
@@ -29,33 +30,37 @@ if TYPE_CHECKING:
 ROWS_PER_BATCH = 2_048
 
 
+def schema_of(plans: Iterable[Plan]) -> pa.Schema:
+    """The columns of the rows of rules."""
+    return arrow_schema(FOUND + definitions(plans))
+
+
 def run(
     sources: Sources,
     rules: Sequence[str],
     zone: str,
-    schema: pa.Schema,
     is_open: bool,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows (FOUND) of files that come gateway by gateway; `is_open`: with the state of each at the end,
-    whose windows stay open."""
+    """The rows (FOUND, with the columns of `slots`) of files that come gateway by gateway;
+    `is_open`: with the state of each at the end, whose windows stay open."""
     known = compiled_once(tuple(sources), zone)
     calm_collector()
     plans = {rule: known.rules[rule].plan for rule in rules}
     files = (file for batch in batches for file in batch.to_pylist())
-    yield from batches_of(known, plans, files, schema, is_open=is_open)
+    yield from batches_of(known, plans, files, is_open=is_open)
 
 
 def batches_of(
     known: Compiled,
     plans: Mapping[str, Plan],
     files: Iterable[dict[str, Any]],
-    schema: pa.Schema,
     *,
     is_open: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The rows that the rules emit over files, which come gateway by gateway,
     each perhaps with its state first."""
+    schema = schema_of(plans.values())
     for folder, of_gateway in groupby(files, key=lambda file: str(file["gateway"])):
         yield from _of_gateway(known, plans, schema, folder, of_gateway, is_open)
 
@@ -85,12 +90,12 @@ def _of_gateway(
     others = []
     for reason in reading.bad:
         found = {"gateway": gateway, "number": number, "kind": "error", "reason": reason}
-        others += [EMPTY | found | {"rule": rule} for rule in plans]
+        others += [found | {"rule": rule} for rule in plans]
         number += 1
     if is_open:
         last = handover.name_of(reading.last) or handed.last
         state = Handed(state_of(engine, plans, known.tables), number, last)
-        others.append(EMPTY | handover.row_of(folder, state, plans))
+        others.append(handover.row_of(folder, state, plans))
     if others:
         yield pa.RecordBatch.from_pylist(others, schema=schema)
 
@@ -127,19 +132,21 @@ class Table:
         import pyarrow as pa
 
         parts = []
-        for writer in self._writers.values():
-            if written := writer.write():
-                columns = self._columns(writer, written, is_open)
-                parts.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        for rule, writer in self._writers.items():
+            if columns := writer.write():
+                same = {"rule": rule, "gateway": self._gateway, "is_open": is_open}
+                parts.append(self._filled(columns, same))
         return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
-    def _columns(self, writer: RowWriter, written: Written, is_open: bool) -> list[pa.Array]:
+    def _filled(self, columns: dict[str, pa.Array], same: dict[str, Any]) -> pa.RecordBatch:
+        """A batch of these columns, and of those that have the same value in all rows, or none."""
         import pyarrow as pa
 
-        same = {"rule": writer.rule, "gateway": self._gateway, "rule_hash": writer.hash, "is_open": is_open}
-        repeated = {name: pa.repeat(value, len(written.row)) for name, value in same.items()}
-        columns = repeated | written._asdict()
-        return [columns[field.name] for field in self._schema]
+        count = len(columns["number"])
+        for name, kind in zip(self._schema.names, self._schema.types, strict=True):
+            if name not in columns:
+                columns[name] = pa.repeat(pa.scalar(same.get(name), kind), count)
+        return pa.RecordBatch.from_arrays([columns[name] for name in self._schema.names], schema=self._schema)
 
 
 @dataclass(slots=True)

@@ -17,27 +17,27 @@ from rules.drive import Arrival, advance, drive, in_runs, state_of
 from sinks import lossless_json
 from sql import Emission, Engine, Plan
 
-FOUND = (
-    "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING, "
-    "rule_hash STRING, row STRING"
-)
-"""The rows of all rules; `number` counts the rows of a key in their order,
-the others are those of a backfill."""
+FOUND = "rule STRING, key STRING, number BIGINT, at_ms BIGINT, kind STRING, reason STRING"
+"""The rows of all rules, beside the columns of their SELECTs (`slots`); `number` counts the rows of a key in
+their order, the others are those of a backfill."""
 
 
 class EngineOfKey(StatefulProcessor):
     """Runs a rule over the events of one key, a batch at a time. The grouping key is (rule, key). Spark calls
     methods and arguments by these names."""
 
-    def __init__(self, sources: tuple[tuple[str, str], ...], zone: str) -> None:
+    def __init__(self, sources: tuple[tuple[str, str], ...], zone: str, columns: str) -> None:
+        """`columns`: those of the rows, as DDL."""
         self._sources = sources
         self._zone = zone
+        self._names = [column.split()[0] for column in columns.split(", ")]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark in each worker."""
         self._handle = handle
         self._state = handle.getValueState("engine", "state BINARY")
         self._known = compiled_once(self._sources, self._zone)
+        self._row = Row(*self._names)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """The rows of a key's new events, those of all gateways in the order of their arrival."""
@@ -87,11 +87,15 @@ class EngineOfKey(StatefulProcessor):
         writer = RowWriter(rule, plans[rule])
         for emission in _emissions(engine, plans, arrivals, kept, to_ms):
             number = writer.add(emission, number)
-        if written := writer.write():
-            for at, at_ms, kind, reason, row in zip(*(column.to_pylist() for column in written), strict=True):
-                yield _ROW(rule, text, at, at_ms, kind, reason, writer.hash, row)
+        columns = writer.write()
+        count = number - kept.number
+        same = {"rule": [rule] * count, "key": [text] * count}
+        listed = same | {name: column.to_pylist() for name, column in columns.items()}
+        nothing = [None] * count
+        yield from map(self._row, *(listed.get(name, nothing) for name in self._names))
         for reason in bad:
-            yield _ROW(rule, text, number, None, "error", reason, None, None)
+            found = {"rule": rule, "key": text, "number": number, "kind": "error", "reason": reason}
+            yield self._row(*map(found.get, self._names))
             number += 1
         deadline_ms = engine.next_deadline_ms()
         self._wake(kept.timer_ms, deadline_ms)
@@ -114,7 +118,3 @@ def _emissions(
     yield from drive(engine, plans, in_runs(arrivals), {}, handed.state, is_open=True)
     if to_ms is not None and engine.now_ms is not None and to_ms > engine.now_ms:
         yield from advance(engine, to_ms)
-
-
-_ROW = Row(*(column.split()[0] for column in FOUND.split(", ")))
-"""Makes a row of its fields."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import safe
-from cloud_sync.spark.backfill import handover
+from cloud_sync.spark.backfill import handover, slots
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.backfill.tables import by_gateway, check_columns, typed
 from cloud_sync.spark.session import is_connect
@@ -29,6 +29,7 @@ from cloud_sync.spark.storage import Storage, literal, open_storage
 from cloud_sync.spark.streaming import keying
 from cloud_sync.spark.streaming.processor import FOUND, EngineOfKey
 from cloud_sync.spark.tables import nothing
+from sql import Plan
 
 FIXED = ("key", "number", "at_ms", "kind", "reason", "rule_hash")
 FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
@@ -80,7 +81,7 @@ def stream(
         rows.unpersist()
         counts.update(new)
 
-    query = _rows(spark, sources, rules, folder.root, zone, pace)
+    query = _rows(spark, sources, plans, folder.root, zone, pace)
     writer = query.writeStream.outputMode("append").option(
         "checkpointLocation", f"{storage.root}/_checkpoint"
     )
@@ -100,19 +101,21 @@ def _check_same(storage: Storage, rules: str) -> None:
 
 
 def _rows(
-    spark: SparkSession, sources: Sources, rules: Sequence[str], raw: str, zone: str, pace: Pace
+    spark: SparkSession, sources: Sources, plans: Mapping[str, Plan], raw: str, zone: str, pace: Pace
 ) -> DataFrame:
-    """The rows of all rules (FOUND), as a stream."""
+    """The rows of all rules (FOUND, and the columns of `slots`), as a stream."""
     reader = spark.readStream.format("binaryFile").schema(FILES)
     # Files older than `maxFileAge`, by default a week before the newest, would be ignored.
     settings = {"recursiveFileLookup": "true", "maxFilesPerTrigger": str(pace.files), "maxFileAge": "100000d"}
     files = by_gateway(reader.options(**settings).load(literal(raw))).select("gateway", "path", "content")
     schema = to_arrow_schema(nothing(spark, keying.KEYED).schema)
-    run = partial(keying.run, tuple(sources), tuple(rules), zone, schema)
+    run = partial(keying.run, tuple(sources), tuple(plans), zone, schema)
     # Spark drops rows that are behind the watermark: the clock's alone have the time that it goes by.
     events = files.mapInArrow(run, keying.KEYED).withColumn("clock", F.timestamp_millis("clock_ms"))
     keyed = events.withWatermark("clock", f"{pace.delay_ms} milliseconds").groupBy("rule", "key")
-    return keyed.transformWithState(EngineOfKey(tuple(sources), zone), FOUND, "Append", "EventTime")
+    columns = FOUND + slots.definitions(plans.values())
+    engine = EngineOfKey(tuple(sources), zone, columns)
+    return keyed.transformWithState(engine, columns, "Append", "EventTime")
 
 
 def _write_once(storage: Storage, table: DataFrame, path: str) -> None:
