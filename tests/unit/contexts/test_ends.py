@@ -61,39 +61,6 @@ def test_an_event_is_given_to_the_patterns_that_it_may_move(pattern: str, given:
     assert len(root.pattern_ends.reached("T", {"id": None, "n": 4})) == (LIVE if "s.n" in pattern else 0)
 
 
-def test_partitions_that_an_index_finds_end_by_their_patterns_in_order_of_allocation() -> None:
-    world = World(
-        "create context C initiated by S as s terminated by pattern [T(id = s.id) -> T(id = s.id, n = 9)]; "
-        "context C select context.id as i, context.s.id as s, count(*) as c from E "
-        "output last when terminated"
-    )
-    for name in ("a", "b", "a", "c"):
-        world.send("S", id=name)
-    for name in ("a", "b"):
-        world.send("T", id=name, n=1)
-    assert world.send("T", id="c", n=9) == []
-    assert world.send("T", id="a", n=9) == [{"i": 0, "s": "a", "c": 0}, {"i": 2, "s": "a", "c": 0}]
-    world.send("T", id="c", n=9)
-    assert [item["s"]["id"] for item in world.engine.partitions("C")] == ["b"]
-    assert world.send("T", id="b", n=9) == [{"i": 1, "s": "b", "c": 0}]
-
-
-def test_the_index_of_patterns_is_restored_with_the_partitions() -> None:
-    script = (
-        "create context C initiated by S as s terminated by pattern [T(id = s.id) -> T(id = s.id)]; "
-        "@name('r') context C select context.s.id as s, count(*) as c from E output last when terminated"
-    )
-    first, second = World(script), World(script)
-    for name in ("a", "b"):
-        first.send("S", id=name)
-    first.send("T", id="b")
-    for name in first.engine.queries:
-        second.engine.restore(name, first.engine.snapshot(name))
-    assert second.send("T", id="a") == []
-    assert second.send("T", id="b") == [{"s": "b", "c": 0}]
-    assert second.send("T", id="a") == [{"s": "a", "c": 0}]
-
-
 @pytest.mark.parametrize("end", ["after 3 sec", "T(n = 9) as t"])
 @pytest.mark.parametrize("report", ["last when terminated", "snapshot when terminated", "every 100 events"])
 def test_partitions_that_end_together_give_out_what_each_gives_out_alone(end: str, report: str) -> None:

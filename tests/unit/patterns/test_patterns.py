@@ -1,9 +1,8 @@
-"""Patterns as a rule sees them: what follows what, what did not happen, bounds, warnings,
-restarts. Worked by hand."""
+"""What patterns count, warn of and refuse, and the bounds of match_recognize; `tests/scenarios/patterns` has
+what they emit."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -16,88 +15,6 @@ create stream hot (dev string, temp float);
 create stream ack (dev string);
 create stream fault (dev string, code bigint);
 """
-
-Step = tuple[int, str, dict[str, Any]]
-
-
-def rows(sql: str, steps: list[Step], until: int = 0, **options: Any) -> list[tuple[int, dict[str, Any]]]:
-    """(instant, row) of all that a rule tells; before every step it goes through a
-    snapshot into a new engine."""
-    catalog = define(Catalog(), STREAMS)
-    plan = plan_rule(sql, catalog, RuleOptions(**options))
-    engine = Engine(catalog)
-    engine.deploy("r", plan, 0)
-    out = []
-    for at, stream, row in [*steps, (until, "", {})]:
-        state = json.loads(json.dumps(engine.snapshot("r"), allow_nan=False))
-        engine.deploy("r", plan, engine.now_ms or 0, state)
-        found = engine.push(stream, [row], at) if stream else engine.advance(at)
-        out += [(emission.at_ms, told) for emission in found for told in emission.inserted]
-    return out
-
-
-def test_absence_in_words_of_ekuiper() -> None:
-    sql = "SELECT h.dev AS dev FROM PATTERN (hot(temp > 90) AS h -> NOT ack(dev = h.dev)) WITHIN 30 sec"
-    steps: list[Step] = [
-        (0, "hot", {"dev": "a", "temp": 95.0}),
-        (1000, "hot", {"dev": "b", "temp": 96.0}),
-        (2000, "hot", {"dev": "c", "temp": 20.0}),
-        (5000, "ack", {"dev": "a"}),
-    ]
-    assert rows(sql, steps, 60_000) == [(31_000, {"dev": "b"})]
-
-
-def test_a_not_between_two_steps_lets_nothing_come_between() -> None:
-    pattern = "(hot AS h -> NOT ack(dev = h.dev) -> fault(dev = h.dev) AS f)"
-    sql = f"SELECT f.code AS code FROM PATTERN {pattern} WITHIN 10 sec"
-    hot: Step = (0, "hot", {"dev": "a", "temp": 95.0})
-    fault: Step = (2000, "fault", {"dev": "a", "code": 7})
-    assert rows(sql, [hot, fault]) == [(2000, {"code": 7})]
-    assert rows(sql, [hot, (1000, "ack", {"dev": "a"}), fault]) == []
-    assert rows(sql, [hot, (10_000, "fault", {"dev": "a", "code": 7})]) == []
-
-
-def test_a_not_at_the_end_of_several_steps_waits_for_the_end_of_the_attempt() -> None:
-    sql = (
-        "SELECT h.dev AS dev FROM PATTERN (hot AS h -> fault(dev = h.dev) AS f -> NOT ack(dev = h.dev)) "
-        "WITHIN 10 sec"
-    )
-    hot: Step = (0, "hot", {"dev": "a", "temp": 95.0})
-    fault: Step = (4000, "fault", {"dev": "a", "code": 7})
-    assert rows(sql, [hot, fault], 20_000) == [(10_000, {"dev": "a"})]
-    assert rows(sql, [hot, fault, (5000, "ack", {"dev": "a"})], 20_000) == []
-    assert rows(sql, [hot], 20_000) == []
-
-
-def test_three_faults_of_one_machine_in_a_minute() -> None:
-    sql = (
-        "select a.dev as dev, c.code as code from pattern [every a=fault -> "
-        "(b=fault(dev=a.dev) -> c=fault(dev=a.dev)) where timer:within(1 min)]"
-    )
-    seen = (
-        (0, "x"),
-        (10_000, "y"),
-        (20_000, "x"),
-        (59_999, "x"),
-        (70_000, "y"),
-        (79_999, "x"),
-        (119_999, "x"),
-    )
-    steps: list[Step] = [(at, "fault", {"dev": dev, "code": at}) for at, dev in seen]
-    assert rows(sql, steps) == [
-        (59_999, {"dev": "x", "code": 59_999}),
-        (79_999, {"dev": "x", "code": 79_999}),
-    ]
-
-
-def test_a_partial_beyond_the_bound_is_refused_or_takes_the_place_of_the_oldest() -> None:
-    sql = "select h.dev as dev from pattern [every h=hot -> ack]"
-    steps: list[Step] = [(at, "hot", {"dev": str(at), "temp": 1.0}) for at in range(3)] + [
-        (5, "ack", {"dev": "x"})
-    ]
-    assert [row["dev"] for _, row in rows(sql, steps, max_pattern_partials=2)] == ["0", "1"]
-    newest = rows(sql, steps, max_pattern_partials=2, pattern_overflow="drop_oldest")
-    assert [row["dev"] for _, row in newest] == ["1", "2"]
 
 
 def test_counters_tell_what_lives_and_what_was_dropped() -> None:
@@ -157,20 +74,6 @@ def test_what_cannot_work_is_refused_where_it_stands(sql: str, code: str, marked
         plan_rule(sql, define(Catalog(), STREAMS))
     (problem,) = caught.value.problems
     assert (problem.code, sql[problem.span.start : problem.span.end]) == (code, marked)
-
-
-def test_neighbouring_rows_by_match_recognize() -> None:
-    sql = (
-        "select * from hot match_recognize (partition by dev measures A.dev as dev, last(B.temp) as top, "
-        "C.temp as back pattern (A B+ C) define B as B.temp > prev(B.temp), C as C.temp < prev(C.temp))"
-    )
-    steps: list[Step] = [
-        (at, "hot", {"dev": dev, "temp": temp})
-        for at, (dev, temp) in enumerate(
-            [("x", 1.0), ("y", 5.0), ("x", 2.0), ("y", 4.0), ("x", 3.0), ("x", 2.5), ("y", 3.0)]
-        )
-    ]
-    assert rows(sql, steps) == [(5, {"dev": "x", "top": 3.0, "back": 2.5})]
 
 
 def _recognizing(
