@@ -1,4 +1,4 @@
-"""The life of partitions while statements come and go, and its bound; `tests/scenarios/contexts` has the rest."""
+"""Partitions while statements come and go, and their bound; `tests/scenarios/contexts` has the rest."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from sql import Catalog, RuleOptions, plan_rule
 from sql.errors import SqlError
 from tests.conformance.catalog import define
-from tests.unit.sql.kuiper import each, emissions, refusal, rows
+from tests.unit.sql.kuiper import each, refusal, rows
 
 DECLARED = 'CREATE STREAM s (a BIGINT, b STRUCT(c BIGINT, d STRING), n FLOAT) WITH (DATASOURCE="s");'
 TWO = 'CREATE STREAM s () WITH (DATASOURCE="s"); CREATE STREAM t () WITH (DATASOURCE="t");'
@@ -232,34 +232,6 @@ def test_what_functions_of_arrays_and_texts_make_of_null() -> None:
     }
     items = ", ".join(f"{text} AS c{place}" for place, text in enumerate(found))
     assert list(each(f"SELECT {items} FROM s", {"a": 1})[0].values()) == list(found.values())
-
-
-# --- running values -----------------------------------------------------------------------------------------
-
-
-def test_a_running_value_is_that_of_nothing_behind_its_reset() -> None:
-    sql = "SELECT acc_sum(a, b, r) AS s, acc_count(a, b, r) AS c, acc_max(a, b, r) AS m FROM s"
-    begins = False, True, False, False, False, True
-    events = [{"a": 1, "b": begin, "r": number == 3} for number, begin in enumerate(begins)]
-    assert [(row["s"], row["c"], row.get("m")) for row in each(sql, *events)] == [
-        (0, 0, None),
-        (1, 1, 1),
-        (2, 2, 1),
-        (3, 3, 1),
-        (0, 0, None),
-        (1, 1, 1),
-    ]
-
-
-def test_a_running_count_of_rows() -> None:
-    sql = "SELECT acc_count(*) AS n, acc_count(a) AS k FROM s"
-    assert each(sql, {"a": 1}, {}, {"a": 2}) == [{"n": 1, "k": 1}, {"n": 2, "k": 1}, {"n": 3, "k": 2}]
-
-
-def test_one_bad_event_costs_a_running_value_one_row() -> None:
-    found = emissions("SELECT acc_max(a) AS m FROM s", ("s", 1, {"a": "x"}, {"a": 1}, {"a": "y"}, {"a": 2}))
-    assert [item.inserted for item in found if item.kind == "rows"] == [[{"m": 1}], [{"m": 2}]]
-    assert [item.inserted for item in found if item.kind == "error"] == [[{"a": "x"}], [{"a": "y"}]]
 
 
 # --- event_time() in a window -------------------------------------------------------------------------------

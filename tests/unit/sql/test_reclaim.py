@@ -29,30 +29,11 @@ def rows(made: Engine, at_s: int, dev: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for e in found for row in e.inserted]
 
 
-@pytest.mark.parametrize("restarts", [False, True])
-def test_an_idle_group_begins_anew(restarts: bool) -> None:
-    """Sweeps run with an event, every 5 s at most: at 5, at 11, at 16. A group is idle
-    after more than 10 s."""
-    made = engine(SUMS)
-    seen = []
-    for at_s, dev in [(0, "a"), (1, "b"), (5, "a"), (11, "a"), (16, "a"), (17, "b")]:
-        if restarts:
-            made = engine(SUMS, made.snapshot("r"))
-        seen += rows(made, at_s, dev)
-    # b was last touched at 1: at 11 exactly 10 s are not more than 10 s, at 16 it goes.
-    assert seen == [("a", 1), ("b", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1)]
-
-
 def test_room_is_made_for_other_groups() -> None:
     made = engine(SUMS)
     for at_s in range(100):
         rows(made, at_s, f"d{at_s}")
     assert made.counters("r")["retained"] <= 16, "those of the last 10 s, and what came since the last sweep"
-
-
-def test_without_the_hint_groups_stay() -> None:
-    made = engine(SUMS.removeprefix(HINT))
-    assert [rows(made, at_s, "a") for at_s in (0, 1000)] == [[("a", 1)], [("a", 2)]]
 
 
 @pytest.mark.parametrize(
