@@ -82,7 +82,7 @@ class Triggered(PostingStatement):
         self.looked: bool | None = None
         self.matches: Matches | None = None
         if code.pattern is not None:
-            self.begin(env.now_ms)
+            code.begin(env.now_ms, self.partition, self.own, self.subqueries.answers)
             self.matches = Matches(code.pattern, env.now_ms, is_heard=env.partition is not None)
 
     def begin(self, now_ms: int) -> None:
