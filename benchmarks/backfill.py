@@ -7,12 +7,14 @@ Both take turns in this process, by processor time.
 `backfill_cores ratio V` is the whole job, `penstock cloud backfill` with JVM and workers, on two cores
 beside the same on one: each in a process of its own, which is bound to its cores before it starts the JVM,
 `local[1]` on one core and `local[2]` on two. Eight equal gateways, all runs of a session but the first,
-by wall time: it wants a machine with nothing else to do, or `chrt -r 10` before the command.
+by wall time, the files compressed as in an archive: it wants a machine with nothing else to do,
+or `chrt -r 10` before the command.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -137,11 +139,11 @@ def on_cores(cores: int, raw: Path, rule: str, rounds: int) -> float:
 def cores(rule: str, events: int, rounds: int) -> str:
     """Two cores beside one."""
     with tempfile.TemporaryDirectory() as folder:
-        content = raw_lines(events)
+        content = gzip.compress(raw_lines(events), mtime=0)
         for number in range(GATEWAYS):
             place = Path(folder) / f"gw=g{number}"
             place.mkdir()
-            (place / "1.jsonl").write_bytes(content)
+            (place / "1.jsonl.gz").write_bytes(content)
         one, two = (job_seconds(count, Path(folder), rule, rounds) for count in (1, 2))
     rates = ", ".join(f"{GATEWAYS * events / took:,.0f}" for took in (one, two))
     return f"backfill_cores ratio {one / two:.2f}\n  {rule}: {rates} events/s on one core, on two"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cloud_sync.spark.backfill.cells import Misfit, array_of, check, json_of, of_event, strings
@@ -51,8 +51,7 @@ class RowWriter:
     """The rows of one rule. It gathers what the rule emits and writes many rows together,
     because columns are made faster than rows."""
 
-    def __init__(self, rule: str, plan: Plan) -> None:
-        self.rule = rule
+    def __init__(self, plan: Plan) -> None:
         self._columns = columns_of(plan)
         self._slots = slots_of(self._columns)
         self._is_whole = self._columns is WHOLE
@@ -64,19 +63,21 @@ class RowWriter:
         """By place the kinds of rows other than `insert`."""
         self._reasons: dict[int, str | None] = {}
 
-    def add(self, emission: Emission, number: int) -> int:
-        """Take the rows of an emission, the first of which has this number; the next number."""
-        rows = self._rows
+    def add(self, emissions: Iterable[Emission], number: int) -> int:
+        """Take the rows of emissions, the first of which has this number; the next number."""
+        rows, groups = self._rows, self._groups
         place = len(rows)
-        if emission.kind != "rows":
-            self._add_others(emission)
-        elif emission.states or emission.removed:
-            self._add_both(emission)
-        else:
-            rows += emission.inserted
-        if (end := len(rows)) > place:
-            self._groups.append((emission.at_ms, number - place - 1, end))
-        return number + end - place
+        lacks = number - place - 1
+        for emission in emissions:
+            if emission.kind != "rows":
+                self._add_others(emission)
+            elif emission.states or emission.removed:
+                self._add_both(emission)
+            else:
+                rows += emission.inserted
+            if place != (place := len(rows)):
+                groups.append((emission.at_ms, lacks, place))
+        return lacks + 1 + place
 
     def _add_both(self, emission: Emission) -> None:
         """Take inserted rows with their states, and behind them the removed ones."""

@@ -107,7 +107,7 @@ class Table:
         self.number = number
         self._schema = schema
         self._gateway = gateway
-        self._writers = {rule: RowWriter(rule, plan) for rule, plan in plans.items()}
+        self._writers = {rule: RowWriter(plan) for rule, plan in plans.items()}
 
     def batches(self, emitted: Iterable[Iterable[Emission]], *, is_open: bool) -> Iterator[pa.RecordBatch]:
         """The rows of emissions, many at a time; `is_open`: the end of the events made them."""
@@ -120,12 +120,10 @@ class Table:
             yield self._batch(is_open)
 
     def _take(self, emissions: Iterable[Emission]) -> None:
-        writers, number = self._writers, self.number
-        for emission in emissions:
+        for rule, of_rule in groupby(emissions, key=attrgetter("rule")):
             # Tables' own statements emit too.
-            if (writer := writers.get(emission.rule)) is not None:
-                number = writer.add(emission, number)
-        self.number = number
+            if (writer := self._writers.get(rule)) is not None:
+                self.number = writer.add(of_rule, self.number)
 
     def _batch(self, is_open: bool) -> pa.RecordBatch:
         """The rows that were taken, those of each rule together."""

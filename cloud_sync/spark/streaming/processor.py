@@ -83,10 +83,8 @@ class EngineOfKey(StatefulProcessor):
         rule, text = str(key[0]), str(key[1])
         plans = {rule: self._known.rules[rule].plan}
         engine = Engine(self._known.catalog.copied(), by_instants=True)
-        number = kept.number
-        writer = RowWriter(rule, plans[rule])
-        for emission in _emissions(engine, plans, arrivals, kept, to_ms):
-            number = writer.add(emission, number)
+        writer = RowWriter(plans[rule])
+        number = writer.add(_emissions(engine, plans, arrivals, kept, to_ms), kept.number)
         columns = writer.write()
         count = number - kept.number
         same = {"rule": [rule] * count, "key": [text] * count}

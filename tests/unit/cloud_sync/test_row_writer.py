@@ -38,9 +38,8 @@ PLANS = {rule: plan(rule) for rule in ("typed", "listed", "whole")}
 
 def written(*emissions: Emission, rule: str = "typed") -> list[tuple[Any, ...]]:
     """Number, instant, kind, reason and values of what a rule emits."""
-    writer, number = RowWriter(rule, PLANS[rule]), 0
-    for emission in emissions:
-        number = writer.add(emission, number)
+    writer = RowWriter(PLANS[rule])
+    writer.add(emissions, 0)
     columns = {name: column.to_pylist() for name, column in writer.write().items()}
     assert not writer.write()
     slots = slots_of(columns_of(PLANS[rule]))
@@ -80,9 +79,9 @@ def test_rows_come_in_the_order_in_which_they_were_emitted() -> None:
 
 
 def test_the_number_goes_on_from_what_other_rules_have_emitted() -> None:
-    writer = RowWriter("typed", PLANS["typed"])
-    assert writer.add(rows({"n": 1}, {"n": 2}), 5) == 7
-    assert writer.add(rows({"n": 3}), 10) == 11
+    writer = RowWriter(PLANS["typed"])
+    assert writer.add([rows({"n": 1}, {"n": 2})], 5) == 7
+    assert writer.add([rows({"n": 3})], 10) == 11
     assert writer.write()["number"].to_pylist() == [5, 6, 10]
 
 
