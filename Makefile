@@ -30,7 +30,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta engines engines-local docs site bench image lock clean
+.PHONY: help demo quick test search test-all crash fuzz check parity crash-cloud delta engines engines-local engines-s3 docs site bench image lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -99,7 +99,7 @@ crash-cloud: $(VENV)/.for-development
 
 $(VENV)/.for-delta: pyproject.toml | $(VENV)/bin/python
 	@echo "installing penstock with Spark 4.2 and Delta 4.4 (a few hundred MB, once) ..."
-	@$(PIP) --editable '.[cloud,delta]' 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
+	@$(PIP) --editable '.[cloud,delta,object-store]' 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
 	@touch $@
 
 delta:
@@ -107,15 +107,19 @@ delta:
 	PENSTOCK_REQUIRE_DELTA=1 .venv-delta/bin/python -m pytest $(or $(ARGS),tests/spark/test_delta.py)
 
 $(VENV)/.for-engines: $(VENV)/.for-delta
+	@echo "installing an S3 server, and jars of Delta and of the S3 connector (700 MB, once) ..."
 	@$(PIP) 'moto[server]==5.2.5'
+	@$(RUN) -m tests.support.jars $(VENV)/jars
 	@touch $@
 
 engines-local: $(VENV)/.for-development
 	PENSTOCK_REQUIRE_ENGINES=cluster,connect $(RUN) -m pytest tests/spark/test_engines.py
 
-engines: engines-local
+engines-s3:
 	@$(MAKE) --no-print-directory VENV=.venv-delta .venv-delta/.for-engines
 	PENSTOCK_REQUIRE_ENGINES=s3 .venv-delta/bin/python -m pytest tests/spark/test_engines.py
+
+engines: engines-local engines-s3
 
 docs: $(VENV)/.for-development
 	$(RUN) -m edge.docs

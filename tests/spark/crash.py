@@ -27,10 +27,12 @@ import threading
 import time
 import uuid
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cloud_sync.spark import job, tables
+from cloud_sync.spark.session import CONNECT_REMEDY
 from edge.cli import main as main_of_cli
 from tests.spark.engines import CLUSTER, Server, connect_server, submitting
 from tests.spark.support import Row, brute_force, rows, upload
@@ -158,12 +160,16 @@ class Run:
         self._process.start()
 
     def kill(self) -> bool:
-        """End it at once, with all processes that it has started; whether it was still at work."""
-        was_alive = self._process.is_alive()
-        if was_alive and self._process.pid is not None:
+        """End it at once, with all processes that it has started; whether it was at work."""
+        assert self._process.pid is not None
+        try:
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.join()
-        return was_alive
+        except ProcessLookupError:  # it has ended, or has no group yet
+            self._process.kill()
+            return False
+        finally:
+            self._process.join()
+        return self._process.exitcode == -signal.SIGKILL
 
     def end(self, tally: Tally) -> None:
         """Wait for its end, and count it."""
@@ -286,6 +292,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="keeps bucket and tables for the next piece")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     arguments = parser.parse_args()
+    if find_spec("grpc_status") is None:
+        parser.error(f"this needs Spark Connect: {CONNECT_REMEDY}")
     os.environ.update(submitting())
     FORKS.set_forkserver_preload([*MODULES])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server ends too

@@ -11,33 +11,25 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from urllib.parse import unquote
 from urllib.request import Request, urlopen
 
 import pytest
 
-from cloud_sync.spark import job
-from cloud_sync.spark.session import delta_settings, prepare_process, start_settings
-from cloud_sync.spark.storage import open_storage
-from tests.spark.conftest import SMALL
+from cloud_sync.spark import job, lease
+from cloud_sync.targets.objectstore import ObjectStoreTarget
 from tests.spark.crash import line, newest
-from tests.spark.engines import CLUSTER, connect_server, submitting
-from tests.spark.support import DAY_MS, Row, brute_force, fleet_table, rows, upload
+from tests.spark.engines import CLUSTER, connect_server, delta_on_s3, run_job
+from tests.spark.support import Row, brute_force, rows, upload
 from tests.support.ports import free_port, listens
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.5.0"
-QUICK = {"spark.databricks.delta.snapshotPartitions": "1"}
-LONGEST_S = 600
-"""A run takes 10 s, and more than a minute on a machine that is busy with other work."""
 REQUIRED = "PENSTOCK_REQUIRE_ENGINES"
 """The engines that are tested, such as `cluster,connect` or `s3`;
 the others are skipped: they take minutes, or a large download."""
@@ -58,45 +50,26 @@ def uploaded(bucket: Path) -> list[tuple[str, Row]]:
     return sent
 
 
-def run(command: list[str]) -> None:
-    """A run that ends well; one that hangs is ended, with what it has started."""
-    process = subprocess.Popen(
-        command,
-        env=submitting(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        _, errors = process.communicate(timeout=LONGEST_S)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == job.OK, errors.decode()
+def upload_more(bucket: Path, seed: int) -> list[tuple[str, Row]]:
+    """What one of them has sent later, in one file."""
+    made = rows(random.Random(seed), 5)
+    upload(bucket, "gw1", made)
+    return [("gw1", row) for row in made]
+
+
+def check_fleet(out: Path, sent: list[tuple[str, Row]]) -> None:
+    """The table is that of what was sent."""
+    found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in newest(out)}
+    assert found == brute_force(sent)
 
 
 def check_tables(bucket: Path, out: Path, master: str) -> None:
     """A run with this master makes the tables of what was uploaded, and a second one adds to them."""
     sent = uploaded(bucket)
     for seed in (3, 4):
-        run(
-            [
-                sys.executable,
-                "-m",
-                "edge.cli",
-                "cloud",
-                "aggregate",
-                str(bucket),
-                str(out),
-                "--master",
-                master,
-            ]
-        )
-        found = {(row["start_ms"], repr(json.loads(row["keys"])["dev"])): line(row) for row in newest(out)}
-        assert found == brute_force(sent)
-        made = rows(random.Random(seed), 5)
-        upload(bucket, "gw1", made)
-        sent += [("gw1", row) for row in made]
+        run_job(str(bucket), str(out), "--master", master)
+        check_fleet(out, sent)
+        sent += upload_more(bucket, seed)
 
 
 def test_a_cluster_of_two_workers_makes_the_same_tables(bucket: Path, tmp_path: Path) -> None:
@@ -111,68 +84,81 @@ def test_spark_connect_makes_the_same_tables(bucket: Path, tmp_path: Path) -> No
 
 
 @pytest.fixture
-def server() -> Iterator[str]:
-    """An S3 server; its URL."""
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An S3 server with an empty bucket `plant`, as gateways find it; its URL."""
     only("s3")
     port = free_port()
     program = Path(sys.executable).with_name("moto_server")
     process = subprocess.Popen(
         [program, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
+    url = f"http://127.0.0.1:{port}"
+    access = {
+        "ACCESS_KEY_ID": "key",
+        "SECRET_ACCESS_KEY": "secret",
+        "ENDPOINT_URL": url,
+        "ALLOW_HTTP": "true",
+    }
+    for name, value in (access | {"REGION": "us-east-1"}).items():
+        monkeypatch.setenv(f"AWS_{name}", value)
     try:
         wait_for(lambda: listens(port), "start of the S3 server")
-        yield f"http://127.0.0.1:{port}"
+        urlopen(Request(f"{url}/plant", method="PUT"), timeout=60).close()
+        yield url
     finally:
         process.kill()
         process.wait()
 
 
-@pytest.fixture
-def s3(server: str) -> Iterator[Any]:
-    """A session that knows Delta and the server, which has a bucket."""
-    from pyspark.sql import SparkSession
-
-    settings = start_settings("local[2]") | SMALL | QUICK | delta_settings()
-    settings |= {
-        "spark.jars.packages": f"{settings['spark.jars.packages']},{HADOOP_AWS}",
-        "spark.hadoop.fs.s3a.endpoint": server,
-        "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.hadoop.fs.s3a.access.key": "key",
-        "spark.hadoop.fs.s3a.secret.key": "secret",
-        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-    }
-    prepare_process()
-    builder = SparkSession.builder
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    urlopen(Request(f"{server}/plant", method="PUT")).close()
-    yield session
-    session.stop()
+def copied(bucket: Path, plant: ObjectStoreTarget) -> int:
+    """Put the files of a folder into the bucket on S3; how many were new there."""
+    files = [path for path in bucket.rglob("*") if path.is_file()]
+    return [
+        plant.put_if_absent(path.relative_to(bucket).as_posix(), path.read_bytes()) for path in files
+    ].count(True)
 
 
-def test_delta_tables_on_s3_are_those_of_the_rows(
-    s3: Any, bucket: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    spark, sent = s3, uploaded(bucket)
-    raw = open_storage(spark, "s3a://plant/raw")
+def fetched(plant: ObjectStoreTarget, folder: Path) -> Path:
+    """A copy of the tables and control files in the bucket, without the markers of folders."""
+    for name in plant.names(""):
+        if not name.endswith((".json", ".parquet")):
+            continue
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(plant.get(name) or b"")
+    return folder
 
-    def copy() -> list[bool]:
-        files = [path for path in bucket.rglob("*") if path.is_file()]
-        return [raw.create(path.relative_to(bucket).as_posix(), path.read_bytes()) for path in files]
 
-    def run() -> int:
-        options = job.Options(lambda: DAY_MS, metrics_file=os.devnull, delta=True)
-        return job.main("s3a://plant/raw", "s3a://plant/out", options)
+def delta_records(table: Path) -> int:
+    """The records that a Delta table counts, as its open format has them: the files that
+    its log adds and does not remove."""
+    import pyarrow.parquet as pq
 
-    assert all(copy())
-    assert run() == job.OK, capsys.readouterr().err
-    made = rows(random.Random(9), 5)
-    upload(bucket, "gw1", made)
-    sent += [("gw1", row) for row in made]
-    assert copy().count(True) == 2, "a file and its manifest are new; the others exist and stay"
-    assert run() == job.OK, capsys.readouterr().err
-    assert fleet_table(spark, "s3a://plant/out") == brute_force(sent)
-    table = spark.read.format("delta").load("s3a://plant/out/delta/fleet")
-    assert table.agg({"records": "sum"}).collect()[0][0] == len(sent)
+    files: set[str] = set()
+    for commit in sorted((table / "_delta_log").glob("*.json")):
+        for action in map(json.loads, commit.read_text(encoding="utf-8").splitlines()):
+            if "remove" in action:
+                files.remove(unquote(action["remove"]["path"]))
+            if "add" in action:
+                files.add(unquote(action["add"]["path"]))
+    return sum(sum(pq.read_table(table / file, partitioning=None)["records"].to_pylist()) for file in files)
+
+
+def test_delta_tables_on_s3_are_those_of_the_rows(s3: str, bucket: Path, tmp_path: Path) -> None:
+    sent, settings = uploaded(bucket), delta_on_s3(s3)
+    raw, out = ObjectStoreTarget("s3://plant/raw"), ObjectStoreTarget("s3://plant/out")
+    job_arguments = ("s3a://plant/raw", "s3a://plant/out", "--format", "delta")
+    copied(bucket, raw)
+    run_job(*job_arguments, settings=settings)
+
+    sent += upload_more(bucket, 9)
+    assert copied(bucket, raw) == 2, "a file and its manifest are new; the others exist and stay"
+    holder = {"run": "another", "host": "elsewhere", "process": 1, "until": 9_999_999_999_999}
+    assert out.put_if_absent(lease.NAME, json.dumps(holder).encode())
+    told = run_job(*job_arguments, settings=settings, code=job.FAILED)
+    assert "run another (process 1 on elsewhere) works on s3a://plant/out; wait for its end" in told
+    out.delete([lease.NAME])
+    run_job(*job_arguments, settings=settings)
+
+    tables = fetched(out, tmp_path / "copy")
+    check_fleet(tables, sent)
+    assert delta_records(tables / "delta" / "fleet") == len(sent)
