@@ -11,6 +11,7 @@ import hashlib
 import linecache
 import re
 import weakref
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
@@ -50,6 +51,13 @@ class SourceWriter:
         self._depth += 1
         return Suite(self, len(self._lines))
 
+    def attempt(self, *failed: str, reads_error: bool = True) -> Attempt:
+        """A `try` statement, and what happens where its body cannot be evaluated; `reads_error`: that is told
+        the `error`."""
+        self.block("try:")
+        handler = "except DATA_ERRORS as error:" if reads_error else "except DATA_ERRORS:"
+        return Attempt(self, len(self._lines), handler, failed)
+
     def end(self, block: Suite) -> None:
         """End the innermost compound statement."""
         if len(self._lines) == block.first_line:
@@ -82,6 +90,23 @@ class Suite:
 
     def __exit__(self, *raised: object) -> None:
         self._writer.end(self)
+
+
+class Attempt(Suite):
+    """The body of a `try` statement as a context; its handler follows."""
+
+    __slots__ = ("_failed", "_handler")
+
+    def __init__(self, writer: SourceWriter, first_line: int, handler: str, failed: Sequence[str]) -> None:
+        super().__init__(writer, first_line)
+        self._handler = handler
+        self._failed = failed
+
+    def __exit__(self, *raised: object) -> None:
+        self._writer.end(self)
+        with self._writer.block(self._handler):
+            for line in self._failed:
+                self._writer.line(line)
 
 
 class Generated:

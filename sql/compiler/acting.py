@@ -84,11 +84,8 @@ class ActingText:
         source = self.source
         with source.block("def work(rows, write, rewrite, forward, changed, events, now):"):
             source.line("came, before, post = changed.came, changed.before, changed.post")
-            with source.block("for r0 in events:"):
-                with source.block("try:"):
-                    self._write_event(parts)
-                with source.block("except DATA_ERRORS as error:"):
-                    source.line("changed.fail(r0, error)")
+            with source.block("for r0 in events:"), source.attempt("changed.fail(r0, error)"):
+                self._write_event(parts)
         found = self.functions.generate(source, Event=Event, DATA_ERRORS=DATA_ERRORS)
         work: Callable[..., None] = found["work"]
         return work
@@ -170,10 +167,7 @@ class ActingText:
                 self._write_branches(branches[1:])
 
     def _true(self, condition: Bound) -> str:
-        loop = self._loop()
-        text = loop.expressions.true(condition)
-        loop.reader.load(self.source)
-        return text
+        return self._loop().true(condition)
 
     def _write_actions(self, branch: BranchPlan) -> None:
         """The actions on one row, one after the other: each reads what those before it wrote."""

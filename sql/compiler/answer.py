@@ -36,10 +36,9 @@ def answers_by_row(part: SubqueryPlan) -> bool:
     plan = part.plan
     if plan.row_kind != "plain" or part.kind == "rows" or plan.prevs or plan.analytics or plan.hits:
         return False
-    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset
-    return (
-        not changes_rows and not plan.subqueries and not any(_reads_more(node) for node in _expressions(plan))
-    )
+    if plan.orders_rows or plan.subqueries:
+        return False
+    return not any(_reads_more(node) for node in _expressions(plan))
 
 
 def answers_each(plan: Plan) -> list[int]:

@@ -56,11 +56,8 @@ class ChangeText:
             source.line("fail = q.fail")
             source.line("found = []")
             with source.block("for e in rows:"):
-                with source.block("try:"):
+                with source.attempt("fail(e, error)", "continue"):
                     source.line("q.budget.admit()")
-                with source.block("except DATA_ERRORS as error:"):
-                    source.line("fail(e, error)")
-                    source.line("continue")
                 self.enter.write_prepared(
                     self.text.make_loop(source, self.text.slots("whole.", "now", "True"))
                 )
@@ -112,11 +109,8 @@ class ChangeText:
         show, fold = self.show, self.fold
         source.line("e = x.row")
         loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
-        with source.block("try:"):
+        with source.attempt("fail(e, error)", "g = None"):
             self.text.write_counted(loop, "x", "x.time_ms")
-        with source.block("except DATA_ERRORS as error:"):
-            source.line("fail(e, error)")
-            source.line("g = None")
         source.line("x.group = g")
         with source.block("if g is not None:"):
             source.line(f"x.values = {fold.values}")
@@ -135,10 +129,8 @@ class ChangeText:
             self.text.write_state(source)
             source.line("e = x.row")
             loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
-            with source.block("try:"):
+            with source.attempt("g = None", reads_error=False):
                 self.text.write_counted(loop, "x", "x.time_ms")
-            with source.block("except DATA_ERRORS:"):
-                source.line("g = None")
             source.line("x.group = g")
             with source.block("if g is not None:"):
                 source.line(f"x.values = {self.fold.values}")

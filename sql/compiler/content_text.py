@@ -29,10 +29,8 @@ def _write_present(text: StatementFrame, source: SourceWriter) -> None:
         source.line("Group = q.code['Group']")
         with source.block("for x in events:"):
             loop = _loop(text, source)
-            with source.block("try:"):
+            with source.attempt("continue", reads_error=False):
                 _write_found(text, loop)
-            with source.block("except DATA_ERRORS:"):
-                source.line("continue")
             source.line("show(q, x, g, new, True)")
 
 
@@ -41,13 +39,11 @@ def _write_keys(text: StatementFrame, source: SourceWriter) -> None:
         source.line("found = []")
         with source.block("for x in events:"):
             loop = _loop(text, source)
-            with source.block("try:"):
+            with source.attempt("continue", reads_error=False):
                 _write_where(text, loop)
                 if text.plan.group_by:
                     loop.key(text.plan.group_by, "key")
                     source.line("found.append((key, x))")
-            with source.block("except DATA_ERRORS:"):
-                source.line("continue")
         source.line("return found")
 
 

@@ -136,11 +136,8 @@ class EnterText:
         """Evaluate what may fail before anything changes: WHERE, the arguments and the group."""
         source = loop.source
         event = "Event(e, now, seq)"
-        with source.block("try:"):
+        with source.attempt("fail(e, error)", self.fold.member.uncounted):
             self.text.write_counted(loop, event, "now", self._owners[0])
-        with source.block("except DATA_ERRORS as error:"):
-            source.line("fail(e, error)")
-            source.line(self.fold.member.uncounted)
 
     def _write_made(self, source: SourceWriter, made_first: bool) -> None:
         """The event as an object, where an operator keeps it."""
@@ -222,7 +219,7 @@ class EnterText:
 
     def _write_row(self, loop: LoopWriter) -> None:
         source, plan, show = loop.source, self.plan, self.show
-        with source.block("try:"):
+        with source.attempt("fail(e, error)"):
             if plan.having is not None:
                 loop.skip_unless(plan.having)
                 show.note(source, "HAVING", "now")
@@ -231,5 +228,3 @@ class EnterText:
             else:
                 write_row(loop, plan, "out.append(Emission(name, now, 'rows', [", "]))")
             show.note(source, "SELECT", "now")
-        with source.block("except DATA_ERRORS as error:"):
-            source.line("fail(e, error)")

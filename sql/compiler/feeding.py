@@ -26,9 +26,10 @@ def feeds(plan: Plan) -> bool:
         return False
     if source.keeps or source.keeps_last or source.pattern is not None or source.recognize is not None:
         return False
-    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
     reads_beside = plan.analytics or plan.prevs or plan.hits or plan.subqueries
-    if changes_rows or reads_beside or any(call.group_by is not None for call in plan.aggregates):
+    if plan.orders_rows or plan.output or reads_beside:
+        return False
+    if any(call.group_by is not None for call in plan.aggregates):
         return False
     return plan.selector == "istream" and plan.row_kind in ("group", "aggregate")
 
@@ -58,11 +59,8 @@ class FeedingText:
                 source.line("seq += 1")
                 if self.needs_event:
                     source.line("x = Event(e, now, seq)")
-                with source.block("try:"):
+                with source.attempt("fail(e, error)", "continue"):
                     self._write_row(source)
-                with source.block("except DATA_ERRORS as error:"):
-                    source.line("fail(e, error)")
-                    source.line("continue")
                 self._write_counted(source)
                 self._write_shown(source)
             source.line("q.seq = seq")
@@ -106,8 +104,6 @@ class FeedingText:
     def _write_shown(self, source: SourceWriter) -> None:
         """The statement posts the row."""
         loop = self.text.make_loop(source, self._slots)
-        with source.block("try:"):
+        with source.attempt("fail(e, error)"):
             loop.skip_unless(self.plan.having)
             write_row(loop, self.plan, "made.append(", ")")
-        with source.block("except DATA_ERRORS as error:"):
-            source.line("fail(e, error)")

@@ -19,7 +19,7 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.deferral import deferral
 from sql.compiler.kept import Kept, inline_form
 from sql.errors import over_max_groups
-from sql.plan.bound import Apply, Bound, Slot, TableRead
+from sql.plan.bound import Bound, Slot, TableRead, reads_clock
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan
 
@@ -199,9 +199,8 @@ def keeps_values(plan: Plan) -> bool:
     if plan.row_kind != "aggregate" or len(plan.sources) != 1 or plan.selector != "istream":
         return False
     beside = plan.analytics or plan.subqueries or plan.prevs or plan.into_table is not None
-    ordered = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset
     is_shown_later = plan.output is not None and deferral(plan) != "content"
-    if beside or ordered or is_shown_later or any(map(_reads_event, _shown(plan))):
+    if beside or plan.orders_rows or is_shown_later or any(map(_reads_event, _shown(plan))):
         return False
     forms = [inline_form(call, Removal.FIFO) for call in plan.aggregates]
     if any(form is None or (form.is_in_order and plan.mode == "lots") for form in forms):
@@ -232,9 +231,10 @@ def _reads_event(value: Bound) -> bool:
 
 def _changes(value: Bound) -> bool:
     """True if a value of an event depends on when it is computed."""
-    return _has_slot_but(("context",), value) or any(
-        isinstance(node, TableRead) or (isinstance(node, Apply) and node.function.context)
-        for node in value.walk()
+    return (
+        reads_clock(value)
+        or _has_slot_but(("context",), value)
+        or any(isinstance(node, TableRead) for node in value.walk())
     )
 
 

@@ -11,7 +11,7 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.answer import answers_each
 from sql.compiler.enter import EnterText
 from sql.compiler.statement_frame import StatementFrame
-from sql.plan.bound import Apply, Bound, Slot
+from sql.plan.bound import Bound, Slot, reads_clock
 
 
 class PushText:
@@ -138,7 +138,7 @@ class PushText:
         """Analytic functions see the event; the filter, the bound and the window's own
         values decide if it enters."""
         source = loop.source
-        with source.block("try:"):
+        with source.attempt("fail(e, error)", "continue"):
             if made_first:
                 source.line("seq += 1")
                 source.line("x = Event(e, now, seq)")
@@ -154,9 +154,6 @@ class PushText:
                     source.line("q.budget.admit()")
             if self.window is not None:
                 self.window.write_prepare(loop)
-        with source.block("except DATA_ERRORS as error:"):
-            source.line("fail(e, error)")
-            source.line("continue")
 
     def _write_called(self, loop: LoopWriter, made_first: bool) -> None:
         source = loop.source
@@ -172,11 +169,8 @@ class PushText:
                 return
         if not self.text.keeps_values:
             source.line("q.seq = seq")
-        with source.block("try:"):
+        with source.attempt("fail(e, error)", "continue"):
             source.line("deltas = operator.push(Delta((x,)), now)")
-        with source.block("except DATA_ERRORS as error:"):
-            source.line("fail(e, error)")
-            source.line("continue")
         with source.block("if deltas:"):
             if self.show.collects:
                 with source.block("for inserted, removed in deltas:"):
@@ -194,11 +188,7 @@ class PushText:
 
     @cached_property
     def _reads_clock(self) -> bool:
-        return any(
-            isinstance(node, Apply) and node.function.context
-            for part in self._expressions()
-            for node in part.walk()
-        )
+        return any(map(reads_clock, self._expressions()))
 
     @cached_property
     def _reads_partition(self) -> bool:

@@ -21,7 +21,7 @@ from sql.codegen.output_rows import write_row
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Emission
-from sql.plan.bound import AnalyticCall, Apply, Bound, Const, Op
+from sql.plan.bound import AnalyticCall, Bound, Const, Op, reads_clock
 from sql.plan.logical import Plan
 from sql.rows import Shape
 from sql.types import key_of
@@ -44,20 +44,12 @@ def is_rowwise(plan: Plan) -> bool:
     source = plan.sources[0]
     if source.pattern or source.recognize or source.windows or source.relation or source.keeps_last:
         return False
-    if plan.subqueries or plan.relations or plan.into_table or plan.spreads or plan.hits or plan.prevs:
+    if plan.subqueries or plan.relations or plan.into_table or plan.hits or plan.prevs or plan.orders_rows:
         return False
-    if plan.aggregates or plan.output or plan.order_by or plan.distinct or plan.limit or plan.offset:
+    if plan.aggregates or plan.output or plan.selector == "rstream":
         return False
-    return plan.selector != "rstream" and not (plan.timestamp is not None and _reads_clock(plan))
-
-
-def _reads_clock(plan: Plan) -> bool:
-    """True if a function depends on the present instant: a loop over a batch in event time has none."""
-    return any(
-        isinstance(node, Apply) and node.function.context
-        for part in _expressions(plan)
-        for node in part.walk()
-    )
+    # A loop over a batch in event time has no present instant.
+    return plan.timestamp is None or not any(map(reads_clock, _expressions(plan)))
 
 
 def _expressions(plan: Plan) -> Iterator[Bound]:
@@ -115,11 +107,8 @@ class RowwiseText:
         with writer.block(f"def push({arguments}):"):
             if plan.analytics:
                 self._write_states(writer)
-            with writer.block(header):
-                with writer.block("try:"):
-                    self._write_event(self._loop(writer, self.names, slots))
-                with writer.block("except DATA_ERRORS as error:"):
-                    writer.line("fail(e, error)")
+            with writer.block(header), writer.attempt("fail(e, error)"):
+                self._write_event(self._loop(writer, self.names, slots))
         return Generated(writer, self.names.bound)
 
     def _write_event(self, loop: LoopWriter) -> None:
@@ -161,13 +150,10 @@ class RowwiseText:
         loop = self._loop(writer, names, slots)
         with writer.block("def pour(rows, rules, now_ms, out):"):
             writer.line("failed = []")
-            with writer.block("for e, q in zip(rows, rules):"):
-                with writer.block("try:"):
-                    for condition in self._rest_of_conditions():
-                        loop.skip_unless(condition)
-                    write_row(loop, self.plan, "out.append(Emission(q.name, now_ms, 'rows', [", "]))")
-                with writer.block("except DATA_ERRORS:"):
-                    writer.line("failed.append((q, e))")
+            each, attempt = "for e, q in zip(rows, rules):", "failed.append((q, e))"
+            with writer.block(each), writer.attempt(attempt, reads_error=False):
+                loop.test(self._rest_of_conditions())
+                write_row(loop, self.plan, "out.append(Emission(q.name, now_ms, 'rows', [", "]))")
             writer.line("return failed")
         if any(value is mine for value in names.bound.values() for mine in own):
             return None
@@ -207,9 +193,7 @@ class RowwiseText:
         when = "True"
         if call.when is not None:
             when = f"when_{i}"
-            text = loop.expressions.true(call.when)
-            loop.reader.load(loop.source)
-            loop.line(f"{when} = {text}", call.when.span)
+            loop.line(f"{when} = {loop.true(call.when)}", call.when.span)
         if call.partition_by:
             self._write_state(loop, i, call)
         if is_plain_lag(call):

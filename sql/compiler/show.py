@@ -51,7 +51,7 @@ class Show:
         self.makes_outs = self.collects or self.defers is not None
         """True if rows carry the key of their group."""
         self.has_old = plan.selector != "istream" or self.collects
-        self.is_ordered = bool(plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset)
+        self.is_ordered = plan.orders_rows
         self.is_direct = not self.makes_outs and not self.is_ordered
         """True if rows become an emission as they are."""
 
@@ -67,9 +67,7 @@ class Show:
                 if reads_beside:
                     source.line("b = q.earlier.beside(x, is_new)")
                 if plan.having is not None:
-                    condition = loop.expressions.true(plan.having)
-                    loop.reader.load(source)
-                    with source.block(f"if not ({condition}):", plan.having.span):
+                    with source.block(f"if not ({loop.true(plan.having)}):", plan.having.span):
                         source.line("return")
                     self.note(source, "HAVING", "x.time_ms")
                 self._write_appended(loop)

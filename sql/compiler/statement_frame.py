@@ -170,9 +170,7 @@ class StatementFrame:
             return
         if self.where_reads_beside:
             source.line("b = q.earlier.beside(x, True)")
-        condition = loop.expressions.true(where)
-        loop.reader.load(source)
-        with source.block(f"if {condition}:", where.span):
+        with source.block(f"if {loop.true(where)}:", where.span):
             self.show.note(source, "WHERE", time)
             self.fold.write_values(loop, event, owner)
         with source.block("else:"):

@@ -184,6 +184,11 @@ def conjuncts(condition: Bound | None) -> Iterator[Bound]:
         yield condition
 
 
+def reads_clock(node: Bound) -> bool:
+    """True if a function in an expression depends on the present instant, or on the rule it runs in."""
+    return any(isinstance(part, Apply) and part.function.context for part in node.walk())
+
+
 def reads_subquery(nodes: Iterable[Bound]) -> bool:
     """True if expressions read values of subqueries, for which the text needs the
     joined row as an event `x`."""

@@ -210,6 +210,11 @@ class Plan(Record, dict=True):
         return self.insert is None and self.posts is None and not self.states
 
     @property
+    def orders_rows(self) -> bool:
+        """True if rows are put in order, made distinct, spread or cut before they are emitted."""
+        return bool(self.order_by or self.distinct or self.spreads or self.limit or self.offset)
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams that the query reads, each once."""
         return tuple(self.reads)

@@ -31,6 +31,5 @@ def fits_cells(plan: Plan) -> bool:
     if holds or beside or acts or any(call.group_by is not None for call in plan.aggregates):
         return False
     if plan.output is None:
-        is_cut = plan.order_by or plan.distinct or plan.limit or plan.offset
-        return plan.selector == "istream" and not is_cut
+        return plan.selector == "istream" and not plan.orders_rows
     return not plan.group_by and deferral(plan, in_cells=True) == "content"

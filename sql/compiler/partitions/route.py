@@ -50,6 +50,9 @@ OWN_LOCALS = frozenset(
 )
 """The names that the loop uses itself."""
 
+CHANGE = ("change(e)", "continue")
+"""What is done for an event that may start or end partitions, or belong to several."""
+
 Statements = Mapping[str, Plan]
 """The statements of a context that read the stream, by name, all of them in cells."""
 
@@ -106,16 +109,15 @@ class RouteText:
             source.line("find = lane.level.by_key.get")
             source.line("add_body, add_row = lane.waits[0]" if is_single else "reach = lane.reach")
             with source.block("for e in rows:"):
-                with source.block("try:"):
+                with source.attempt(*CHANGE, reads_error=False):
                     if listed.filter is not None:
-                        self._change_unless(listed.filter)
+                        self._change_where(f"not ({loop.true(listed.filter)})")
                     loop.key(listed.keys, "key")
                     source.line("p = find(key)")
                     self._change_where("p is None")
                     if isinstance(end, EventPointPlan) and end.stream == self.stream:
                         source.line("partition = p.row")
                         self._write_end(end)
-                self._write_rare()
                 if is_single:
                     source.line("add_body(p.bodies[0])")
                     source.line("add_row(e)")
@@ -134,7 +136,7 @@ class RouteText:
                 source.line(f"find_{place} = lane.found[{place}].get")
                 source.line(f"add_body_{place}, add_row_{place} = lane.waits[{place}]")
             with source.block("for e in rows:"):
-                with source.block("try:"):
+                with source.attempt(*CHANGE, reads_error=False):
                     if isinstance(start, EventPointPlan) and self._is_mine(start):
                         self._change_if(loop, start.filter)
                     if isinstance(end, EventPointPlan) and self._is_mine(end):
@@ -143,7 +145,6 @@ class RouteText:
                         loop.key((key,), f"key_{place}")
                         source.line(f"q_{place} = find_{place}(key_{place})")
                         self._change_where(f"q_{place}.__class__ is dict")
-                self._write_rare()
                 for place in range(len(keys)):
                     with source.block(f"if q_{place} is not None:"):
                         source.line(f"add_body_{place}(q_{place})")
@@ -184,23 +185,12 @@ class RouteText:
         if condition is None:
             self._write_change()
             return
-        text = loop.expressions.true(condition)
-        loop.reader.load(self.source)
-        self._change_where(text)
-
-    def _change_unless(self, condition: Bound) -> None:
-        text = self.loop.expressions.true(condition)
-        self.loop.reader.load(self.source)
-        self._change_where(f"not ({text})")
+        self._change_where(loop.true(condition))
 
     def _change_where(self, test: str) -> None:
         with self.source.block(f"if {test}:"):
             self._write_change()
 
-    def _write_rare(self) -> None:
-        with self.source.block("except DATA_ERRORS:"):
-            self._write_change()
-
     def _write_change(self) -> None:
-        self.source.line("change(e)")
-        self.source.line("continue")
+        for line in CHANGE:
+            self.source.line(line)
