@@ -145,9 +145,7 @@ class Deployment:
         """Declare the statement's relations and variables in each partition for later statements."""
         acts = plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
-            from sql.engine.context.spread_over import spread_over
-
-            self.catalog.relations[acts.name] = spread_over(host, name, acts)
+            self.catalog.relations[acts.name] = host.spread(name, acts)
         if isinstance(acts, VariableDeclaration):
             declared = Variable(acts.name, acts.type, acts.value, acts.constant)
             self.catalog.context_variables.setdefault(host.context.name, {})[acts.name] = declared

@@ -11,12 +11,10 @@ from sql.catalog.streams import Catalog
 from sql.emission import Emission, joined
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.interplay import meet
-from sql.engine.lanes import Lanes
 from sql.engine.roster import Roster
 from sql.engine.steps import Consumer, Steps
 from sql.engine.timers import Timers
 from sql.engine.validation import Validators
-from sql.plan.logical import Plan
 from sql.rows import as_dict
 
 if TYPE_CHECKING:
@@ -33,14 +31,13 @@ class Dispatch:
         self.catalog = catalog
         self.roster = Roster(catalog, self.defect)
         self.timers = Timers(self.roster)
-        self.steps = Steps(self)
+        self.steps = Steps(self.roster, self)
         self.defects = 0
         """Exceptions that no rule should raise."""
         self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
         """Called for each defect, with its traceback: the owner of the engine can log it."""
         self.validators = Validators(catalog)
         """Validators of the streams whose declared types hold, made at their first event."""
-        self.lanes = Lanes(self.roster, self.defect)
         self.before: dict[str, list[tuple[int, Change]]] = {}
         """`update istream`: the functions that change, or drop, the events of a stream before any rule reads
         them, by priority."""
@@ -177,18 +174,6 @@ class Dispatch:
         return [Emission(name, now_ms, "error", shown, (), why)]
 
     # --- called by the step loop ----------------------------------------------------------------------------
-
-    def consumers(self, relation: str) -> Sequence[str]:
-        """The statements that get the changes of a relation."""
-        return self.roster.readers_of(relation)
-
-    def place(self, name: str) -> tuple[int, int]:
-        """The place of a statement in the order in which statements run."""
-        return self.roster.place(name)
-
-    def plan_of(self, name: str) -> Plan | None:
-        """The plan of a statement."""
-        return self.roster.plan_of(name)
 
     def give_changes(self, consumer: Consumer, changes: dict[str, Delta], now_ms: int) -> list[Emission]:
         """The changes of named windows for one of their consumers."""

@@ -91,7 +91,7 @@ class Engine:
         out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
         rows = dispatch.changed(stream, rows)
         rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)
-        lane = dispatch.lanes.of(stream)
+        lane = self.roster.lane(stream)
         if lane is not None:
             out += dispatch.give_lane(lane, rows, now_ms)
             return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))

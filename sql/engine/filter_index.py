@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -154,12 +154,13 @@ class ColumnIndex:
         values = _values(rows, self.column, shape)
         touched: list[Entry] = []
         if not set(map(type, values)) <= {*self.kinds, type(None)}:
-            self._route_singly(make_items(), values, touched, self._all_by_value())
+            by_value = self._all_by_value()
+            _hand_out(make_items(), [self._found(value, by_value) for value in values], touched)
             return touched
         for family in self.large:
             family.route(rows, values, at, out)
         if self.bounds:
-            self._route_singly(make_items(), values, touched, self.by_value)
+            _hand_out(make_items(), [self._found(value, self.by_value) for value in values], touched)
         elif self.by_value:
             _hand_out(make_items(), map(self.by_value.get, values), touched)
         return touched
@@ -174,23 +175,15 @@ class ColumnIndex:
                     found.setdefault(value, []).append(by_name[name])
         return found
 
-    def _route_singly(
-        self, items: Sequence[Any], values: list[Any], touched: list[Entry], by_value: dict[Any, list[Entry]]
-    ) -> None:
-        """Give each rule its events. A value of another type meets every rule, for each
-        has to call it an error."""
-        for item, value in zip(items, values, strict=True):
-            if value is None:
-                continue
-            found: Sequence[Entry] = self.entries
-            if value.__class__ in self.kinds:
-                found = by_value.get(value, ())
-                if self.bounds:
-                    found = [*found, *self._in_ranges(value)]
-            for entry in found:
-                if not entry.rows:
-                    touched.append(entry)
-                entry.rows.append(item)
+    def _found(self, value: Any, by_value: Mapping[Any, Sequence[Entry]]) -> Sequence[Entry]:
+        """The rules that meet a value. One of another type meets every rule, for each has to call it an
+        error."""
+        if value is None:
+            return ()
+        if value.__class__ not in self.kinds:
+            return self.entries
+        found = by_value.get(value, ())
+        return [*found, *self._in_ranges(value)] if self.bounds else found
 
     def _in_ranges(self, value: object) -> list[Entry]:
         """The rules whose range holds a value; NaN is in none."""
@@ -200,7 +193,7 @@ class ColumnIndex:
         return self.stretches[2 * place + (place < len(self.bounds) and self.bounds[place] == value)]
 
 
-def _hand_out(items: Sequence[Any], found: Iterable[list[Entry] | None], touched: list[Entry]) -> None:
+def _hand_out(items: Sequence[Any], found: Iterable[Sequence[Entry] | None], touched: list[Entry]) -> None:
     """Give each item to the rules found for it, if any; `touched` gets those that had none before."""
     for item, entries in zip(items, found, strict=True):
         if entries is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sql.catalog.streams import Catalog
@@ -18,6 +18,7 @@ from sql.plan.logical import Plan
 if TYPE_CHECKING:
     from sql.engine.context.context_member import ContextMember
     from sql.engine.context.host import ContextHost
+    from sql.engine.context.lane import Lane
 
 
 class Roster:
@@ -45,8 +46,8 @@ class Roster:
         """By stream, made when events come and gone when rules change."""
         self.ordered: dict[str, bool] = {}
         """By stream, whether its events must be done one by one; gone when rules change."""
-        self.on_change: Callable[[], None] = lambda: None
-        """Called when rules have changed."""
+        self.lanes: dict[str, Lane | None] = {}
+        """By stream, made at the first event after rules have changed."""
         self._moves_rows: bool | None = None
 
     def add(self, name: str, query: Running, streams: Iterable[str]) -> None:
@@ -131,6 +132,28 @@ class Roster:
             index = self.indexes[stream] = FilterIndex(rules, shared)
         return index
 
+    def lane(self, stream: str) -> Lane | None:
+        """The lane of a stream that only one context and its statements read, if nothing else
+        reads their effects."""
+        if not self.catalog.contexts or self.catalog.variables or self.catalog.relations:
+            return None
+        if stream not in self.lanes:
+            self.lanes[stream] = self._lane(stream)
+        return self.lanes[stream]
+
+    def _lane(self, stream: str) -> Lane | None:
+        readers = self.readers_of(stream)
+        hosts = [self.hosts[name] for name in readers if name in self.hosts]
+        if len(hosts) != 1 or self.arrival_readers or self.moves_rows:
+            return None
+        from sql.engine.context.lane import Lane
+
+        members = hosts[0].members.values()
+        queries = [self.queries[name] for name in readers]
+        heard_alone = all(query is hosts[0] or query in members for query in queries)
+        is_plain = all(member.inner.acts is None and not member.outranks for member in members)
+        return Lane(hosts[0], stream, self.on_defect) if heard_alone and is_plain else None
+
     def reconcile(self) -> None:
         """Events that the filter index kept away from a query count as come."""
         for index in self.indexes.values():
@@ -141,7 +164,7 @@ class Roster:
         self.reconcile()
         self.indexes.clear()
         self.ordered.clear()
-        self.on_change()
+        self.lanes.clear()
         self._moves_rows = None
 
     def shares_with(self, name: str) -> list[str]:

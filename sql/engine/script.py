@@ -22,7 +22,6 @@ from sql.errors import DataError, Problem, Problems, Span, SqlError, did_you_mea
 from sql.functions.definition import Context
 from sql.language import parse
 from sql.plan.bound import Bound, Const
-from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import VariableDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
@@ -63,7 +62,7 @@ def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str)
         raise refused(text, "B101", f"unknown type '{statement.type_name}'", statement.span)
     value = None
     if statement.value is not None:
-        bound, _ = _bind([statement.value], catalog, [], text)
+        bound = _bind([statement.value], catalog, [], text)
         value = constant_value(bound[0], _functions(catalog))
     catalog.define_variable(statement, value)
 
@@ -72,15 +71,9 @@ def _functions(catalog: Catalog) -> FunctionSet:
     return FunctionSet(catalog, Context(), Warnings())
 
 
-def _bind(
-    nodes: Sequence[ast.Expr],
-    catalog: Catalog,
-    sources: list[SourceScope],
-    text: str,
-    context: ContextPlan | None = None,
-) -> tuple[list[Bound], Scope]:
+def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope], text: str) -> list[Bound]:
     problems = Problems()
-    scope = Scope(catalog, problems, sources, context=context)
+    scope = Scope(catalog, problems, sources)
 
     def no_subquery(node: ast.Node) -> Bound:
         problems.error("B209", "a subquery cannot stand here", node.span)
@@ -90,16 +83,13 @@ def _bind(
     expressions.text, expressions.epl = text, True
     bound = [expressions.bind(node, Place("an assignment", analytics=False, aliases=False)) for node in nodes]
     problems.raise_if_any(text)
-    return bound, scope
+    return bound
 
 
 def _stream(catalog: Catalog, name: str, span: Span, text: str) -> Stream:
     stream = catalog.streams.get(name)
     if stream is None:
-        problems = Problems()
-        problems.error("B202", f"unknown stream '{name}'", span)
-        problems.raise_if_any(text)
-    assert stream is not None
+        raise refused(text, "B202", f"unknown stream '{name}'", span)
     return stream
 
 
@@ -117,7 +107,7 @@ def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
                 did_you_mean(item.name, stream.columns),
             )
     nodes = [item.value for item in statement.assignments] + ([statement.where] if statement.where else [])
-    bound, _ = _bind(nodes, at.catalog, scope, at.text)
+    bound = _bind(nodes, at.catalog, scope, at.text)
     functions = _functions(at.catalog)
     passes = functions.true(bound[-1]) if statement.where else None
     setters = [
@@ -223,7 +213,7 @@ def _rows_to_copy(at: StatementStart, statement: ast.CreateWindow) -> list[dict[
     if statement.where is None:
         return rows
     scope = [SourceScope(statement.like, statement.like, at.catalog.streams[statement.like].columns)]
-    bound, _ = _bind([statement.where], at.catalog, scope, at.text)
+    bound = _bind([statement.where], at.catalog, scope, at.text)
     passes = _functions(at.catalog).true(bound[0])
     return [row for row in rows if passes(Event(row, at.now_ms, 0))]
 

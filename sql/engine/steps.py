@@ -37,23 +37,29 @@ Consumer = tuple[str, int | None]
 partition, by the partition's id."""
 
 
-class Host(Protocol):
-    """The part of the engine that the step loop uses."""
+class Readers(Protocol):
+    """The running statements, as the step loop asks for them."""
 
     catalog: Catalog
 
-    def consumers(self, relation: str) -> Sequence[str]: ...
+    def readers_of(self, stream: str) -> Sequence[str]: ...
     def place(self, name: str) -> tuple[int, int]: ...
+    def plan_of(self, name: str) -> Plan | None: ...
+
+
+class Host(Protocol):
+    """The part of the engine that the step loop uses."""
+
     def give_changes(self, consumer: Consumer, changes: dict[str, Delta], now_ms: int) -> list[Emission]: ...
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]: ...
-    def plan_of(self, name: str) -> Plan | None: ...
 
 
 class Steps(StepLoop):
     """The queues between the statements of an engine. They are empty when a step has ended."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, roster: Readers, host: Host) -> None:
+        self.roster = roster
         self.host = host
         self.front: deque[tuple[Any, Any, str]] = deque()
         """Rows for relations: the relation, the row, the statement that inserts it."""
@@ -65,7 +71,7 @@ class Steps(StepLoop):
         """Those that are being dispatched, of consumers whose turn has not come."""
         self.later: tuple[Consumer, Changes] = (("", None), {})
         """The present consumer, and the changes that it gets after it has computed its rows."""
-        host.catalog.loop = self
+        roster.catalog.loop = self
 
     # --- what statements cause ------------------------------------------------------------------------------
 
@@ -74,7 +80,7 @@ class Steps(StepLoop):
     ) -> None:
         """A named window has changed; that of a `partition` concerns statements `within`
         its context there only."""
-        for name in self.host.consumers(relation.name):
+        for name in self.roster.readers_of(relation.name):
             consumer = name, partition if name in within else None
             inserted, removed = self.pending.setdefault(consumer, {}).setdefault(relation.name, ([], []))
             inserted += delta.inserted
@@ -99,7 +105,7 @@ class Steps(StepLoop):
 
     def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
         """Rows are inserted into a stream or relation."""
-        relation = self.host.catalog.relations.get(stream)
+        relation = self.roster.catalog.relations.get(stream)
         if relation is not None:
             self.enter(relation, rows, statement)
         elif rows:
@@ -113,7 +119,7 @@ class Steps(StepLoop):
         """Queue what the statements that gave these results insert somewhere; what is emitted."""
         out: list[Emission] = []
         for emission in apart(emissions):
-            plan = self.host.plan_of(emission.rule)
+            plan = self.roster.plan_of(emission.rule)
             if plan is None or emission.kind != "rows":
                 out.append(emission)
                 continue
@@ -138,7 +144,7 @@ class Steps(StepLoop):
         out = posted
         if not self.front:
             self._dispatch(out, now_ms)
-        self.host.catalog.end_step()
+        self.roster.catalog.end_step()
         moved = 0
         while self.front or self.back:
             moved += 1
@@ -147,7 +153,7 @@ class Steps(StepLoop):
             else:
                 self._follow(out, now_ms)
             self._dispatch(out, now_ms)
-            self.host.catalog.end_step()
+            self.roster.catalog.end_step()
             if moved > MOVED_MAX:
                 return [*out, self._stopped(now_ms)]
         return out
@@ -179,7 +185,7 @@ class Steps(StepLoop):
     def _turn(self, consumer: Consumer) -> tuple[tuple[int, int], int]:
         """When a consumer has its turn: by priority and deployment, then by partition."""
         name, partition = consumer
-        return self.host.place(name), -1 if partition is None else partition
+        return self.roster.place(name), -1 if partition is None else partition
 
     def _give(self, consumer: Consumer, changes: Changes, out: list[Emission], now_ms: int) -> None:
         """Let one consumer compute its rows of the changes of its sources, whichever of them came first.
@@ -187,7 +193,7 @@ class Steps(StepLoop):
         Its subqueries have the changes before that of its first source, and those of its sources;
         they get the rest afterwards.
         """
-        plan = self.host.plan_of(consumer[0])
+        plan = self.roster.plan_of(consumer[0])
         sources = {source.stream for source in plan.sources} if plan is not None else set()
         mine = [relation for relation in changes if relation in sources]
         order = list(changes)

@@ -1,8 +1,7 @@
 """Joins with tables of external stores.
 
     asked_table    one such table: the answers it keeps, and the rules that wait for each
-    ask            one join: the key of an event, the events that an answer makes of it
-    room           the queue of waiting events
+    room           the queue of waiting events, and each join: the key of an event, what an answer makes of it
     asking_query   the rule behind its joins; events enter it with the rows found
     answers        how answers enter the engine
 

@@ -19,9 +19,8 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission
-from sql.engine.asking.ask import Ask
 from sql.engine.asking.asked_table import Rows
-from sql.engine.asking.room import Room
+from sql.engine.asking.room import Ask, Room
 from sql.engine.query import QueryDecorator, Running
 from sql.functions.definition import Context
 from sql.plan.asks import MARK, Request, ready_stream

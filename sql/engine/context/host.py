@@ -3,11 +3,11 @@ partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.algebra.context.level_builder import life_of
-from sql.algebra.context.partition import Arrival
+from sql.algebra.context.partition import Arrival, Partition
 from sql.algebra.context.selectors import EVERY, Selector, properties_of
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
@@ -16,11 +16,13 @@ from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.bodies import Member
 from sql.engine.context.context_statements import Statements
+from sql.engine.context.spread import SpreadRelation
 from sql.engine.query import Running
 from sql.engine.statement.running_query import RunningQuery
 from sql.errors import CorruptState
 from sql.functions.definition import Context
 from sql.plan.context_plan import ContextPlan, OverlappingPlan
+from sql.plan.declared import TableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.rows import as_dict
 
@@ -66,6 +68,28 @@ class ContextHost(RunningQuery, Running):
         for partition in self.life.live:
             partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
         self.statements.timers.drop(member)
+
+    def spread(self, name: str, declaration: WindowDeclaration | TableDeclaration) -> SpreadRelation:
+        """The relation that a statement declares in each partition, as seen from outside."""
+        like = declaration.like if isinstance(declaration, WindowDeclaration) else None
+
+        def parts(partitions: Iterable[Partition]) -> list[Any]:
+            bodies = (body for partition in partitions for body in partition.bodies)
+            return [body.instance.relation for body in bodies if body.member.name == name]
+
+        def chosen(selector: Selector) -> list[Any]:
+            return parts(partition for partition in self.life.live if selector.takes(partition))
+
+        def owners(row: object, now_ms: int) -> list[Any]:
+            if name not in self.members:
+                return []
+            if like is None:
+                return parts(self.life.live)
+            arrival = self.route(like, Event(row, now_ms, 0), now_ms)
+            return [] if arrival is None else parts(arrival.rest())
+
+        is_routed = isinstance(declaration, WindowDeclaration) and (like is not None or self.overlaps)
+        return SpreadRelation(declaration, chosen, owners, is_routed=is_routed)
 
     # --- driving --------------------------------------------------------------------------------------------
 

@@ -1,16 +1,21 @@
-"""Start a statement in a partition: the one place that makes instances and cells."""
+"""Start a statement in a partition of a context, with the catalog as it sees it there: with variables and
+relations of the partition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 from sql.algebra.context.partition import Partition
-from sql.catalog.streams import Catalog
+from sql.algebra.event import Delta
+from sql.catalog.step_loop import StepLoop
+from sql.catalog.streams import Catalog, Variable
 from sql.compiler.program import Program, Use
 from sql.compiler.shared_code import Environment
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody, Member
-from sql.engine.context.own_catalog import catalog_of, loop_of, shared_catalog
+from sql.engine.relations.declaring import TableStatement, VariableStatement, WindowStatement
 from sql.engine.start import compiled
+from sql.engine.steps import Steps
 from sql.plan.declared import WindowDeclaration
 
 
@@ -37,3 +42,75 @@ def _catalog_for(member: Member, members: Mapping[str, Member], partition: Parti
     if catalog is member.catalog and isinstance(member.inner.acts, WindowDeclaration):
         return catalog.within({}, {}, loop_of(catalog, {}, partition, members))
     return catalog
+
+
+def shared_catalog(member: Member, members: Iterable[Member], partition: Partition, now_ms: int) -> Catalog:
+    """The catalog for the text of a statement, which serves all partitions.
+    What the statements created before declare, each partition has for itself;
+    in the text stand-ins without rows take its place."""
+    before = [other for other in members if other.declares and other.order < member.order]
+    if not before:
+        return member.catalog
+    codes = [(other.name, other.code) for other in before if other.code is not None]
+    made = [code(Environment(name, member.catalog, now_ms, partition.row)) for name, code in codes]
+    variables, relations = _declared(made)
+    for name, relation in relations.items():
+        member.catalog.relations[name].indexed(relation)
+    return member.catalog.shared_by_partitions(variables, relations)
+
+
+def _declared(instances: Iterable[Any]) -> tuple[dict[str, Variable], dict[str, Any]]:
+    """The variables and the relations among the things that statements run as."""
+    variables, relations = {}, {}
+    for item in instances:
+        if isinstance(item, VariableStatement):
+            variables[item.variable.name] = item.variable
+        elif isinstance(item, WindowStatement | TableStatement):
+            relations[item.relation.name] = item.relation
+    return variables, relations
+
+
+def catalog_of(catalog: Catalog, partition: Partition, within: Container[str]) -> Catalog:
+    """The catalog of a partition; that of all where it has nothing of its own. `within`: the context's
+    statements."""
+    if partition.bodies and not partition.bodies[-1].member.declares:
+        last: Body = partition.bodies[-1]
+        return last.catalog
+    variables, relations = _declared(body.instance for body in partition.bodies if body.member.declares)
+    if not variables and not relations:
+        return catalog
+    return catalog.within(variables, relations, loop_of(catalog, relations, partition, within))
+
+
+def loop_of(
+    catalog: Catalog, relations: dict[str, Any], partition: Partition, within: Container[str]
+) -> StepLoop:
+    """The step loop as statements in a partition use it."""
+    steps = catalog.loop
+    return PartitionLoop(steps, relations, partition.id, within) if isinstance(steps, Steps) else steps
+
+
+class PartitionLoop(StepLoop):
+    """The step loop of one partition's statements: rows stay in the partition's relations, unless these take
+    what their values say."""
+
+    def __init__(
+        self, steps: Steps, relations: dict[str, Any], partition: int, within: Container[str]
+    ) -> None:
+        self.steps = steps
+        self.relations = relations
+        self.partition = partition
+        self.within = within
+
+    def unseen(self, statement: str, relation: str) -> Any:
+        return self.steps.unseen(statement, relation, self.partition if relation in self.relations else None)
+
+    def publish(self, relation: Any, delta: Delta) -> None:
+        self.steps.publish(relation, delta, self.partition, self.within)
+
+    def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
+        own = self.relations.get(stream)
+        if own is None or self.steps.roster.catalog.relations[stream].is_routed:
+            self.steps.forward(stream, rows, statement)
+        else:
+            self.steps.enter(own, rows, statement)

@@ -9,6 +9,7 @@ from typing import Any
 from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.row import Change
+from sql.engine.statement.statement_sources import merged
 from sql.plan.declared import IndexDeclaration, TableDeclaration, WindowDeclaration
 
 Part = Any
@@ -111,11 +112,7 @@ class SpreadRelation:
 
     def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
         """A row comes from outside the context; where its partition does not live it goes nowhere."""
-        deltas = [part.insert(row, now_ms) for part in self.owners(row, now_ms)]
-        return Delta(
-            [event for delta in deltas for event in delta.inserted],
-            [event for delta in deltas for event in delta.removed],
-        )
+        return merged([part.insert(row, now_ms) for part in self.owners(row, now_ms)])
 
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave the parts that have them, and others come."""
@@ -124,10 +121,7 @@ class SpreadRelation:
         for part in self.parts(EVERY) if gone else ():
             held = set(part.content())
             deltas.append(part.change((), [event for event in gone if event in held], now_ms))
-        return Delta(
-            [event for delta in deltas for event in delta.inserted],
-            [event for delta in deltas for event in delta.removed],
-        )
+        return merged(deltas)
 
     def write(
         self,

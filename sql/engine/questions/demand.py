@@ -25,7 +25,7 @@ from sql.engine.context.spread import SpreadRelation
 from sql.engine.questions.question_parameters import Parameters, with_parameters
 from sql.engine.relations.on_change import Insert, actor
 from sql.engine.running.running_statement import RunningStatement
-from sql.engine.statement.choice import Choice
+from sql.engine.statement.evaluation import Choice
 from sql.engine.statement.subqueries import Subqueries
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.language import parse
@@ -33,6 +33,8 @@ from sql.plan.logical import Plan, TriggerPlan
 from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax.declared_expressions import written_out
+
+OPTIONS = RuleOptions()
 
 Row = dict[str, Any]
 Forward = Callable[[str, Row], None]
@@ -54,7 +56,6 @@ def ask(
     *,
     parameters: Parameters = (),
     read_only: bool = False,
-    options: RuleOptions | None = None,
 ) -> list[Row]:
     """The rows that answer one query. Raises SqlError for an invalid query, DataError for one
     that cannot be carried out.
@@ -63,24 +64,24 @@ def ask(
     """
     statements = parse(text)
     catalog = with_parameters(text, catalog, parameters)
-    options = options or RuleOptions()
     if len(statements) != 1:
         raise _refused(text, statements[1], "one question at a time")
     statement = written_out(statements[0], catalog.expressions, text)
+    question = Question(text, catalog, now_ms, forward)
     if isinstance(statement, ast.Select) and statement.insert_into is None and statement.into_table is None:
-        return _select(statement, catalog, options, text, now_ms)
+        return question.select(statement)
     if read_only:
         raise _refused(text, statement, "only SELECT may be asked here: nothing is changed")
     if isinstance(statement, ast.DeleteRows | ast.UpdateRows):
-        return _change(statement, catalog, options, text, now_ms, forward)
+        return question.change(statement)
     if isinstance(statement, ast.InsertRows):
-        return _insert(statement, catalog, options, text, now_ms)
+        return question.insert(statement)
     if isinstance(statement, ast.Select) and statement.insert_into is not None and statement.source is None:
         row = tuple(item.expr for item in statement.items)
         named = tuple(item.alias or item.text for item in statement.items)
         into = statement.insert_into
         into = into if into.columns else ast.InsertInto(into.stream, "istream", named, span=into.span)
-        return _insert(ast.InsertRows(into, (row,), span=statement.span), catalog, options, text, now_ms)
+        return question.insert(ast.InsertRows(into, (row,), span=statement.span))
     raise _refused(
         text,
         statement,
@@ -95,7 +96,7 @@ def planned(text: str, catalog: Catalog, parameters: Parameters = ()) -> Plan:
     catalog = with_parameters(text, catalog, parameters)
     if further or not isinstance(statement, ast.Select) or statement.source is None:
         raise _refused(text, (*further, statement)[0], "what is explained here is one SELECT … FROM …")
-    choice = bind_question(written_out(statement, catalog.expressions, text), catalog, RuleOptions(), text)
+    choice = bind_question(written_out(statement, catalog.expressions, text), catalog, OPTIONS, text)
     return replace(choice.plan, acts=choice)
 
 
@@ -110,91 +111,78 @@ def _refused(text: str, statement: ast.Statement, message: str, hint: str | None
     return SqlError([Problem("B557", message, statement.span, hint)], text)
 
 
-def _select(
-    statement: ast.Select, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
-) -> list[Row]:
-    if statement.source is None:
-        raise _refused(text, statement, "a question reads a named window or a table", "add FROM")
-    plan = bind_question(statement, catalog, options, text).plan
-    env = Environment("question", catalog, now_ms)
-    program = looking_code(plan, env)
-    query = RunningStatement(program, env)
-    rows = Choice(plan, query, finder_of(program)).rows()
-    for error in query.take():
-        raise DataError(error.error or "a row could not be evaluated")
-    return rows
+class Question:
+    """One query on demand, and how its kinds are answered."""
 
+    def __init__(self, text: str, catalog: Catalog, now_ms: int, forward: Forward) -> None:
+        self.text = text
+        self.catalog = catalog
+        self.env = Environment("question", catalog, now_ms)
+        self.forward = forward
 
-def _change(
-    statement: ast.DeleteRows | ast.UpdateRows,
-    catalog: Catalog,
-    options: RuleOptions,
-    text: str,
-    now_ms: int,
-    forward: Forward,
-) -> list[Row]:
-    binder = TriggerBinder(None, statement.relation, catalog, options, text)
-    if isinstance(statement, ast.DeleteRows):
-        plan = binder.delete(statement.where)
-    else:
-        plan = binder.update(statement.assignments, statement.where)
-    work = actor(plan, catalog, _functions(plan, catalog, options, text, now_ms), forward)
-    changed = Changed(_raised)
-    work(changed, [{}], now_ms)
-    return [] if catalog.relations[plan.relation].kind == "table" else changed.came
+    def select(self, statement: ast.Select) -> list[Row]:
+        """The rows that a SELECT finds."""
+        if statement.source is None:
+            raise _refused(self.text, statement, "a question reads a named window or a table", "add FROM")
+        plan = bind_question(statement, self.catalog, OPTIONS, self.text).plan
+        program = looking_code(plan, self.env)
+        query = RunningStatement(program, self.env)
+        rows = Choice(plan, query, finder_of(program)).rows()
+        for error in query.take():
+            raise DataError(error.error or "a row could not be evaluated")
+        return rows
+
+    def change(self, statement: ast.DeleteRows | ast.UpdateRows) -> list[Row]:
+        """The rows of a named window that DELETE has removed, or UPDATE has written."""
+        binder = TriggerBinder(None, statement.relation, self.catalog, OPTIONS, self.text)
+        if isinstance(statement, ast.DeleteRows):
+            plan = binder.delete(statement.where)
+        else:
+            plan = binder.update(statement.assignments, statement.where)
+        work = actor(plan, self.catalog, self._functions(plan), self.forward)
+        changed = Changed(_raised)
+        work(changed, [{}], self.env.now_ms)
+        return [] if self.catalog.relations[plan.relation].kind == "table" else changed.came
+
+    def insert(self, statement: ast.InsertRows) -> list[Row]:
+        """The rows that INSERT has added to a named window."""
+        name = statement.into.stream
+        relation = self.catalog.relations.get(name)
+        if relation is None:
+            hint = did_you_mean(name, self.catalog.relations)
+            raise _refused(self.text, statement, f"unknown named window or table '{name}'", hint)
+        columns = statement.into.columns or relation.columns
+        rows = [self._row(statement, values, columns) for values in statement.rows]
+        delta: Delta = relation.change(rows, (), self.env.now_ms)
+        return [] if relation.kind == "table" else [event.row for event in delta.inserted]
+
+    def _row(self, statement: ast.InsertRows, values: tuple[ast.Expr, ...], columns: tuple[str, ...]) -> Row:
+        if len(values) != len(columns):
+            raise _refused(self.text, statement, f"{len(columns)} columns and {len(values)} values")
+        items = tuple(
+            ast.SelectItem(value, name, span=value.span) for value, name in zip(values, columns, strict=True)
+        )
+        into = statement.into
+        branch = ast.MergeBranch(
+            False, None, (ast.MergeAction("insert", None, columns, items, span=statement.span),)
+        )
+        relation = ast.StreamSource(into.stream, into.stream, span=into.span)
+        merge = ast.OnMerge(relation, relation, None, (branch,), span=statement.span)
+        plan = TriggerBinder(None, relation, self.catalog, OPTIONS, self.text).merge(merge)
+        insert = Insert(plan.branches[0].actions[0], self._functions(plan))
+        row: Row = insert.row(Event(({}, None, None), self.env.now_ms, 0))
+        return row
+
+    def _functions(self, plan: TriggerPlan) -> FunctionSet:
+        code = SharedCode(self.env, OPTIONS)
+        codes = subqueries_of(plan.subqueries, code)
+        subqueries = Subqueries(codes, code.warnings, self.env, RunningStatement, _raise_reason)
+        return FunctionSet(*code.settings, joined=True, text=self.text, subqueries=subqueries.answers)
 
 
 def _raised(row: object, error: BaseException) -> None:
     raise error
 
 
-def _functions(
-    plan: TriggerPlan, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
-) -> FunctionSet:
-    env = Environment("question", catalog, now_ms)
-    code = SharedCode(env, options)
-    codes = subqueries_of(plan.subqueries, code)
-    subqueries = Subqueries(codes, code.warnings, env, RunningStatement, _refuse)
-    return FunctionSet(*code.settings, joined=True, text=text, subqueries=subqueries.answers)
-
-
-def _refuse(row: Row, why: str) -> None:
+def _raise_reason(row: Row, why: str) -> None:
     raise DataError(why)
-
-
-def _insert(
-    statement: ast.InsertRows, catalog: Catalog, options: RuleOptions, text: str, now_ms: int
-) -> list[Row]:
-    relation = catalog.relations.get(statement.into.stream)
-    if relation is None:
-        hint = did_you_mean(statement.into.stream, catalog.relations)
-        raise _refused(text, statement, f"unknown named window or table '{statement.into.stream}'", hint)
-    columns = statement.into.columns or relation.columns
-    rows = [_row(statement, values, columns, catalog, options, text, now_ms) for values in statement.rows]
-    delta: Delta = relation.change(rows, (), now_ms)
-    return [] if relation.kind == "table" else [event.row for event in delta.inserted]
-
-
-def _row(
-    statement: ast.InsertRows,
-    values: tuple[ast.Expr, ...],
-    columns: tuple[str, ...],
-    catalog: Catalog,
-    options: RuleOptions,
-    text: str,
-    now_ms: int,
-) -> Row:
-    if len(values) != len(columns):
-        raise _refused(text, statement, f"{len(columns)} columns and {len(values)} values")
-    items = tuple(
-        ast.SelectItem(value, name, span=value.span) for value, name in zip(values, columns, strict=True)
-    )
-    action = ast.MergeAction("insert", None, columns, items, span=statement.span)
-    relation = ast.StreamSource(statement.into.stream, statement.into.stream, span=statement.into.span)
-    merge = ast.OnMerge(
-        relation, relation, None, (ast.MergeBranch(False, None, (action,)),), span=statement.span
-    )
-    plan = TriggerBinder(None, relation, catalog, options, text).merge(merge)
-    insert = Insert(plan.branches[0].actions[0], _functions(plan, catalog, options, text, now_ms))
-    row: Row = insert.row(Event(({}, None, None), now_ms, 0))
-    return row

@@ -12,7 +12,7 @@ from sql.algebra.sample.content import Sample
 from sql.algebra.sample.sampled_rows import Bad, Made
 from sql.codegen.source import Generated
 from sql.emission import Emission, Out
-from sql.engine.sampled.sampled_state import SampledState
+from sql.engine.sampled.sampled_text import SampledState
 from sql.engine.statement.running_query import plain
 from sql.errors import positioned
 
@@ -29,9 +29,7 @@ class SampleOutput:
         self.counts, self.out, self.errors = query.counts, query.out, query.errors
         self.counts["windows_empty_skipped"] = 0
         self.spreads = Spreads(self.plan.spreads) if self.plan.spreads else None
-        self.is_plain = not (
-            self.plan.order_by or self.plan.distinct or self.plan.spreads or code.row_limit != (None, 0)
-        )
+        self.is_plain = not self.plan.orders_rows
 
     def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
         """The window [start, end) is shown; its rows."""

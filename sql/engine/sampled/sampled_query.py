@@ -13,8 +13,7 @@ from sql.algebra.sample.source_join import SourceJoin
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission
 from sql.engine.sampled.sample_output import SampleOutput
-from sql.engine.sampled.sampled_state import SampledState
-from sql.engine.sampled.sampled_text import SampledText
+from sql.engine.sampled.sampled_text import SampledState, SampledText
 from sql.engine.sampled.sharing_member import SharingMember
 
 

@@ -25,7 +25,7 @@ from sql.emission import Emission
 from sql.engine.families import Kin, WindowFamily
 from sql.engine.indexable import without_first_condition
 from sql.engine.sampled.sample_output import SampleOutput
-from sql.engine.sampled.sampled_state import SampledState
+from sql.engine.sampled.sampled_text import SampledState
 from sql.plan.bound import Bound, Op
 from sql.plan.logical import Plan
 from sql.types import key_of

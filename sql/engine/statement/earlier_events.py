@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sql.aggregates.plain_values import decode, encode
 from sql.algebra.derived.prevs import PrevReader, PriorMemory
 from sql.algebra.event import Event, FixedValues
-from sql.algebra.event_store import EventStore
+from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet
 from sql.compiler.statement_text import StatementText
-from sql.rows import as_dict
+from sql.rows import MakeRow
 
 
 class EarlierEvents:
@@ -77,19 +76,13 @@ class EarlierEvents:
         """The state as plain data."""
         return {
             "prior": [event.seq for event in self.held()],
-            "recent": [_packed(row) for row in self.recent],
-            "older": [_packed(row) for row in self.older],
+            "recent": [pack_row(row) for row in self.recent],
+            "older": [pack_row(row) for row in self.older],
         }
 
-    def restore(
-        self, snapshot: dict[str, Any], store: EventStore, make_row: Callable[[dict[str, Any]], Any]
-    ) -> None:
+    def restore(self, snapshot: dict[str, Any], store: EventStore, make_row: MakeRow) -> None:
         """Put a snapshot back."""
         if self.noted is not None:
             self.noted.recent.extend(store.find(seq) for seq in snapshot["prior"])
         for kept, rows in ((self.recent, snapshot["recent"]), (self.older, snapshot.get("older", ()))):
-            kept.extend(make_row({name: decode(item) for name, item in row.items()}) for row in rows)
-
-
-def _packed(row: object) -> dict[str, Any]:
-    return {name: encode(item) for name, item in as_dict(row).items()}
+            kept.extend(make_row(unpack_row(row)) for row in rows)

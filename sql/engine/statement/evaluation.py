@@ -1,4 +1,4 @@
-"""Rows over events that are all there are: questions on demand, on … select, correlated subqueries.
+"""Rows over events that are all there are: questions on demand, on … select, and subqueries.
 
 Each evaluation starts anew: nothing accumulates.
 """
@@ -9,12 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.output.row_order import in_order
+from sql.algebra.join.joined import Joined
+from sql.algebra.output.row_order import in_order, row_limit
+from sql.algebra.table.search import Finder
+from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.statement_text import StatementText
 from sql.emission import Out
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
+from sql.engine.statement.statement_core import StatementCore
 from sql.plan.logical import Plan
 
 Fail = Callable[[Any, BaseException], None]
@@ -45,3 +49,30 @@ class Evaluation:
 
 
 _NOTHING = Event(None, 0, -1)
+
+
+class Choice:
+    """A select over the present rows of relations: of questions, and of subqueries that read nothing else."""
+
+    def __init__(self, plan: Plan, query: StatementCore, finder: Finder | None) -> None:
+        """`query` holds the relations and the compiled text. `finder` finds the rows of one relation; without
+        it they are joined."""
+        self.functions = query.program.functions
+        limit = row_limit(query.plan, self.functions)
+        self.evaluation = Evaluation(plan, query.program.text, limit, query.fail)
+        self.product = query.joined
+        self.find = None if finder is None else finder.over(query.pulled[0])
+
+    def events(self) -> list[Event]:
+        """The joined rows, before WHERE."""
+        if self.find is None:
+            assert isinstance(self.product, Joined)
+            return self.product.once()
+        try:
+            return self.find((None,), 0)
+        except DATA_ERRORS as error:
+            raise self.functions.failure(error) from error
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of one evaluation."""
+        return self.evaluation.rows(self.events())

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.accumulators import LocalGroups
+from sql.aggregates.plain_values import decode, encode
+from sql.algebra.accumulators import SKIP, LocalGroups
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.key import Reclaim
 from sql.algebra.operator import FindEvent
 from sql.algebra.row_blocks import RowBlocks, new_holder
 from sql.compiler.statement_text import StatementText
-from sql.engine.statement.packing import pack_values, unpack_values
+from sql.types import Descending
 
 
 class Groups:
@@ -132,3 +133,24 @@ class Groups:
 
 def _pack_member(event: Event) -> list[Any]:
     return [event.seq, pack_key(event.group.key), pack_values(event.values)]
+
+
+def pack_values(values: object) -> Any:
+    """Contributions: SKIP, tuples, criteria with `desc`, and values as JSON."""
+    if values is SKIP:
+        return {"skip": True}
+    if isinstance(values, Descending):
+        return {"descending": pack_values(values.key)}
+    if isinstance(values, tuple):
+        return {"tuple": [pack_values(value) for value in values]}
+    return {"value": encode(values)}
+
+
+def unpack_values(packed: dict[str, Any]) -> Any:
+    if "skip" in packed:
+        return SKIP
+    if "descending" in packed:
+        return Descending(unpack_values(packed["descending"]))
+    if "tuple" in packed:
+        return tuple(unpack_values(value) for value in packed["tuple"])
+    return decode(packed["value"])

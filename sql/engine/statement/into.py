@@ -14,7 +14,7 @@ from sql.algebra.table.table import Table
 from sql.algebra.table.table_rows import TableRow
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
-from sql.engine.statement.packing import pack_values, unpack_values
+from sql.engine.statement.groups import pack_values, unpack_values
 from sql.engine.statement.statement_core import StatementCore
 from sql.types import Saved
 

@@ -128,11 +128,9 @@ def is_plain(plan: Plan) -> bool:
 
 def shows_each(plan: Plan) -> bool:
     """True if each row that a source gives is a row of the statement, whatever came before it."""
-    if plan.where or plan.having or plan.group_by:
+    if plan.where or plan.having or plan.group_by or plan.orders_rows:
         return False
-    if plan.order_by or plan.distinct or plan.limit or plan.offset:
-        return False
-    if plan.aggregates or plan.subqueries or plan.analytics or plan.prevs or plan.spreads or plan.into_table:
+    if plan.aggregates or plan.subqueries or plan.analytics or plan.prevs or plan.into_table:
         return False
     return plan.output is None and plan.selector != "rstream"
 

@@ -24,8 +24,7 @@ from sql.compiler.program import Program
 from sql.compiler.shared_code import Answer, Environment
 from sql.compiler.subquery_code import AloneCode, CorrelatedCode, SubqueryCode, as_seen, store_of
 from sql.emission import Emission
-from sql.engine.statement.choice import Choice
-from sql.engine.statement.evaluation import Evaluation
+from sql.engine.statement.evaluation import Choice, Evaluation
 from sql.engine.statement.statement_core import StatementCore
 from sql.rows import as_it_is
 from sql.types import Saved
