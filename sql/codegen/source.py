@@ -51,12 +51,12 @@ class SourceWriter:
         self._depth += 1
         return Suite(self, len(self._lines))
 
-    def attempt(self, *failed: str, reads_error: bool = True) -> Attempt:
+    def attempt(self, *failed: str, reads_error: bool = True) -> GuardedSuite:
         """A `try` statement, and what happens where its body cannot be evaluated; `reads_error`: that is told
         the `error`."""
         self.block("try:")
         handler = "except DATA_ERRORS as error:" if reads_error else "except DATA_ERRORS:"
-        return Attempt(self, len(self._lines), handler, failed)
+        return GuardedSuite(self, len(self._lines), handler, failed)
 
     def end(self, block: Suite) -> None:
         """End the innermost compound statement."""
@@ -92,7 +92,7 @@ class Suite:
         self._writer.end(self)
 
 
-class Attempt(Suite):
+class GuardedSuite(Suite):
     """The body of a `try` statement as a context; its handler follows."""
 
     __slots__ = ("_failed", "_handler")

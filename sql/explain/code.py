@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.compiler.partitions.cells import fits_cells
-from sql.compiler.partitions.route import route_of
+from sql.compiler.deferral import fits_cells
 from sql.compiler.program import Program, Use
+from sql.compiler.route import route_of
 from sql.compiler.shared_code import Environment
 from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime

@@ -17,8 +17,7 @@ from sql.emission import Emission
 from sql.engine.context.bodies import Member
 from sql.engine.context.context_statements import Statements
 from sql.engine.context.spread import SpreadRelation
-from sql.engine.query import Running
-from sql.engine.statement.running_query import RunningQuery
+from sql.engine.query import Running, RunningQuery
 from sql.errors import CorruptState
 from sql.functions.definition import Context
 from sql.plan.context_plan import ContextPlan, OverlappingPlan

@@ -12,7 +12,7 @@ from typing import Any
 from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.event import Event
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.partitions.route import route_of
+from sql.compiler.route import route_of
 from sql.emission import Emission, joined
 from sql.engine.context.bodies import Body, Member
 from sql.engine.context.host import ContextHost

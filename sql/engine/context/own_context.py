@@ -11,8 +11,7 @@ from sql.emission import Emission
 from sql.engine.context.context_member import ContextMember, join
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
-from sql.engine.query import Running
-from sql.engine.statement.running_query import RunningQuery
+from sql.engine.query import Running, RunningQuery
 from sql.plan.logical import Plan
 
 

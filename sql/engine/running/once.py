@@ -12,9 +12,8 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.program import subqueries_of
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.emission import Emission
-from sql.engine.query import Running
+from sql.engine.query import Running, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
-from sql.engine.statement.running_query import RunningQuery
 from sql.engine.statement.subqueries import Subqueries
 from sql.plan.logical import Plan
 

@@ -12,8 +12,7 @@ from sql.compiler.rowwise_text import RowwiseText
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
 from sql.engine.families import Kin, RowFamily
-from sql.engine.query import Running
-from sql.engine.statement.running_query import RunningQuery
+from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.time_stamps import time_stamp
 from sql.functions.definition import Context
 from sql.plan.logical import Plan
@@ -114,16 +113,14 @@ class Rowwise(RunningQuery, Running):
     def counters(self) -> dict[str, int]:
         return {**self.counts, "division_by_zero": self.warnings.division_by_zero, "retained": 0}
 
+    @property
+    def kept(self) -> dict[str, Stateful | None]:
+        return {"analytic": self.analytic}
+
     def snapshot(self) -> dict[str, Any]:
         """The state as plain data: counters, and what analytic functions remember."""
-        return {
-            **self.head(),
-            "start": self.context.start_ms,
-            "analytic": None if self.analytic is None else self.analytic.snapshot(),
-        }
+        return {**self.head(), "start": self.context.start_ms}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.restore_head(snapshot)
         self.context.start_ms = snapshot["start"]
-        if self.analytic is not None:
-            self.analytic.restore(snapshot["analytic"])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.event import Delta, Event
+from sql.algebra.event_store import EventStore
 from sql.algebra.join.passing import sides_of
 from sql.algebra.operator import earliest
 from sql.algebra.output.given import Everything
@@ -26,7 +27,6 @@ from sql.engine.statement.requests import Requests
 from sql.engine.statement.statement_core import Change, StatementCore
 from sql.engine.statement.statement_output import Output
 from sql.engine.statement.statement_sources import Sources
-from sql.engine.statement.statement_state import StatementState
 
 
 class RunningStatement(StatementCore):
@@ -48,7 +48,6 @@ class RunningStatement(StatementCore):
         self.content = ContentReader(self, self.sources, self.into)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
         self.output = Requests(self, self.content) if asks else Output(self, self.content)
-        self.state = StatementState(self, self.sources, self.into, self.output)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -200,15 +199,62 @@ class RunningStatement(StatementCore):
 
     # --- state ----------------------------------------------------------------------------------------------
 
+    def _beside_windows(self) -> Iterable[Event]:
+        """The events the state refers to beside the windows: mostly those that are in them as well."""
+        yield from self.sources.held()
+        yield from self.earlier.held()
+        yield from self.groups.held()
+        if self.into is not None:
+            yield from self.into.held()
+
     def held(self) -> Iterable[Event]:
-        return self.state.held()
+        if not self.program.text.keeps_values:
+            for window in self.windows:
+                yield from window.held()
+        yield from self._beside_windows()
 
     def retained(self) -> int:
-        return self.state.retained()
+        if self.program.text.keeps_values:
+            return sum(1 for window in self.windows for _ in window.held())
+        beside = {event.seq for event in self._beside_windows()}
+        count = 0
+        for window in self.windows:
+            for event in window.held():
+                count += 1
+                beside.discard(event.seq)
+        return count + len(beside)
 
     def snapshot(self) -> dict[str, Any]:
+        """The whole state as JSON-able data, but for the events and what they contributed: they never change
+        once they are here, and come in blocks. Only `prior` is known later, when an event leaves a gate."""
         self.begin(self.now_ms)  # an output limit may have rows still to make
-        return self.state.snapshot()
+        store = EventStore()
+        store.add(self.held())
+        is_final = self.earlier.noted is None
+        return {
+            **self.head(),
+            "seq": self.seq,
+            "start": self.start_ms,
+            "sources": self.sources.snapshot(),
+            "output": self.output.snapshot(),
+            "into": None if self.into is None else self.into.snapshot(),
+            **self.groups.snapshot(),
+            **self.earlier.snapshot(),
+            "events": store.in_blocks(self.holder) if is_final else store.pack(),
+            "members": self.groups.members(store),
+            **self.sources.waiting(),
+        }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self.state.restore(snapshot)
+        self.restore_head(snapshot)
+        store = EventStore()
+        store.unpack(snapshot["events"], self.make_row)
+        self.seq = snapshot["seq"]
+        self.start_ms = self.context.start_ms = snapshot["start"]
+        self.begin(self.now_ms)
+        self.groups.restore(snapshot, store)
+        self.sources.restore(snapshot, store, self.make_row)
+        self.output.restore(snapshot["output"])
+        if self.into is not None:
+            self.into.restore(snapshot["into"], store.find)
+        self.earlier.restore(snapshot, store, self.make_row)

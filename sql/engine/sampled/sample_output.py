@@ -12,8 +12,8 @@ from sql.algebra.sample.content import Sample
 from sql.algebra.sample.sampled_rows import Bad, Made
 from sql.codegen.source import Generated
 from sql.emission import Emission, Out
+from sql.engine.query import plain
 from sql.engine.sampled.sampled_text import SampledState
-from sql.engine.statement.running_query import plain
 from sql.errors import positioned
 
 

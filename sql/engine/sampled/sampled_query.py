@@ -12,6 +12,7 @@ from sql.algebra.sample.core import Core
 from sql.algebra.sample.source_join import SourceJoin
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission
+from sql.engine.query import Stateful
 from sql.engine.sampled.sample_output import SampleOutput
 from sql.engine.sampled.sampled_text import SampledState, SampledText
 from sql.engine.sampled.sharing_member import SharingMember
@@ -141,18 +142,19 @@ class SampledQuery(SampledState):
             "retained": self.retained(),
         }
 
+    @property
+    def kept(self) -> dict[str, Stateful | None]:
+        own = {"budget": self.budget, "analytic": self.analytic, "hits": self.hits}
+        return {**own, "spreads": self.output.spreads}
+
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain JSON-able data, events in blocks: they never change once they are here."""
-        store, spreads = EventStore(), self.output.spreads
+        store = EventStore()
         store.add(self.held())
         return {
             **self.head(),
             "seq": self.seq,
             "start": self.context.start_ms,
-            "budget": self.budget.snapshot(),
-            "analytic": None if self.analytic is None else self.analytic.snapshot(),
-            "hits": self.hits.snapshot(),
-            "spreads": None if spreads is None else spreads.snapshot(),
             "state": self.member.state(),
             "events": store.in_blocks(self.holder),
         }
@@ -162,11 +164,5 @@ class SampledQuery(SampledState):
         store = EventStore()
         store.unpack(snapshot["events"], self.make_row)
         self.seq, self.context.start_ms = snapshot["seq"], snapshot["start"]
-        self.budget.restore(snapshot["budget"])
-        if self.analytic is not None:
-            self.analytic.restore(snapshot["analytic"])
-        self.hits.restore(snapshot["hits"])
-        if self.output.spreads is not None:
-            self.output.spreads.restore(snapshot["spreads"])
         self.leave()
         self.core.unpack(snapshot["state"], store)

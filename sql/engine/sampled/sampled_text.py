@@ -15,8 +15,7 @@ from sql.algebra.sample.source_join import JoinCode
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.compiler.shared_code import Environment, SharedCode
-from sql.engine.query import Running
-from sql.engine.statement.running_query import RunningQuery
+from sql.engine.query import Running, RunningQuery
 from sql.plan.logical import Plan
 
 

@@ -23,10 +23,9 @@ from sql.compiler.joins.passing_text import is_looked_into
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
 from sql.compiler.subquery_code import as_seen
-from sql.engine.query import Running
+from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
-from sql.engine.statement.running_query import RunningQuery
 
 Change = Delta | Mapping[int, Delta]
 """The changes of a statement's rows: of its events, or of the sources of a join whose rows are not
@@ -98,6 +97,10 @@ class StatementCore(RunningQuery, Running):
         if passing is not None:
             return Passing(plan, functions, self.shape, self.pulled, passing.kept, passing.chains)
         return Joined(plan, functions, self.new_event, self.shape, self.pulled) if plan.joins else None
+
+    @property
+    def kept(self) -> dict[str, Stateful | None]:
+        return {"budget": self.budget, "analytic": self.analytic, "hits": self.hits}
 
     # --- events ---------------------------------------------------------------------------------------------
 

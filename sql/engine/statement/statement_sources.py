@@ -21,6 +21,7 @@ from sql.engine.statement.matches import Matches
 from sql.engine.statement.recognized import Recognized
 from sql.engine.statement.statement_core import Change, StatementCore
 from sql.engine.statement.subqueries import Run, Subqueries
+from sql.rows import MakeRow
 
 Posts = dict[int, list[Delta]]
 """The changes that the windows of a statement have posted in one step, by source."""
@@ -34,7 +35,10 @@ class Sources:
         self.statement = statement
         program, plan = statement.program, statement.plan
         self.plan = plan
-        self.subqueries = self._subqueries(run) if plan.subqueries else None
+        self.subqueries: Subqueries | None = None
+        if plan.subqueries:
+            settings = program.subqueries, program.warnings, statement.env
+            self.subqueries = Subqueries(*settings, run, statement.tell)
         self.windows = statement.windows
         self.joined = statement.joined
         self.starts_anew = isinstance(self.joined, Joined) and bool(self.joined.drivers)
@@ -59,10 +63,6 @@ class Sources:
         """Events that left windows because of a variable, until the next advance of time."""
         self.arrived: list[tuple[int, Event]] | None = None
         """The events that passed their filters, by source, between `arriving` and `enter`."""
-
-    def _subqueries(self, run: Run) -> Subqueries:
-        statement, program = self.statement, self.statement.program
-        return Subqueries(program.subqueries, program.warnings, statement.env, run, statement.tell)
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -255,12 +255,26 @@ class Sources:
             "recognized": [found.snapshot() for found in self.recognized.values()],
         }
 
-    def restore(self, snapshot: dict[str, Any], store: EventStore, make_row: Any) -> None:
-        """Put a snapshot back into sources just made."""
+    def waiting(self) -> dict[str, Any]:
+        """The changes that wait for the next advance of time, and the items without window, by number."""
+        posts = [
+            [*([event.seq for event in side] for side in post), place]
+            for place, posts in self.late.items()
+            for post in posts
+        ]
+        return {"posts": posts, "items": [event.seq for event in self.items]}
+
+    def restore(self, state: dict[str, Any], store: EventStore, make_row: MakeRow) -> None:
+        """Put the state of a statement's sources back into sources just made."""
+        snapshot, find = state["sources"], store.find
+        for inserted, removed, *place in state["posts"]:
+            post = Delta([find(seq) for seq in inserted], [find(seq) for seq in removed])
+            self.late.setdefault(place[0] if place else 0, []).append(post)
+        self.items = [find(seq) for seq in state.get("items", ())]
         for window, part in zip(self.windows, snapshot["windows"], strict=True):
-            window.restore(part, store.find)
+            window.restore(part, find)
         if self.joined is not None:
-            self.joined.restore(snapshot["joined"], store.find)
+            self.joined.restore(snapshot["joined"], find)
         if self.subqueries is not None:
             self.subqueries.restore(snapshot["subqueries"])
         for pattern, part in zip(self.matches.values(), snapshot["patterns"], strict=True):
