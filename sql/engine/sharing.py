@@ -23,15 +23,57 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from json import dumps
 from math import inf
 from typing import Any
 
 from sql.emission import Emission
+from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.sampled.shared_groups import SHARING_MIN, Batch, SharedGroups, Unit, shared_of
+from sql.engine.sampled.shared_groups import (
+    SHARING_MIN,
+    Batch,
+    Calls,
+    SharedGroups,
+    SharingMember,
+    columns_of,
+    filled,
+)
+from sql.types import Saved
 
 Defect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 """Takes a rule, the events it loses, the instant and what was raised; gives what is said about it."""
+
+
+class Unit:
+    """The state of some rules: the groups, and beside them the values of each aggregate."""
+
+    def __init__(self, members: list[SharingMember], calls: Calls, state: Saved) -> None:
+        self.members = members
+        frame, columns = columns_of(state, len(calls))
+        self.frame = frame
+        self.columns = dict(zip(calls, columns, strict=True))
+        self.before = members[0].shared
+
+    def took_in(self, other: Unit) -> bool:
+        """Add the rules of another unit, if they hold the same. As JSON: 1 is not 1.0."""
+        if dumps(self.frame) != dumps(other.frame):
+            return False
+        common = self.columns.keys() & other.columns.keys()
+        if any(dumps(self.columns[call]) != dumps(other.columns[call]) for call in common):
+            return False
+        self.members += other.members
+        self.columns |= other.columns
+        self.before = None
+        return True
+
+    def shared(self) -> Iterator[SharedGroups]:
+        """The rules' shared groups, if there are several rules."""
+        if self.before is not None:
+            yield self.before
+        elif len(self.members) >= SHARING_MIN:
+            calls = tuple(self.columns)
+            yield SharedGroups(self.members, calls, filled(self.frame, list(self.columns.values())))
 
 
 class Several(ABC):
@@ -64,12 +106,13 @@ class Party(Several):
     def __init__(self, members: Sequence[tuple[str, SampledQuery]], defect: Defect) -> None:
         super().__init__(members, defect)
         self.shape = self.queries[0].shape
+        self.members = [query.member for query in self.queries]
         self.shared_groups: list[SharedGroups] = [
-            *dict.fromkeys(found for query in self.queries if (found := shared_of(query)) is not None)
+            *dict.fromkeys(member.shared for member in self.members if member.shared is not None)
         ]
         for shared in self.shared_groups:
-            shared.members = [query for query in self.queries if query.member.shared is shared]
-        self.alone = [query for query in self.queries if query.member.shared is None]
+            shared.members = [member for member in self.members if member.shared is shared]
+        self.alone = [member for member in self.members if member.shared is None]
         self.join_ms: float = -inf
         """When rules that are apart are to be compared again."""
         self.woken: list[str] = []
@@ -88,8 +131,8 @@ class Party(Several):
         alone = tuple(self.alone)
         for shared in tuple(self.shared_groups):
             self._pour_together(shared, batch, out)
-        for query in alone:
-            self._pour_alone(query, batch, out)
+        for member in alone:
+            self._pour_alone(member.query, batch, out)
         if self.join_ms == inf and len(self.shared_groups) + len(self.alone) > 1:
             self.join_ms = self._next_join_ms()
         return self.woken
@@ -99,8 +142,9 @@ class Party(Several):
             shared.reconcile()
 
     def shares_with(self, name: str) -> list[str]:
-        shared = shared_of(self.queries[self.names.index(name)])
-        return [] if shared is None else [query.name for query in shared.members if query.name != name]
+        shared = self.members[self.names.index(name)].shared
+        names = [] if shared is None else [member.query.name for member in shared.members]
+        return [other for other in names if other != name]
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -110,10 +154,10 @@ class Party(Several):
         parts = done < len(batch.rows)
         if shared.has_news or parts:  # those that part show what they found together first
             shared.has_news = False
-            for query in shared.members:
-                out += query.member.read_news(shared.now_ms)
+            for member in shared.members:
+                out += member.read_news(shared.now_ms)
         if shared.core.next_deadline() != end_ms or parts:
-            self.woken += [query.name for query in shared.members]
+            self.woken += [member.query.name for member in shared.members]
         if parts:
             self._part(shared, batch.after(done), out)
 
@@ -126,10 +170,10 @@ class Party(Several):
         self.join_ms = inf
         for part in smaller:
             self._pour_together(part, rest, out)
-        for query in alone:
-            self._pour_alone(query, rest, out)
+        for member in alone:
+            self._pour_alone(member.query, rest, out)
 
-    def _pour_alone(self, query: SampledQuery, batch: Batch, out: list[Emission]) -> None:
+    def _pour_alone(self, query: Running, batch: Batch, out: list[Emission]) -> None:
         end_ms = query.next_deadline()
         try:
             if batch.times is None:
@@ -151,20 +195,20 @@ class Party(Several):
             if not any(known.took_in(unit) for known in units):
                 units.append(unit)
         self.shared_groups = [shared for unit in units for shared in unit.shared()]
-        self.alone = [query for query in self.queries if query.member.shared is None]
+        self.alone = [member for member in self.members if member.shared is None]
         self.join_ms = inf
 
     def _units(self) -> Iterator[Unit]:
         for shared in self.shared_groups:
             yield Unit(list(shared.members), shared.calls, shared.core.pack())
-        for query in self.alone:
-            yield Unit([query], query.plan.aggregates, query.member.state())
+        for member in self.alone:
+            yield Unit([member], member.calls, member.state())
 
     def _next_join_ms(self) -> float:
         """When what has come before a rule was deployed is in no window any more."""
         ends = (query.next_deadline() for query in self.queries)
         end_ms = next((end_ms for end_ms in ends if end_ms is not None), None)
-        return inf if end_ms is None else end_ms + self.queries[0].member.overlap_ms
+        return inf if end_ms is None else end_ms + self.members[0].overlap_ms
 
 
 def parties(rules: Iterable[tuple[str, Any]], defect: Defect) -> list[Party]:

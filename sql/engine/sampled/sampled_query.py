@@ -15,7 +15,7 @@ from sql.emission import Emission
 from sql.engine.query import Stateful
 from sql.engine.sampled.sample_output import SampleOutput
 from sql.engine.sampled.sampled_text import SampledState, SampledText
-from sql.engine.sampled.sharing_member import SharingMember
+from sql.engine.sampled.shared_groups import SharingMember
 
 
 class SampledQuery(SampledState):
