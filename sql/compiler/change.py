@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sql.algebra.windows.catalog import lookup
+from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.compiler.enter import EnterText
 from sql.compiler.statement_frame import StatementFrame
@@ -107,11 +108,7 @@ class ChangeText:
 
     def _write_inserted(self, source: SourceWriter, entered_rows: bool) -> None:
         show, fold = self.show, self.fold
-        source.line("e = x.row")
-        loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
-        with source.attempt("fail(e, error)", "g = None"):
-            self.text.write_counted(loop, "x", "x.time_ms")
-        source.line("x.group = g")
+        loop = self._write_joined(source, "fail(e, error)")
         with source.block("if g is not None:"):
             source.line(f"x.values = {fold.values}")
             show.before(source, "g", "x")
@@ -123,15 +120,20 @@ class ChangeText:
             if show.defers:
                 self.text.write_start(source)
 
+    def _write_joined(self, source: SourceWriter, *failed: str) -> LoopWriter:
+        """The event `x` finds its group, or none; `failed`: what else is done where it cannot be found."""
+        source.line("e = x.row")
+        loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
+        with source.attempt(*failed, "g = None", reads_error=bool(failed)):
+            self.text.write_counted(loop, "x", "x.time_ms")
+        source.line("x.group = g")
+        return loop
+
     def write_prepare(self, source: SourceWriter) -> None:
         """`prepare`: the group of a row that leaves without having come, and what it contributed."""
         with source.block("def prepare(q, x):"):
             self.text.write_state(source)
-            source.line("e = x.row")
-            loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
-            with source.attempt("g = None", reads_error=False):
-                self.text.write_counted(loop, "x", "x.time_ms")
-            source.line("x.group = g")
+            self._write_joined(source)
             with source.block("if g is not None:"):
                 source.line(f"x.values = {self.fold.values}")
             source.line("return g")

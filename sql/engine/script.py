@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 from sql import syntax as ast
@@ -14,7 +15,7 @@ from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, SourceScope
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index, declare_expression
-from sql.catalog.streams import Catalog, Stream
+from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.engine.engine import Engine
@@ -37,20 +38,16 @@ def run_script(engine: Engine, text: str, now_ms: int, options: RuleOptions | No
 
 
 def run_statements(
-    engine: Engine,
-    statements: Sequence[ast.Statement],
-    text: str,
-    now_ms: int,
-    options: RuleOptions | None = None,
+    engine: Engine, statements: Sequence[ast.Statement], text: str, now_ms: int, options: RuleOptions | None
 ) -> list[str]:
     """Deploy statements that were parsed from `text`, as `run_script` does."""
     options = options or RuleOptions()
     names = []
     for statement in statements:
         name = next((str(note.value) for note in statement.annotations if note.name == "name"), None)
-        name = name or _free_name(engine)
-        if _deploy(engine, name, statement, now_ms, options, text):
-            names.append(name)
+        at = StatementStart(engine, name or _free_name(engine), now_ms, options, text)
+        if _deploy(at, written_out(statement, engine.catalog.expressions, text)):
+            names.append(at.name)
     return names
 
 
@@ -86,26 +83,17 @@ def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope
     return bound
 
 
-def _stream(catalog: Catalog, name: str, span: Span, text: str) -> Stream:
-    stream = catalog.streams.get(name)
-    if stream is None:
-        raise refused(text, "B202", f"unknown stream '{name}'", span)
-    return stream
-
-
 def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
     """The result of `update istream` for an event; with @Drop, NULL for those that match."""
-    stream = _stream(at.catalog, statement.stream, statement.span, at.text)
+    stream = at.catalog.streams.get(statement.stream)
+    if stream is None:
+        raise refused(at.text, "B202", f"unknown stream '{statement.stream}'", statement.span)
     scope = [SourceScope(statement.alias or stream.name, stream.name, stream.columns)]
     for item in statement.assignments:
         if stream.columns is not None and item.name not in stream.columns:
-            raise refused(
-                at.text,
-                "B201",
-                f"unknown column '{item.name}' in '{stream.name}'",
-                item.span,
-                did_you_mean(item.name, stream.columns),
-            )
+            hint = did_you_mean(item.name, stream.columns)
+            unknown = f"unknown column '{item.name}' in '{stream.name}'"
+            raise refused(at.text, "B201", unknown, item.span, hint)
     nodes = [item.value for item in statement.assignments] + ([statement.where] if statement.where else [])
     bound = _bind(nodes, at.catalog, scope, at.text)
     functions = _functions(at.catalog)
@@ -126,29 +114,24 @@ def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
 
 def _free_name(engine: Engine) -> str:
     """A name for a statement that has none."""
-    number = len(engine.queries) + 1
-    while f"statement-{number}" in engine.queries:
-        number += 1
-    return f"statement-{number}"
+    names = (f"statement-{number}" for number in count(len(engine.queries) + 1))
+    return next(name for name in names if name not in engine.queries)
 
 
-def _deploy(
-    engine: Engine, name: str, statement: ast.Statement, now_ms: int, options: RuleOptions, text: str
-) -> bool:
+def _deploy(at: StatementStart, statement: ast.Statement) -> bool:
     """True if something was started under the name."""
-    statement = written_out(statement, engine.catalog.expressions, text)
-    at = StatementStart(engine, name, now_ms, options, text)
     if is_bound(statement):
-        plan = bind_statement(statement, engine.catalog, options, text)
+        plan = bind_statement(statement, at.catalog, at.options, at.text)
         rows = _rows_to_copy(at, statement) if isinstance(statement, ast.CreateWindow) else []
-        engine.deploy(name, plan, now_ms)
+        at.engine.deploy(at.name, plan, at.now_ms)
         for row in rows:
-            engine.catalog.relations[plan.sources[0].stream].insert(row, now_ms)
+            at.catalog.relations[plan.sources[0].stream].insert(row, at.now_ms)
         return True
     for kind, deploy in DEPLOYMENTS.items():
         if isinstance(statement, kind):
             return deploy(at, statement)
-    raise refused(text, "B558", "this is asked on demand, not deployed", statement.span, "use Engine.query")
+    why, hint = "this is asked on demand, not deployed", "use Engine.query"
+    raise refused(at.text, "B558", why, statement.span, hint)
 
 
 class StatementStart(Record):
@@ -173,9 +156,8 @@ def refused(text: str, code: str, message: str, span: Span, hint: str | None = N
 def _stream_of(at: StatementStart, statement: ast.CreateStream) -> bool:
     known = at.catalog.streams.get(statement.name)
     if known is not None and known.is_relation:
-        raise refused(
-            at.text, "B551", f"'{statement.name}' is declared already, as a {known.kind}", statement.span
-        )
+        why = f"'{statement.name}' is declared already, as a {known.kind}"
+        raise refused(at.text, "B551", why, statement.span)
     at.catalog.define(statement)
     return False
 
