@@ -30,7 +30,7 @@ class Dispatch:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.roster = Roster(catalog, self.defect)
-        self.timers = Timers(self.roster)
+        self.timers = Timers(self.roster.queries, self.roster.order)
         self.steps = Steps(self.roster, self)
         self.defects = 0
         """Exceptions that no rule should raise."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 
-from sql.engine.roster import Roster
+from sql.engine.query import Running
 
 
 class Timers:
-    """The deadlines of the queries of a roster."""
+    """The deadlines of queries, by name; each has a place in the order in which those of one instant fire."""
 
-    def __init__(self, roster: Roster) -> None:
-        self.roster = roster
+    def __init__(self, queries: Mapping[str, Running], order: Mapping[str, int]) -> None:
+        self.queries = queries
+        self.order = order
         self.suspended: set[str] = set()
         """Rules whose timers rest after a defect, until events come again."""
         self.heap: list[tuple[int, int, str]] = []
@@ -25,29 +27,29 @@ class Timers:
 
     def _ask(self) -> None:
         """Put the deadlines of the queries that have changed into the heap."""
-        queries, heap = self.roster.queries, self.heap
+        queries, heap = self.queries, self.heap
         for name in self._changed:
             query = None if name in self.suspended else queries.get(name)
             deadline = None if query is None else query.next_deadline()
             if deadline is not None:
-                entry = (deadline, self.roster.order[name], name)
+                entry = (deadline, self.order[name], name)
                 if not heap or heap[0] != entry:
                     heappush(heap, entry)
         self._changed.clear()
 
     def schedule_all(self) -> None:
         """Note it of every query."""
-        for name in self.roster.queries:
+        for name in self.queries:
             self.schedule(name)
 
     def next_ms(self) -> int | None:
         """The earliest instant of the processing clock at which a query has something to do."""
         if self._changed:
             self._ask()
-        queries, order = self.roster.queries, self.roster.order
         while self.heap:
             deadline, place, name = self.heap[0]
-            if order.get(name) == place and queries[name].next_deadline() == deadline:
+            query = self.queries.get(name)
+            if query is not None and self.order[name] == place and query.next_deadline() == deadline:
                 return deadline
             heappop(self.heap)
         return None

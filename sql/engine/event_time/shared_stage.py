@@ -11,7 +11,6 @@ the same events waiting.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
 from typing import Any
 
 from sql.emission import Emission
@@ -20,6 +19,7 @@ from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.filter_index import FilterIndex
 from sql.engine.sampled.shared_groups import SHARING_MIN
 from sql.engine.sharing import Defect, Several, parties
+from sql.engine.timers import Timers
 
 
 class Audience:
@@ -28,7 +28,6 @@ class Audience:
     takes_batches = True
 
     def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
-        self.members = list(members)
         self.by_name = {member.name: member for member in members}
         self.defect = defect
         rules = [(member.name, member.query) for member in members]
@@ -36,14 +35,10 @@ class Audience:
         self.index = FilterIndex(rules, found)
         self.parties = {party.names[0]: party for party in found}
         self.has_left = False
-        self.noted: dict[str, int] = {}
-        """The deadline of each rule that stands in `timers`."""
-        self.timers: list[tuple[int, int, str]] = []
-        """A heap of (deadline, place, rule) by the event clock; what no longer holds is dropped when it
-        surfaces."""
-        self.place = {member.name: place for place, member in enumerate(members)}
-        for member in members:
-            self._schedule(member.name)
+        self.queries = {member.name: member.query for member in members}
+        self.timers = Timers(self.queries, {name: place for place, name in enumerate(self.queries)})
+        """The deadlines of the rules by the event clock."""
+        self.timers.schedule_all()
 
     # --- membership -----------------------------------------------------------------------------------------
 
@@ -51,8 +46,8 @@ class Audience:
         """A rule leaves."""
         self.index.reconcile()
         member = self.by_name.pop(name)
+        del self.queries[name]
         member.query.leave()
-        self.members.remove(member)
         self.has_left = True
         return stage.copied_to(member, member.query.now_ms)
 
@@ -76,49 +71,39 @@ class Audience:
                 party = self.parties.get(entry.name)
                 if party is None:
                     out += self.by_name[entry.name].give(stream, mine, at)
-                    self._schedule(entry.name)
+                    self.timers.schedule(entry.name)
                 else:
                     for name in party.pour(mine, at[0], out, at):
-                        self._schedule(name)
+                        self.timers.schedule(name)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 for name in entry.names:
                     out += self.defect(name, mine, at[-1], error)
         for name in self.index.take_woken():
-            self._schedule(name)
+            self.timers.schedule(name)
         return out
 
     def step_to(self, until_ms: int) -> list[Emission]:
         """Do what is due in any rule up to an instant."""
         out: list[Emission] = []
-        while self.timers and self.timers[0][0] <= until_ms:
-            deadline, _, name = heappop(self.timers)
-            if self.noted.get(name) == deadline:
-                del self.noted[name]
-            try:
-                out += self.by_name[name].step_to(until_ms)
-            except Exception as error:  # noqa: BLE001 - the rule boundary
-                out += self.defect(name, (), until_ms, error)
-            else:
-                self._schedule(name)
+        while due := self.timers.due(until_ms):
+            for name in due:
+                try:
+                    out += self.by_name[name].step_to(until_ms)
+                except Exception as error:  # noqa: BLE001 - the rule boundary
+                    out += self.defect(name, (), until_ms, error)
+                else:
+                    self.timers.schedule(name)
         return out
 
-    def _schedule(self, name: str) -> None:
-        deadline = self.by_name[name].query.next_deadline()
-        if deadline is not None and self.noted.get(name) != deadline:
-            self.noted[name] = deadline
-            heappush(self.timers, (deadline, self.place[name], name))
-
     def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
-        msg = "rules that read tables have stages of their own"
-        raise AssertionError(msg)
+        raise AssertionError("rules that read tables have stages of their own")
 
     def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
-        return [
-            out for member in self.members for out in member.refuse(row, why, now_ms, is_future=is_future)
-        ]
+        members = self.by_name.values()
+        return [out for each in members for out in each.refuse(row, why, now_ms, is_future=is_future)]
 
     def late(self, row: object, at_ms: int) -> list[Emission]:
-        return [out for member in self.members for out in member.late(row, at_ms)]
+        return [out for member in self.by_name.values() for out in member.late(row, at_ms)]
 
 
 class StageParty(Several):
@@ -141,7 +126,7 @@ class StageParty(Several):
         stream = self.plan.sources[0].stream
         for stage, audience in self.shared:
             deadline = stage.next_deadline()
-            for member in audience.members:
+            for member in audience.by_name.values():
                 out += member.take_inbox() if member.inbox else ()
             out += stage.push(stream, rows, now_ms)
             if stage.next_deadline() != deadline:
