@@ -42,6 +42,9 @@ class Delta(NamedTuple):
     removed: Sequence[Event] = ()
 
 
+NOTHING = Event(None, 0, -1)
+"""The event of rows that no event has caused."""
+
 UNSEEN: Any = object()
 """The group of a row that is taken out although it never came in."""
 

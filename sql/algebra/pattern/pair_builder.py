@@ -143,11 +143,8 @@ def _hear(functions: FunctionSet, first: First | None, second: Second | None) ->
         source.line("get, begin, end = pairs.waiting.by_key.get, pairs.begin, pairs.end")
         source.line("out = []")
         with source.block("for e in rows:"):
-            with source.block("try:"):
+            with source.attempt("fail(e, error)", "continue"):
                 _write_event(functions, source, first, second)
-            with source.block("except DATA_ERRORS as error:"):
-                source.line("fail(e, error)")
-                source.line("continue")
             with source.block("if told:"):
                 source.line("out.append(told)")
         source.line("return out")

@@ -94,11 +94,9 @@ class SampledRows:
     @contextmanager
     def _each(self, *, numbers: int = 0) -> Iterator[None]:
         """The loop over the pairs; one that cannot be evaluated is noted in `bad`."""
-        with self.loop.block(self.header("sample", numbers=numbers)):
-            with self.loop.block("try:"):
-                yield
-            with self.loop.block("except DATA_ERRORS as error:"):
-                self.loop.line("bad.append((e, error))")
+        header, source = self.header("sample", numbers=numbers), self.loop.source
+        with source.block(header), source.attempt("bad.append((e, error))"):
+            yield
 
     def header(self, pairs: str, *, row: str = "", numbers: int = 0) -> str:
         """The head of a loop over the pairs, or over pairs with a `row` beside each."""
@@ -216,12 +214,10 @@ class CommonRows:
         loop.renew()
         with loop.block("def chosen(sample, made, w_start, w_end, w_trigger, bad):"):
             loop.line("rows = []")
-            with loop.block(self.rows.header("zip(sample, made)", row="row")):
-                with loop.block("try:"):
-                    loop.writer.skip_unless(plan.having)
-                    loop.line("rows.append(row)")
-                with loop.block("except DATA_ERRORS as error:"):
-                    loop.line("bad.append((e, error))")
+            header = self.rows.header("zip(sample, made)", row="row")
+            with source.block(header), source.attempt("bad.append((e, error))"):
+                loop.writer.skip_unless(plan.having)
+                loop.line("rows.append(row)")
             loop.line("return rows")
         return Generated(source, loop.names.bound)
 

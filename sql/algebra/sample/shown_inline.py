@@ -65,7 +65,7 @@ class InlineRow:
         slots |= {("window", "end"): Code(end, False, True, NUMBER), ("window", "trigger"): now}
         slots |= {("window", "start"): Code(start, False, True, NUMBER), ("event_time", None): now}
         inner = Loop(loop.source, plan, loop.functions, loop.catalog, loop.shape, slots)
-        with loop.block("try:"):
+        with loop.source.attempt(f"core.owner.failed({row}, error, {trigger})"):
             inner.writer.skip_unless(plan.having)
             if loop.is_timed:
                 out = f"out.append({names.bind(Emission, 'Emission')}(rule, {trigger}, 'rows', ["
@@ -73,8 +73,6 @@ class InlineRow:
                 loop.line("shown += 1")
             else:
                 write_row(inner.writer, plan, "made.append(", ")")
-        with loop.block("except DATA_ERRORS as error:"):
-            loop.line(f"core.owner.failed({row}, error, {trigger})")
 
 
 def give(query: Any, rows: list[Row], at_ms: int) -> None:

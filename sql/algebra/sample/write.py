@@ -84,10 +84,8 @@ def write_each(source: SourceWriter, made: SampleParts, functions: FunctionSet) 
                     loop.line("due = family.step(at)")
             loop.line("p = core.instances.whole")
             made.window.write_instant(loop)
-            with loop.block("try:"):
+            with loop.source.attempt("family.again(core, e, at)", reads_error=False):
                 _write_event(made, loop, 0, made.filters[0])
-            with loop.block("except DATA_ERRORS:"):
-                loop.line("family.again(core, e, at)")
 
 
 def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
@@ -102,10 +100,8 @@ def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | 
         if made.plan.joins:
             sides = ", ".join("e" if place == index else "None" for place in range(len(made.plan.sources)))
             loop.line(f"e = ({sides},)")
-        with loop.block("try:"):
+        with loop.source.attempt("core.fail(e, error, at)"):
             _write_event(made, loop, index, condition)
-        with loop.block("except DATA_ERRORS as error:"):
-            loop.line("core.fail(e, error, at)")
 
 
 def _write_event(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
@@ -153,13 +149,11 @@ def _write_fold(made: SampleParts, loop: Loop) -> None:
             nothing = f"({'None, ' * len(plan.analytics)})"
             loop.line(f"{''.join(f'x_{i}, ' for i in range(len(plan.analytics)))}= event.extra or {nothing}")
         loop.renew()
-        with loop.block("try:"):
+        with loop.source.attempt("core.fail(e, error, trigger)"):
             loop.writer.skip_unless(plan.where)
             if made.met_where is not None:
                 loop.line(f"{loop.names.bind(made.met_where, 'met')}.note(at)")
             shown.write_enter(loop)
-        with loop.block("except DATA_ERRORS as error:"):
-            loop.line("core.fail(e, error, trigger)")
     loop.line("")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.context.partition import Arrival, Partition
-from sql.algebra.event import Event
+from sql.algebra.event import NOTHING, Event
 from sql.algebra.row_blocks import plain
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
@@ -17,7 +17,6 @@ from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Out
 from sql.engine.query import MakeInstance, Running, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
-from sql.engine.statement.content_reader import NOTHING
 from sql.errors import CorruptState
 from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
@@ -304,7 +303,7 @@ class CellStatement(RunningStatement):
     def packed(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """The state that all cells share, once, and that of each."""
         self.rest()
-        self.groups.forget()
+        self.groups.reset()
         return {"shared": plain(self.snapshot()), "cells": [self._pack(cell) for cell in cells]}
 
     def unpacked(self, state: dict[str, Any], cells: Iterable[Cell]) -> None:

@@ -1,1 +1,1 @@
-"""The parts of a running statement: sources, subqueries, groups, content, output, state."""
+"""The parts of a running statement: sources, subqueries, groups, content, output."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.event import Event
+from sql.algebra.event import NOTHING, Event
 from sql.emission import Out
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.statement_core import StatementCore
@@ -56,7 +56,3 @@ class ContentReader:
         rows: list[Out] = []
         statement.program.text.reader["show"](statement, event, group, rows, True)
         return rows
-
-
-NOTHING = Event(None, 0, -1)
-"""The event of rows that no event has caused."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sql.algebra.event import Event
+from sql.algebra.event import NOTHING, Event
 from sql.algebra.join.joined import Joined
 from sql.algebra.output.row_order import in_order, row_limit
 from sql.algebra.table.search import Finder
@@ -44,11 +44,8 @@ class Evaluation:
         new: list[Any] = []
         counted = self.code["change"](self, events, (), 0, new, [])
         if not counted and self.plan.row_kind == "aggregate":
-            self.code["show"](self, first or _NOTHING, self.groups.whole, new, True)
+            self.code["show"](self, first or NOTHING, self.groups.whole, new, True)
         return in_order(new if self.plan.order_by else [Out(row) for row in new], self.plan, self.limit)
-
-
-_NOTHING = Event(None, 0, -1)
 
 
 class Choice:

@@ -39,15 +39,9 @@ class Groups:
         """Every group."""
         return self.by_key.values() if self.whole is None else (self.whole,)
 
-    def forget(self) -> None:
-        """Begin with new groups; the present ones belong to a cell, which keeps them."""
-        self.by_key = {}
-        if self.whole is not None:
-            self.whole = self.new(())
-
     def reset(self) -> None:
-        """Forget what was aggregated."""
-        self.by_key.clear()
+        """Begin with new groups. In a context the present ones may belong to a cell, which keeps them."""
+        self.by_key = {}
         if self.whole is not None:
             self.whole = self.new(())
 

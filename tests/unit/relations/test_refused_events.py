@@ -10,7 +10,8 @@ DECLARED = """
     create stream readings (id bigint) with (datasource="readings", strict_validation="true");
     create table Known (id bigint primary key);
     @name('forgets') on readings as r delete from Known as k where k.id = r.id;
-    @name('learns') on readings as r merge Known as k where k.id = r.id when not matched then insert select id;
+    @name('learns') on readings as r merge Known as k where k.id = r.id
+        when not matched then insert select id;
     @name('selects') select id from readings;
 """
 

@@ -38,12 +38,9 @@ class StateWindow(Window):
     def _write_begins(self, loop: Loop) -> None:
         """A condition that cannot be evaluated is an error event, and does not hold."""
         assert self.plan.begin is not None
-        with loop.block("try:"):
+        with loop.source.attempt("core.fail(e, error, at)", "begins = False"):
             text = loop.condition(self.plan.begin)
             loop.source.line(f"begins = {text}", self.plan.begin.span)
-        with loop.block("except DATA_ERRORS as error:"):
-            loop.line("core.fail(e, error, at)")
-            loop.line("begins = False")
         loop.renew()
 
     def write_after(self, loop: Loop) -> None:
