@@ -7,6 +7,7 @@ line, so the lines stand in the order of arrival, and memory does not grow with 
 `penstock replay`: rows with the gateway, the instant and the columns of the SELECT, typed by its plan.
 
     tables    raw events in, a typed table for each rule out
+    shares    which task has the files of which gateways
     worker    the engine over the files of gateways
     row_writer  the columns of rows from what rules emit
     cells     the values of rows as typed columns

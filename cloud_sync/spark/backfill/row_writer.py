@@ -24,27 +24,27 @@ error, or the late event as JSON; `is_open`: the end of the raw events made the 
 that are open."""
 
 
-Group = tuple[int, int, int]
-"""An emission with rows: its instant, what the count of all rows up to one of its rows lacks to the number of
-this row, and the count up to its last one."""
-
-
-def _numbers_and_instants(groups: list[Group]) -> tuple[pa.Array, pa.Array]:
-    """Number and instant of each row."""
+def _spread(values: pa.Array, ends: Sequence[int]) -> pa.Array:
+    """A column that has each value up to its end."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    at_ms, before, counts = zip(*groups, strict=True)
-    ends, counted = pa.array(counts, pa.int32()), pc.cumulative_sum(pa.repeat(1, counts[-1]))
+    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int32()), values))
 
-    def spread(values: Sequence[int]) -> pa.Array | pa.Scalar:
-        if values.count(values[0]) == len(values):
-            return pa.scalar(values[0], pa.int64())
-        return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, pa.array(values, pa.int64())))
 
-    instants = spread(at_ms)
-    is_same = isinstance(instants, pa.Scalar)
-    return pc.add(counted, spread(before)), pa.repeat(instants, counts[-1]) if is_same else instants
+def _with_others(usual: str | None, others: dict[int, str] | dict[int, str | None], count: int) -> pa.Array:
+    """A column of one text, with others at some places."""
+    values, ends, before = [], [], 0
+    for place in sorted(others):
+        if before < place:
+            values.append(usual)
+            ends.append(place)
+        values.append(others[place])
+        ends.append(before := place + 1)
+    if before < count:
+        values.append(usual)
+        ends.append(count)
+    return _spread(strings(values), ends)
 
 
 class RowWriter:
@@ -58,16 +58,21 @@ class RowWriter:
         self._blank: Row = dict.fromkeys(self._columns)
         """Stands in `_rows` for what is no row of the SELECT."""
         self._rows: list[Row] = []
-        self._groups: list[Group] = []
+        self._instants: list[int] = []
+        """Of each emission that has rows."""
+        self._ends: list[int] = []
+        """How many rows there were behind each of them."""
+        self._shifts: list[tuple[int, int]] = []
+        """By how much the numbers of rows are greater than their places, and up to which place."""
         self._kinds: dict[int, str] = {}
         """By place the kinds of rows other than `insert`."""
         self._reasons: dict[int, str | None] = {}
 
     def add(self, emissions: Iterable[Emission], number: int) -> int:
         """Take the rows of emissions, the first of which has this number; the next number."""
-        rows, groups = self._rows, self._groups
+        rows, instants, ends = self._rows, self._instants, self._ends
         place = len(rows)
-        lacks = number - place - 1
+        shift = number - place
         for emission in emissions:
             if emission.kind != "rows":
                 self._add_others(emission)
@@ -76,8 +81,11 @@ class RowWriter:
             else:
                 rows += emission.inserted
             if place != (place := len(rows)):
-                groups.append((emission.at_ms, lacks, place))
-        return lacks + 1 + place
+                instants.append(emission.at_ms)
+                ends.append(place)
+        if place + shift > number:
+            self._shifts.append((shift, place))
+        return place + shift
 
     def _add_both(self, emission: Emission) -> None:
         """Take inserted rows with their states, and behind them the removed ones."""
@@ -101,15 +109,19 @@ class RowWriter:
         """The columns of the rows that were gathered, which are then forgotten; none of none.
         An error in place of a row that does not fit the columns."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         count = len(self._rows)
         if not count:
             return {}
         columns = self._cells()
-        columns["number"], columns["at_ms"] = _numbers_and_instants(self._groups)
-        columns["kind"] = _replaced(pa.repeat("insert", count), self._kinds)
-        columns["reason"] = _replaced(pa.nulls(count, pa.string()), self._reasons)
-        self._rows, self._groups = [], []
+        shifts, ends = zip(*self._shifts, strict=True)
+        counted = pc.cumulative_sum(pa.repeat(1, count), start=-1)
+        columns["number"] = pc.add(counted, _spread(pa.array(shifts, pa.int64()), ends))
+        columns["at_ms"] = _spread(pa.array(self._instants, pa.int64()), self._ends)
+        columns["kind"] = _with_others("insert", self._kinds, count)
+        columns["reason"] = _with_others(None, self._reasons, count)
+        self._rows, self._instants, self._ends, self._shifts = [], [], [], []
         self._kinds, self._reasons = {}, {}
         return columns
 
@@ -145,20 +157,6 @@ class RowWriter:
             except Misfit as error:
                 self._kinds[place], self._reasons[place] = "error", str(error)
                 self._rows[place] = self._blank
-
-
-def _replaced(column: pa.Array, others: dict[int, str] | dict[int, str | None]) -> pa.Array:
-    """A column with other texts at some places."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not others:
-        return column
-    places, bits = sorted(others), bytearray(len(column) // 8 + 1)
-    for place in places:
-        bits[place // 8] |= 1 << place % 8
-    mask = pa.Array.from_buffers(pa.bool_(), len(column), [None, pa.py_buffer(bits)])
-    return pc.replace_with_mask(column, mask, strings([others[place] for place in places]))
 
 
 def _shown(row: Row) -> Row:
