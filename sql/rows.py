@@ -1,7 +1,7 @@
 """Row shapes: how generated code reads a column of an event.
 
-A row is a dict (column -> value) or a struct with one attribute per column. Queries are compiled for one
-shape; what is absent reads as NULL in both.
+A row is a dict (column -> value) or a struct with one attribute per column; a row of a relation is kept as an
+event that has the columns itself. Queries are compiled for one shape; what is absent reads as NULL in all.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from keyword import iskeyword
 from typing import Any, Literal
 
-Shape = Literal["dict", "struct"]
+Shape = Literal["dict", "struct", "kept"]
 
 MakeRow = Callable[[dict[str, Any]], Any]
 """Makes a row of the columns that a snapshot holds."""
@@ -34,7 +34,29 @@ def attribute_name(column: str) -> str:
         and not column.startswith(("_", "c_"))
     ):
         return column
+    return _encoded(column)
+
+
+def _encoded(column: str) -> str:
     return "c_" + column.encode().hex()
+
+
+EVENT_FIELDS = frozenset(
+    (
+        *("row", "time_ms", "seq", "extra", "group", "values", "put"),
+        *("key", "stamp", "accumulators", "stale", "refresh"),
+    )
+)
+"""What a row of a relation has beside its columns."""
+
+
+def field_name(column: str) -> str:
+    """The attribute of a row of a relation that holds a column.
+
+    >>> field_name("temp"), field_name("seq"), field_name("my col")
+    ('temp', 'c_736571', 'c_6d7920636f6c')
+    """
+    return _encoded(column) if column in EVENT_FIELDS else attribute_name(column)
 
 
 def as_dict(row: Any) -> dict[str, Any]:

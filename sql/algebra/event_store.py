@@ -89,8 +89,10 @@ class EventStore:
         numbers = sorted(self.events)
         return RowBlocks(holder, [self.events[seq] for seq in numbers], numbers, (), pack_event)
 
-    def unpack(self, packed: list[Any], make_row: Callable[[Any], Any]) -> None:
-        """Rebuild the events; `make_row` makes a row of the query's shape from a dict."""
+    def unpack(
+        self, packed: list[Any], make_row: Callable[[Any], Any], make: Callable[..., Event] = Event
+    ) -> None:
+        """Rebuild the events; `make_row` makes a row of the query's shape from a dict, `make` an event."""
 
         def row(part: PackedRow, several: type = tuple) -> Any:
             if isinstance(part, list):
@@ -101,7 +103,7 @@ class EventStore:
             values = None if extra is None else [decode(value) for value in extra]
             priors = [Event(row(prior), at, number) for number, at, prior in before]
             kept = FixedValues(values or (), priors) if priors else values
-            self.events[seq] = Event(row(part), time_ms, seq, kept)
+            self.events[seq] = make(row(part), time_ms, seq, kept)
 
     def find(self, seq: int) -> Event:
         """The event of a `seq` in the snapshot."""

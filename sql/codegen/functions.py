@@ -28,7 +28,7 @@ from sql.functions.definition import Context
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.clauses import Criterion, ItemPlan
 from sql.plan.pattern_plan import OWN
-from sql.rows import Shape, as_dict, as_dicts, attribute_name
+from sql.rows import Shape, as_dict, as_dicts, attribute_name, field_name
 from sql.types import Type, key_of, order_key, order_key_down
 
 DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
@@ -57,6 +57,8 @@ class EngineReader:
         row = f"e.row[{source}]" if self.joined else "e.row"
         if column is None:
             return Code(row, self.joined)
+        if self.shape == "kept":
+            return Code(f"e.{field_name(column)}")
         if not self.joined:
             return Code(self._column(row, column))
         name = self.names.temporary()

@@ -10,7 +10,7 @@ from sql.codegen.names import Names
 from sql.codegen.own_reads import relation_text, variable_text
 from sql.codegen.source import SourceWriter, identifier
 from sql.plan.bound import Slot
-from sql.rows import Shape, attribute_name
+from sql.rows import Shape, attribute_name, field_name
 
 
 class RowReader:
@@ -18,7 +18,7 @@ class RowReader:
 
     `slots` has the code of the values that operators keep. With `joined` a row is a tuple of the sources'
     rows, NULL if a source has none; with `rows` the row of each source is in a local of its own, NULL for
-    those `nullable`.
+    those `nullable`. Those `kept` are rows of relations.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class RowReader:
         joined: bool,
         rows: Mapping[int, str] | None = None,
         nullable: Container[int] = (),
+        kept: Container[int] = (),
     ) -> None:
         self.names = names
         self.catalog = catalog
@@ -39,6 +40,7 @@ class RowReader:
         self.joined = joined
         self.rows = rows
         self.nullable = nullable
+        self.kept = kept
         self.locals: dict[tuple[int, str], str] = {}
         self.loaded: set[tuple[int, str]] = set()
 
@@ -52,13 +54,14 @@ class RowReader:
             joined=self.joined,
             rows=self.rows,
             nullable=self.nullable,
+            kept=self.kept,
         )
         found.locals, found.loaded = dict(self.locals), set(self.loaded)
         return found
 
     def read(self, source: int, column: str | None) -> Code:
         if column is None and self.rows is not None:
-            return Code(self.rows[source], source in self.nullable, True)
+            return self._whole(source, self.rows[source])
         if column is None:
             return Code(f"e[{source}]" if self.joined else "e", self.joined, True)
         name = self.locals.get((source, column))
@@ -68,6 +71,13 @@ class RowReader:
                 name = f"{name}_{len(self.locals)}"
             self.locals[source, column] = name
         return Code(name, True, True)
+
+    def _whole(self, source: int, row: str) -> Code:
+        """The row of a source as a value."""
+        is_nullable = source in self.nullable
+        if source not in self.kept:
+            return Code(row, is_nullable, True)
+        return Code(f"(None if {row} is None else {row}.row)" if is_nullable else f"{row}.row", is_nullable)
 
     def relation(self, name: str) -> str:
         """The text of the named window or table of this name."""
@@ -93,7 +103,7 @@ class RowReader:
     def _access(self, source: int, column: str) -> str:
         if self.rows is not None:
             row = self.rows[source]
-            text = self._column(row, column)
+            text = f"{row}.{field_name(column)}" if source in self.kept else self._column(row, column)
             return f"None if {row} is None else {text}" if source in self.nullable else text
         if not self.joined:
             return self._column("e", column)

@@ -1,8 +1,8 @@
 """The text of a trigger: what an event does to a relation, collected before any of it is done.
 
-    work(rows, write, rewrite, forward, changed, events, now)   does it for each event, and tells `changed`
-                                                                the rows that came and those that were
-                                                                there before
+    work(rows, relation, forward, changed, events, now)     does it for each event, and tells `changed`
+                                                            the rows that came and those that were
+                                                            there before
 
 In the text `r0` is the event, `r1` the row of the relation as the actions before have left it,
 `r2` as it was.
@@ -23,6 +23,7 @@ from sql.codegen.output_rows import write_items
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Bound, conjuncts, reads_subquery
 from sql.plan.logical import ActionPlan, BranchPlan, TriggerPlan
+from sql.rows import field_name
 
 
 class Changed:
@@ -76,14 +77,15 @@ class ActingText:
 
     def over(self, relation: Any, forward: Forward) -> Work:
         """The function for one relation."""
-        rewrite = relation.rewrite if relation.kind == "table" else None
-        return partial(self.work, in_order(self.search, relation), relation.write, rewrite, forward)
+        return partial(self.work, in_order(self.search, relation), relation, forward)
 
     def _compiled(self, parts: Sequence[Bound]) -> Callable[..., None]:
         """The function, which takes the relation as arguments."""
         source = self.source
-        with source.block("def work(rows, write, rewrite, forward, changed, events, now):"):
+        with source.block("def work(rows, relation, forward, changed, events, now):"):
             source.line("came, before, post = changed.came, changed.before, changed.post")
+            if any(map(self._rewrites, self.plan.branches)):
+                source.line(f"stamp = {None if self.needs_event else 'relation.next_stamp()'}")
             with source.block("for r0 in events:"), source.attempt("changed.fail(r0, error)"):
                 self._write_event(parts)
         found = self.functions.generate(source, Event=Event, DATA_ERRORS=DATA_ERRORS)
@@ -127,10 +129,10 @@ class ActingText:
         if mine:
             with source.block(f"if {' or '.join(mine)}:"):
                 if self.plan.shows == "rows":
-                    source.line(f"write({given}, now)")
+                    source.line(f"relation.write({given}, now)")
                     source.line("post([y.row for y in removed], ())")
                 else:
-                    source.line(f"post(*write({given}, now))")
+                    source.line(f"post(*relation.write({given}, now))")
         if "forwards" in collected:
             with source.block("for stream, row in forwards:"):
                 source.line("forward(stream, row)")
@@ -173,8 +175,14 @@ class ActingText:
         """The actions on one row, one after the other: each reads what those before it wrote."""
         source = self.source
         if self._rewrites(branch):
-            self._write_values(branch.actions[0])
-            source.line("rewrite(y, r1, now)")
+            action = branch.actions[0]
+            self._write_values(action)
+            with source.block("if stamp is None:"):
+                source.line("relation.write(((y, r1),), (), (), now)")
+            with source.block("else:"):
+                for column, _ in action.assignments:
+                    source.line(f"y.{field_name(column)} = r1[{column!r}]")
+                source.line("y.stamp = stamp")
             source.line("came.append(r1)")
             source.line("before.append(r2)")
             return

@@ -5,8 +5,7 @@ def answer(rows, y, y0=None):
     r1 = …                         the row of the statement around it
     if y0 is None:                 not looked up for the whole batch
         y0 = rows(key)
-    for y0 in () if y0 is None else (y0,):
-        r0 = y0.row
+    for r0 in () if y0 is None else (y0,):
         …
 """
 
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from sql.algebra.table.ahead import keys_of
 from sql.algebra.table.search import Search, loop_over
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
@@ -84,6 +84,7 @@ class AnswerText:
         self.plan = part.plan
         self.functions = functions
         self.shape = shape
+        self.of_relation = store.of_relation
         outer, parts = range(1, 1 + len(part.outer)), tuple(conjuncts(part.plan.where))
         self.search = Search(parts, 0, outer, store)
         self.answer = self._compiled(parts, outer)
@@ -95,9 +96,11 @@ class AnswerText:
     def ahead(self, store: Any) -> Callable[..., list[Any]] | None:
         """The function that finds rows of a store for a batch of events; None where no column
         of an event is their key."""
-        if len(self.part.outer) > 1 or self.shape != "dict" or self.search.column_of(1) is None:
+        column = self.search.column_of(1)
+        if len(self.part.outer) > 1 or self.shape != "dict" or column is None:
             return None
-        return self.search.ahead(store, 1)
+        find = self.search.ahead(store)
+        return lambda events: find(keys_of(events, column))
 
     def _compiled(self, parts: Sequence[Bound], outer: range) -> Callable[..., Any]:
         """The function, which takes the store's search as an argument."""
@@ -105,7 +108,8 @@ class AnswerText:
         assert not reads_subquery(parts)
         rows = {place: f"r{place}" for place in (0, *outer)}
         read = frozenset().union(*map(sources_read, _expressions(plan)))
-        loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer)
+        kept = (0,) if self.of_relation else ()
+        loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer, kept=kept)
         with source.block("def answer(rows, y, y0=None):"):
             source.line("e = y.row")
             if len(outer) == 1:
@@ -113,8 +117,9 @@ class AnswerText:
             for place in sorted(read.intersection(outer)) if len(outer) > 1 else ():
                 source.line(f"r{place} = e[{place - 1}]")
             source.line("found = []" if self.part.kind == "list" else "found = None")
-            with search.each(loop, "rows", "y0", hinted=True):
-                source.line("r0 = y0.row")
+            with search.each(loop, "rows", "r0" if kept else "y0", hint="y0"):
+                if not kept:
+                    source.line("r0 = y0.row")
                 inner = loop.inner()
                 inner.test([part for part in parts if part not in search.settled])
                 inner.skip_unless(plan.having)

@@ -3,7 +3,7 @@ functions share, and the statements that stand in several of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cached_property
 from math import sqrt
 from typing import Any, NamedTuple
@@ -113,10 +113,10 @@ class StatementFrame:
         joined: bool,
         rows: dict[int, str] | None = None,
         nullable: Sequence[int] = (),
+        kept: Container[int] = (),
     ) -> RowReader:
-        return RowReader(
-            self.names, self.catalog, self.shape, slots, joined=joined, rows=rows, nullable=nullable
-        )
+        settings = self.names, self.catalog, self.shape, slots
+        return RowReader(*settings, joined=joined, rows=rows, nullable=nullable, kept=kept)
 
     def make_loop(
         self,
@@ -126,11 +126,13 @@ class StatementFrame:
         is_one: bool = False,
         rows: dict[int, str] | None = None,
         nullable: Sequence[int] = (),
+        kept: Container[int] = (),
     ) -> LoopWriter:
         """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's;
-        or over the `rows` of sources that stand in locals, of which those `nullable` may be NULL."""
+        or over the `rows` of sources that stand in locals, of which those `nullable` may be NULL, and those
+        `kept` are rows of relations."""
         joined = self.is_joined and not is_one
-        reader = self._row_reader(slots, joined=joined, rows=rows, nullable=nullable)
+        reader = self._row_reader(slots, joined=joined, rows=rows, nullable=nullable, kept=kept)
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:

@@ -3,8 +3,7 @@ sources that an index finds.
 
 for y1 in find_1(key, ()):
     r1 = y1.row
-    for y2 in find_2(key, ()):
-        r2 = y2.row
+    for r2 in find_2(key, ()):     of a relation: `r2.temp` reads a column, `r2.row` is all of them
 """
 
 from __future__ import annotations
@@ -13,15 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from sql.algebra.table.ahead import keys_of
 from sql.algebra.table.lookup import equalities, ranges
 from sql.algebra.table.search import Search
 from sql.codegen.loop import LoopWriter, batch_loop
+from sql.codegen.names import Names
+from sql.codegen.source import SourceWriter, Suite
 from sql.plan.bound import Bound, reads_subquery
 
 
 class JoinLoops:
     """The loops from a row of one source. In the text `r0`, `r1`, … are rows, `y1`, `y2`, …
-    the partners' events."""
+    the partners' events; a row of a relation is both."""
 
     def __init__(
         self,
@@ -40,16 +42,22 @@ class JoinLoops:
         self.start = start
         self.stores = stores
         self.width = len(stores)
+        self.kept = frozenset(
+            place for place, store in enumerate(stores) if place != start and store.of_relation
+        )
+        """The sources whose rows are those of relations."""
         self.searches = [
             (place, Search(parts, place, known, stores[place])) for place, known in self._way(parts)
         ]
         settled = [part for _, search in self.searches for part in search.settled]
         self.rest = [part for part in tested if not any(part is other for other in settled)]
         self.needs_event = reads_subquery(parts)
-        self.ahead = [
-            place for place, search in self.searches if looks_ahead and search.column_of(start) is not None
-        ]
-        """The sources that are looked into for a batch of events."""
+        self.ahead = {
+            place: column
+            for place, search in self.searches
+            if looks_ahead and (column := search.column_of(start)) is not None
+        }
+        """The sources that are looked into for a batch of events, each with the column that is its key."""
 
     def _way(self, parts: Sequence[Bound]) -> Iterator[tuple[int, frozenset[int]]]:
         """The other sources in the order in which they are looked into, each with the
@@ -70,14 +78,18 @@ class JoinLoops:
     def opened(self, stores: Sequence[Any]) -> list[Callable[..., Any]]:
         """The functions that the text calls `find_1`, …: one for each search, in order."""
         return [
-            search.ahead(stores[place], self.start) if place in self.ahead else search.opened(stores[place])
+            search.ahead(stores[place]) if place in self.ahead else search.opened(stores[place])
             for place, search in self.searches
         ]
 
-    @property
-    def batch(self) -> str:
-        """The head of the loop over a batch of events `e`, each with what is looked up for it."""
-        return batch_loop({place: f"{self.find}_{place}(rows)" for place in self.ahead})
+    def batch(self, source: SourceWriter, names: Names) -> Suite:
+        """The loop over a batch of events `e`, each with what is looked up for it."""
+        keys: dict[str, str] = {}
+        for column in dict.fromkeys(self.ahead.values()):
+            keys[column] = f"keys_{len(keys)}"
+            source.line(f"{keys[column]} = {names.bind(keys_of, 'keys_of')}(rows, {column!r})")
+        found = {place: f"{self.find}_{place}({keys[column]})" for place, column in self.ahead.items()}
+        return source.block(batch_loop(found))
 
     @property
     def finders(self) -> list[str]:
@@ -88,6 +100,14 @@ class JoinLoops:
         """The local of each source's row."""
         return {place: f"r{place}" for place in range(self.width)}
 
+    def partner(self, place: int) -> str:
+        """The local of a partner's event."""
+        return f"r{place}" if place in self.kept else f"y{place}"
+
+    def whole(self, place: int) -> str:
+        """The text of a source's row as a value."""
+        return f"r{place}.row" if place in self.kept else f"r{place}"
+
     @contextmanager
     def each(self, loop: LoopWriter) -> Iterator[LoopWriter]:
         """The loops: what is written inside, with the writer that is given, is done for each joined row."""
@@ -97,11 +117,12 @@ class JoinLoops:
                 if self.needs_event:
                     source.line(f"x = {self.event(known)}")
                 if place in self.ahead:
-                    rows = search.each_of(loop, f"found_{place}", f"y{place}")
+                    rows = search.each_of(loop, f"found_{place}", self.partner(place))
                 else:
-                    rows = search.each(loop, f"{self.find}_{place}", f"y{place}")
+                    rows = search.each(loop, f"{self.find}_{place}", self.partner(place))
                 stack.enter_context(rows)
-                source.line(f"r{place} = y{place}.row")
+                if place not in self.kept:
+                    source.line(f"r{place} = y{place}.row")
                 known.add(place)
                 loop = loop.inner()
             yield loop
@@ -114,7 +135,7 @@ class JoinLoops:
 
     def event(self, known: set[int]) -> str:
         """The text of a joined row as an event to evaluate with."""
-        rows = [f"r{place}" if place in known else "None" for place in range(self.width)]
+        rows = [self.whole(place) if place in known else "None" for place in range(self.width)]
         return f"Event(({', '.join(rows)}), now, -1)"
 
 

@@ -59,13 +59,14 @@ class Inner:
         """The function that finds the joined rows of an event of a source."""
         chain = JoinLoops(self.parts, self.tested, start, self.stores)
         source = SourceWriter()
-        loop = loop_over(self.functions, source, chain.rows(), shape=self.shape)
+        loop = loop_over(self.functions, source, chain.rows(), shape=self.shape, kept=chain.kept)
         with source.block(f"def partners(y{start}, now):"):
             source.line(f"r{start} = y{start}.row")
             source.line("found = []")
             with chain.each(loop) as inner:
                 chain.write_test(inner)
-                source.line(f"found.append(({', '.join(f'y{place}' for place in range(chain.width))}))")
+                sides = ", ".join(map(chain.partner, range(chain.width)))
+                source.line(f"found.append(({sides}))")
             source.line("return found")
         opened = dict(zip(chain.finders, chain.opened(self.stores), strict=True))
         way: Way = self.functions.generate(source, Event=Event, **opened)["partners"]

@@ -9,6 +9,7 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.table.index import Bucket, Indexes
+from sql.rows import Shape
 from sql.types import Saved
 
 Passes = Callable[[Event], Any] | None
@@ -18,8 +19,9 @@ class Rows:
     """Rows kept here, by integrating the changes of the source's windows."""
 
     pulled = False
+    of_relation = False
 
-    def __init__(self, shape: str = "dict") -> None:
+    def __init__(self, shape: Shape = "dict") -> None:
         self.events: dict[Event, None] = {}
         self.indexes = Indexes(shape)
 
@@ -51,6 +53,7 @@ class Pulled:
     """Rows of a named window or a table that are only looked up: nothing of them is kept here."""
 
     pulled = True
+    of_relation = True
 
     def __init__(self, relation: Any, passes: Passes) -> None:
         """`passes`: the filter in parentheses, if there is one."""
@@ -132,7 +135,7 @@ class _SeenIndex:
             return found
         came = set(delta[0])
         rows = [row for row in found if row not in came]
-        left = [row for row in delta[1] if row not in came and self.index.key(row.row) == key]
+        left = [row for row in delta[1] if row not in came and self.index.key(row) == key]
         if span is not None:
             left = self.index.inside(left, span)
         return sorted([*rows, *left], key=lambda row: row.seq)
@@ -168,6 +171,7 @@ class Carried:
     """The rows that the event around a subquery carries in a column: what a store has answered for it."""
 
     pulled = True
+    of_relation = False
 
     def __init__(self, column: str, passes: Passes) -> None:
         """`passes`: the filter in parentheses, if there is one."""

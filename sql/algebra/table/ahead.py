@@ -7,7 +7,7 @@ processor waits for several events at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from sql.algebra.table.index import Bucket, sought
@@ -16,20 +16,15 @@ CACHED = 4096
 """So few keys stay in the processor's cache."""
 
 
-class Ahead:
-    """Finds the rows that have a column of an event as their key."""
+def keys_of(events: Sequence[dict[str, Any]], column: str) -> list[Hashable]:
+    """For each event the key of the rows that equal its value of a column."""
+    return [key if (key := event.get(column)).__class__ is str else sought(key) for event in events]
 
-    def __init__(self, index: Any, column: str) -> None:
-        """`index`: by one column. `column`: that of the events."""
-        self.index = index
-        self.column = column
 
-    def find(self, events: Sequence[dict[str, Any]]) -> list[Bucket | None]:
-        """The rows found for each event, in order."""
-        column = self.column
-        keys = [key if (key := event.get(column)).__class__ is str else sought(key) for event in events]
-        if len(self.index.by_key) > CACHED:
-            for _ in map(hash, keys):  # a string keeps its hash, which makes the next loop short
-                pass
-        found: list[Bucket | None] = self.index.buckets(keys)
-        return found
+def found_at(index: Any, keys: Sequence[Hashable]) -> list[Bucket | None]:
+    """The rows of each key, in order; `index`: by one column."""
+    if len(index.by_key) > CACHED:
+        for _ in map(hash, keys):  # a string keeps its hash, which makes the next loop short
+            pass
+    found: list[Bucket | None] = index.buckets(keys)
+    return found

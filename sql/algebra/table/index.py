@@ -10,45 +10,37 @@ no answer of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from operator import attrgetter, methodcaller
 from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.sorted_rows import SortedRows, Span
 from sql.errors import DataError
-from sql.rows import attribute_name
+from sql.rows import Shape, attribute_name, field_name
 from sql.types import key_of
 
-Values = Callable[[Any], Any]
-"""The function that reads an index's values from a row."""
+Values = Callable[[Event], Any]
+"""The function that reads one of an index's values from an event."""
 
 
-def column_reader(column: Any, shape: str = "dict") -> Values:
-    """The function that reads a column of a row; of a joined row (source, column)."""
+def column_reader(column: Any, shape: Shape = "dict") -> Values:
+    """The function that reads a column of an event; of a joined one (source, column)."""
     if column.__class__ is tuple:
-        source, read = column[0], column_reader(column[1], shape)
-        return lambda row: None if row[source] is None else read(row[source])
+        source, name = column
+        read = methodcaller("get", name) if shape == "dict" else attrgetter(attribute_name(name))
+        return lambda event: None if (row := event.row[source]) is None else read(row)
     if shape == "dict":
-        return lambda row: row.get(column)
-    name = attribute_name(column)
-    return lambda row: getattr(row, name)
+        return lambda event: event.row.get(column)
+    return attrgetter(field_name(column) if shape == "kept" else f"row.{attribute_name(column)}")
 
 
-def key_reader(columns: tuple[Any, ...], shape: str = "dict") -> Callable[[Any], Hashable]:
-    """The function that makes a row's hashable key: of one column its value, of several a tuple."""
-    readers = [column_reader(column, shape) for column in columns]
-    if len(readers) == 1 and shape == "dict" and columns[0].__class__ is str:
-        (column,) = columns
-
-        def key(row: Any) -> Hashable:
-            value = row.get(column)
-            return value if value.__class__ is str else key_of(value)
-
-        return key
+def key_reader(readers: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Hashable]:
+    """The function that makes a hashable key of what `readers` read: of one its value, of several a tuple."""
     if len(readers) == 1:
-        read = readers[0]
-        return lambda row: key_of(read(row))
-    return lambda row: tuple([key_of(read(row)) for read in readers])
+        (read,) = readers
+        return lambda event: value if (value := read(event)).__class__ is str else key_of(value)
+    return lambda event: tuple([key_of(read(event)) for read in readers])
 
 
 Bucket = Event | dict[Event, None]
@@ -66,7 +58,7 @@ class HashIndex:
     is_plain = True
     """True if nothing but the key decides which rows are found, those of many keys at once with `buckets`."""
 
-    def __init__(self, key: Callable[[Any], Hashable]) -> None:
+    def __init__(self, key: Callable[[Event], Hashable]) -> None:
         self.key = key
         self.by_key: dict[Hashable, Bucket] = {}
         self.bucket: FindBucket = self.by_key.get
@@ -77,7 +69,7 @@ class HashIndex:
 
     def add(self, event: Event) -> None:
         """A row came."""
-        key = self.key(event.row)
+        key = self.key(event)
         found = self.by_key.get(key)
         if found is None:
             self.by_key[key] = event
@@ -88,7 +80,7 @@ class HashIndex:
 
     def remove(self, event: Event) -> None:
         """A row left."""
-        key = self.key(event.row)
+        key = self.key(event)
         found = self.by_key[key]
         if found.__class__ is dict:
             del found[event]
@@ -105,7 +97,7 @@ class HashIndex:
             return ()
         return found if isinstance(found, dict) else (found,)
 
-    def holder(self, row: object) -> Event | None:
+    def holder(self, row: Event) -> Event | None:
         """The row that has this row's key, if one has."""
         return next(iter(self._rows(self.key(row))), None)
 
@@ -113,23 +105,23 @@ class HashIndex:
 class OrderedIndex:
     """Rows by the values of columns, perhaps none, and then in order of one more."""
 
-    def __init__(self, key: Callable[[Any], Hashable], value: Values) -> None:
+    def __init__(self, key: Callable[[Event], Hashable], value: Values) -> None:
         self.key = key
         self.value = value
         self.by_key: dict[Hashable, SortedRows] = {}
 
     def add(self, event: Event) -> None:
         """A row came."""
-        value = self.value(event.row)
+        value = self.value(event)
         if value is not None:
-            self.by_key.setdefault(self.key(event.row), SortedRows()).add(value, event)
+            self.by_key.setdefault(self.key(event), SortedRows()).add(value, event)
 
     def remove(self, event: Event) -> None:
         """A row left."""
-        value = self.value(event.row)
+        value = self.value(event)
         if value is None:
             return
-        key = self.key(event.row)
+        key = self.key(event)
         rows = self.by_key[key]
         rows.remove(value, event)
         if not rows:
@@ -144,12 +136,12 @@ class OrderedIndex:
         """Those of some rows, which need not be in the index, whose value is in the range."""
         found = SortedRows()
         for row in rows:
-            value = self.value(row.row)
+            value = self.value(row)
             if value is not None:
                 found.add(value, row)
         return found.between(*span)
 
-    def holder(self, row: object) -> Event | None:
+    def holder(self, row: Event) -> Event | None:
         """The row that has this row's key and value, if one has."""
         key, value = self.key(row), self.value(row)
         rows = None if value is None or has_null(key) else self.by_key.get(key)
@@ -176,16 +168,16 @@ def has_null(key: object) -> bool:
     return key is None or (key.__class__ is tuple and None in key)
 
 
-def make_index(equal: tuple[Any, ...], ordered: Any, shape: str = "dict") -> Index:
+def make_index(equal: tuple[Any, ...], ordered: Any, shape: Shape = "dict") -> Index:
     """An index by columns of equality and at most one of order."""
-    key = key_reader(equal, shape)
+    key = key_reader([column_reader(column, shape) for column in equal])
     return HashIndex(key) if ordered is None else OrderedIndex(key, column_reader(ordered, shape))
 
 
 class Indexes:
     """All indexes over the rows of one source; equal ones are one."""
 
-    def __init__(self, shape: str = "dict") -> None:
+    def __init__(self, shape: Shape = "dict") -> None:
         self.shape = shape
         self.by_columns: dict[tuple[tuple[Any, ...], Any], Index] = {}
         self.all: tuple[Index, ...] = ()
@@ -209,7 +201,7 @@ class Indexes:
         of a unique one."""
         index = self.over(equal, ordered, rows)
         if unique:
-            if any(index.holder(event.row) is not event for event in rows):
+            if any(index.holder(event) is not event for event in rows):
                 raise DataError(f"unique index '{name}' cannot be made: two rows have one key")
             self.unique[name] = index
         return index
@@ -224,7 +216,7 @@ class Indexes:
         for index in self.all:
             index.remove(event)
 
-    def check(self, row: object, leaving: Mapping[Event, Any]) -> None:
+    def check(self, row: Event, leaving: Mapping[Event, Any]) -> None:
         """Raise DataError where a unique index has a row of the same key that is not leaving."""
         for name, index in self.unique.items():
             holder = index.holder(row)

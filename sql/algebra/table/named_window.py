@@ -15,7 +15,7 @@ from sql.algebra.operator import Operator, earliest
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Index, Indexes
-from sql.algebra.table.row import Change, Row, shaped
+from sql.algebra.table.row import Change, KeptRow, Row, row_class
 from sql.plan.declared import WindowDeclaration
 
 
@@ -46,7 +46,8 @@ class NamedWindow:
         self.operator = operator
         self.batches = batches
         self.bounded = Bounded(f"named window '{declaration.name}'", declaration.bounds)
-        self.indexes = Indexes()
+        self.row_class: type[KeptRow] = row_class(self.columns, KeptRow)
+        self.indexes = Indexes("kept")
         self.named: dict[str, Index] = {}
         self.rows: dict[Event, None] = {}
         """The rows of the window, in order of arrival; of a batch window the last batch posted."""
@@ -92,14 +93,19 @@ class NamedWindow:
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave and others enter, all or none of them. Raises DataError where one is refused."""
         leaving = dict.fromkeys(removed)
-        values = [shaped(row, self.columns) for row in rows]
+        events = [self.made(row, now_ms) for row in rows]
         leaving |= dict.fromkeys(self.bounded.room(len(self.rows) - len(leaving), len(rows), leaving))
-        self._check(values, leaving)
-        events = []
-        for row in values:
+        self._check(events, leaving)
+        for event in events:
             self.seq += 1
-            events.append(Event(row, now_ms, self.seq))
+            event.seq = self.seq
         return self._apply(Delta(events, list(leaving)), now_ms)
+
+    def made(self, row: Mapping[str, Any], time_ms: int, seq: int = 0, extra: Any = None) -> KeptRow:
+        """A row of these values that is not in the window yet."""
+        found = self.row_class(None, time_ms, seq, extra)
+        found.put(row)
+        return found
 
     def write(
         self,
@@ -113,7 +119,7 @@ class NamedWindow:
         delta = self.change([*changed, *rows], [*(event for event, _ in updates), *removed], now_ms)
         return [event.row for event in delta.inserted], [event.row for event in delta.removed]
 
-    def _check(self, rows: Sequence[Row], leaving: Mapping[Event, Any]) -> None:
+    def _check(self, rows: Sequence[Event], leaving: Mapping[Event, Any]) -> None:
         for row in rows if self.indexes.unique else ():
             self.indexes.check(row, leaving)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
-from sql.algebra.table.ahead import Ahead
+from sql.algebra.table.ahead import found_at
 from sql.algebra.table.index import Index, sought
 from sql.algebra.table.lookup import KeyRange, Own, equalities, ranges
 from sql.algebra.table.sorted_rows import placed
@@ -87,12 +87,9 @@ class Search:
         key = self.values[0] if self.is_plain and len(self.values) == 1 else None
         return key.column if isinstance(key, Read) and key.source == source else None
 
-    def ahead(self, store: Any, source: int) -> Callable[..., list[Any]]:
-        """The function that finds the rows of a store for a batch of events of a source, whose column is
-        the key."""
-        column = self.column_of(source)
-        assert column is not None
-        return Ahead(store.index(self.columns, None), column).find
+    def ahead(self, store: Any) -> Callable[..., list[Any]]:
+        """The function that finds the rows of a store for each of many keys of one column."""
+        return partial(found_at, store.index(self.columns, None))
 
     @contextmanager
     def each_of(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:
@@ -102,9 +99,9 @@ class Search:
             yield
 
     @contextmanager
-    def each(self, loop: LoopWriter, found: str, event: str, *, hinted: bool = False) -> Iterator[None]:
-        """The loop over the rows `event` that `found` gives: what is written inside is its body. `hinted`:
-        `event` holds what was looked up ahead, or None."""
+    def each(self, loop: LoopWriter, found: str, event: str, hint: str = "") -> Iterator[None]:
+        """The loop over the rows `event` that `found` gives: what is written inside is its body. The local
+        `hint`, if there is one, holds what was looked up ahead, or None."""
         head = f"{found}()"
         if self.bounds is not None:
             key = self._key(loop)
@@ -113,9 +110,10 @@ class Search:
             ]
             head = f"{found}({key}, {low}, {high})"
         elif self.values:
-            with loop.source.block(f"if {event} is None:") if hinted else nullcontext():
-                loop.source.line(f"{event} = {found}({self._key(loop.inner() if hinted else loop)})")
-            with self.each_of(loop, event, event):
+            bucket = hint or event
+            with loop.source.block(f"if {hint} is None:") if hint else nullcontext():
+                loop.source.line(f"{bucket} = {found}({self._key(loop.inner() if hint else loop)})")
+            with self.each_of(loop, bucket, event):
                 yield
             return
         with loop.source.block(f"for {event} in {head}:"):
@@ -159,6 +157,7 @@ def loop_over(
     *,
     shape: Shape = "dict",
     nullable: Collection[int] = (),
+    kept: Collection[int] = (),
 ) -> LoopWriter:
     """A writer of statements over rows that stand in locals, at the instant `now`."""
     slots: dict[tuple[str, object], Code] = {
@@ -167,7 +166,7 @@ def loop_over(
     }
     own = functions.writer
     reader = RowReader(
-        functions.names, functions.catalog, shape, slots, joined=True, rows=rows, nullable=nullable
+        functions.names, functions.catalog, shape, slots, joined=True, rows=rows, nullable=nullable, kept=kept
     )
     return LoopWriter(source, reader, ExpressionWriter(reader, functions.names, own.warnings, own.context))
 
@@ -199,7 +198,8 @@ class Finder:
         parts = tuple(conjuncts(condition))
         self.search = Search(parts, own, known, store)
         source = SourceWriter()
-        _write_find(source, self.search, parts, own, known, functions, shape, nullable)
+        kept = {own} if store.of_relation and isinstance(own, int) else frozenset[int]()
+        _write_find(source, self.search, parts, own, known, functions, shape, nullable, kept)
         self.find = functions.generate(source, Event=Event)["find"]
 
     def over(self, store: Any) -> Find:
@@ -230,12 +230,12 @@ def _write_find(
     functions: FunctionSet,
     shape: Shape,
     nullable: Collection[int],
+    kept: Collection[int],
 ) -> None:
     rest = [part for part in parts if not any(part is settled for settled in search.settled)]
     places = [own] if isinstance(own, int) else sorted(own)
-    loop = loop_over(
-        functions, source, {place: f"r{place}" for place in (*places, *known)}, shape=shape, nullable=nullable
-    )
+    rows = {place: f"r{place}" for place in (*places, *known)}
+    loop = loop_over(functions, source, rows, shape=shape, nullable=nullable, kept=kept)
     needs_event = reads_subquery(parts)
     with source.block("def find(rows, e, now):"):
         read = frozenset().union(*map(sources_read, parts))
@@ -246,7 +246,8 @@ def _write_find(
         source.line("found = []")
         with search.each(loop, "rows", "y"):
             for place in places:
-                source.line(f"r{place} = y.row{'' if isinstance(own, int) else f'[{place}]'}")
+                whole = "y" if kept else "y.row"
+                source.line(f"r{place} = {whole if isinstance(own, int) else f'y.row[{place}]'}")
             if needs_event:
                 source.line(f"x = Event({_whole(own, known)}, now, -1)")
             loop.inner().test(rest)

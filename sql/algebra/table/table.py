@@ -13,9 +13,9 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.index import Bucket, FindBucket, Index
-from sql.algebra.table.row import Change, Row
-from sql.algebra.table.table_rows import TableRow, TableRows
+from sql.algebra.table.index import Bucket, FindBucket, Index, column_reader
+from sql.algebra.table.row import Change, Row, TableRow
+from sql.algebra.table.table_rows import TableRows
 from sql.errors import DataError
 from sql.plan.declared import TableDeclaration
 from sql.types import key_of
@@ -32,6 +32,7 @@ class Table:
         self.declaration = declaration
         self.name = declaration.name
         self.columns = tuple(declaration.columns)
+        self.readers = {column: column_reader(column, "kept") for column in self.columns}
         self.rows = TableRows(declaration, makers)
         self.makers = makers
         self.bounded, self.indexes = self.rows.bounded, self.rows.indexes
@@ -61,7 +62,7 @@ class Table:
         if row is None:
             return None
         found = row.accumulators.get(column)
-        return row.row[column] if found is None else found.result()
+        return self.readers[column](row) if found is None else found.result()
 
     def row_at(self, key: Hashable) -> Row | None:
         """The row of a key as an object; NULL without one."""
@@ -75,10 +76,10 @@ class Table:
 
     def keys(self) -> list[Any]:
         """The keys: values of one column, or lists of several."""
-        columns = self.declaration.keys
-        if len(columns) == 1:
-            return [row.row[columns[0]] for row in self.rows.by_key.values()]
-        return [[row.row[column] for column in columns] for row in self.rows.by_key.values()]
+        readers = [self.readers[column] for column in self.declaration.keys]
+        if len(readers) == 1:
+            return [*map(readers[0], self.rows.by_key.values())]
+        return [[read(row) for read in readers] for row in self.rows.by_key.values()]
 
     def index(self, equal: tuple[str, ...], ordered: str | None) -> Index | PrimaryKey | Fresh | None:
         """The index by these columns; None for columns that aggregate, which change without notice."""
@@ -106,49 +107,48 @@ class Table:
         """Rows leave and others come, all or none of them. Raises DataError where a key is taken."""
         leaving = dict.fromkeys(removed)
         leaving |= self._room(rows, leaving)
-        self._check(rows, leaving)
+        made = [self.rows.made(row, now_ms) for row in rows]
+        self._check(made, leaving)
         for event in leaving:
             self.rows.remove(event)
+        for event in made:
+            self.rows.add(event, now_ms)
         self.version += 1
-        return Delta([self.rows.add(self.rows.key_of_row(row), row, now_ms) for row in rows], list(leaving))
+        return Delta(made, list(leaving))
 
-    def rewrite(self, event: TableRow, row: Row, now_ms: int) -> None:
-        """A row gets other values under its key. Raises DataError where a unique index refuses them."""
-        if self.indexes.all:
-            self.write([(event, row)], (), (), now_ms)
-            return
-        event.row = row
-        event.stamp = next(self.rows.stamps)
-        if self.bounded.is_kept:
-            self.bounded.wrote(event, now_ms)
+    def next_stamp(self) -> int | None:
+        """The stamp of rows whose columns the caller changes itself, under their keys; None where `write` has
+        to do it, for indexes or bounds depend on it."""
+        if self.indexes.all or self.bounded.is_kept:
+            return None
         self.version += 1
+        return next(self.rows.stamps)
 
     def write(
         self,
-        updates: Sequence[tuple[Event, Row]],
+        updates: Sequence[tuple[Event, Mapping[str, Any]]],
         rows: Sequence[Mapping[str, Any]],
         removed: Sequence[Event],
         now_ms: int,
     ) -> Change:
-        """Rows are updated in their place, others come and go, all or none.
-
-        `updates`: rows with just the declared columns.
-        """
+        """Rows are updated in their place, others come and go, all or none."""
+        made = [self.rows.made(row, now_ms) for row in rows]
         if rows or removed or self.indexes.unique or not all(itertools.starmap(self._is_under, updates)):
             updated = dict.fromkeys(event for event, _ in updates)
             removed = [*removed, *self._room(rows, {**updated, **dict.fromkeys(removed)}, len(removed))]
-            self._check([*(row for _, row in updates), *rows], {**updated, **dict.fromkeys(removed)})
+            changed = [self.rows.made(row, now_ms) for _, row in updates]
+            self._check([*changed, *made], {**updated, **dict.fromkeys(removed)})
         before = [event.row for event, _ in updates]
         before += [event.row for event in removed]
         for event in removed:
             self.rows.remove(event)
         self.rows.update(updates, now_ms)
-        came = [event.row for event, _ in updates]
-        came += [self.rows.add(self.rows.key_of_row(row), row, now_ms).row for row in rows]
+        for event in made:
+            self.rows.add(event, now_ms)
         self.version += 1
-        return came, before
+        return [event.row for event in (*(event for event, _ in updates), *made)], before
 
-    def _is_under(self, event: Event, row: Row) -> bool:
+    def _is_under(self, event: Event, row: Mapping[str, Any]) -> bool:
         """True if values of a row are under its present key."""
         return self.rows.by_key.get(self.rows.key_of_row(row)) is event
 
@@ -166,10 +166,10 @@ class Table:
             self.rows.remove(row)
         self.version += bool(aged)
 
-    def _check(self, rows: Sequence[Mapping[str, Any]], leaving: Mapping[Event, Any]) -> None:
+    def _check(self, rows: Sequence[TableRow], leaving: Mapping[Event, Any]) -> None:
         taken: set[Hashable] = set()
         for row in rows:
-            key = self.rows.key_of_row(row)
+            key = row.key
             holder = self.rows.by_key.get(key)
             if key in taken or (holder is not None and holder not in leaving):
                 self.bounded.refused += 1
@@ -187,7 +187,8 @@ class Table:
         if row is None:
             for oldest in self.bounded.room(len(self.rows.by_key), 1, ()):
                 self.rows.remove(oldest)
-            row = self.rows.add(key, dict(zip(self.declaration.keys, values, strict=True)), now_ms)
+            row = self.rows.made(dict(zip(self.declaration.keys, values, strict=True)), now_ms)
+            self.rows.add(row, now_ms)
         return row
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import count
+from operator import methodcaller
 from typing import Any
 
 from sql.aggregates.base import Accumulator
@@ -12,29 +13,8 @@ from sql.algebra.event import Event
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Indexes, key_reader
-from sql.algebra.table.row import Row, shaped
+from sql.algebra.table.row import Row, TableRow, row_class
 from sql.plan.declared import TableDeclaration
-
-NONE: dict[str, Accumulator] = {}
-"""The accumulators of a row without aggregating columns."""
-
-
-class TableRow(Event, eq=False):
-    """A row of a table with the accumulators of its aggregating columns.
-
-    stale   these are not computed yet
-    stamp   of its last write: writes between which a snapshot may lie have different ones
-    """
-
-    key: Hashable = None
-    stamp: int = 0
-    accumulators: dict[str, Accumulator] = NONE
-    stale: bool = False
-
-    def refresh(self) -> None:
-        """Compute the columns that aggregate, in a new row: a holder of the old one keeps it."""
-        self.stale = False
-        self.row = {**self.row, **{name: item.result() for name, item in self.accumulators.items()}}
 
 
 class TableRows:
@@ -42,33 +22,36 @@ class TableRows:
 
     def __init__(self, declaration: TableDeclaration, makers: dict[str, Callable[[], Accumulator]]) -> None:
         """`makers`: what makes the accumulator of each aggregating column."""
-        self.columns = tuple(declaration.columns)
+        self.row_class: type[TableRow] = row_class(tuple(declaration.columns), TableRow)
         self.makers = makers
-        self.key_of_row = key_reader(declaration.keys) if declaration.keys else lambda row: ()
+        self.key_of_row = key_reader([methodcaller("get", key) for key in declaration.keys])
+        """Makes the key of the values of a row."""
         self.by_key: dict[Hashable, TableRow] = {}
-        self.indexes = Indexes()
+        self.indexes = Indexes("kept")
         self.bounded = Bounded(f"table '{declaration.name}'", declaration.bounds)
         self.seq = 0
         self.stamps = count(1)
         """The stamps of the rows that calls write from now on."""
         self.holder = new_holder()
 
-    def add(self, key: Hashable, row: Mapping[str, Any], now_ms: int) -> TableRow:
-        """A row comes."""
+    def made(self, row: Mapping[str, Any], now_ms: int) -> TableRow:
+        """A row of these values that is not in the table yet."""
+        found = self.row_class(None, now_ms, 0)
+        found.put(row)
+        found.key = self.key_of_row(row)
+        if self.makers:
+            found.accumulators = {name: make() for name, make in self.makers.items()}
+            found.stale = True
+        return found
+
+    def add(self, row: TableRow, now_ms: int) -> None:
+        """A row comes that was made for it."""
         self.seq += 1
-        accumulators = {name: make() for name, make in self.makers.items()} or NONE
-        event = self.by_key[key] = TableRow(
-            shaped(row, self.columns),
-            now_ms,
-            self.seq,
-            key=key,
-            stamp=next(self.stamps),
-            accumulators=accumulators,
-            stale=bool(accumulators),
-        )
-        self.indexes.add(event)
-        self.bounded.wrote(event, now_ms)
-        return event
+        row.seq = self.seq
+        row.stamp = next(self.stamps)
+        self.by_key[row.key] = row
+        self.indexes.add(row)
+        self.bounded.wrote(row, now_ms)
 
     def remove(self, event: Event) -> None:
         """A row leaves."""
@@ -77,23 +60,23 @@ class TableRows:
         self.bounded.left(event)
         del self.by_key[event.key]
 
-    def update(self, updates: Sequence[tuple[Event, Row]], now_ms: int) -> None:
+    def update(self, updates: Sequence[tuple[Event, Mapping[str, Any]]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
-        moved: list[tuple[TableRow, Hashable]] = []
+        moved: list[TableRow] = []
         stamp = next(self.stamps)
         for event, row in updates:
             assert isinstance(event, TableRow)
             self.indexes.remove(event)
+            event.put(row)
             key = self.key_of_row(row)
             if key != event.key:
                 del self.by_key[event.key]
-                moved.append((event, key))
-            event.row = row
+                event.key = key
+                moved.append(event)
             event.stamp = stamp
             self.bounded.wrote(event, now_ms)
-        for event, key in moved:
-            event.key = key
-            self.by_key[key] = event
+        for event in moved:
+            self.by_key[event.key] = event
         for event, _ in updates:
             self.indexes.add(event)
 
@@ -106,4 +89,6 @@ class TableRows:
     def put_back(self, row: Row, time_ms: int, seq: int) -> TableRow:
         """A row of a snapshot, its aggregates still empty."""
         self.seq = seq - 1  # an ordered index finds a row by its number
-        return self.add(self.key_of_row(row), row, time_ms)
+        found = self.made(row, time_ms)
+        self.add(found, time_ms)
+        return found

@@ -1,9 +1,9 @@
 """The text of `push` for a stream that drives a join: each event finds its partners in relations that
 are only searched (`unidirectional`). Nothing of it is kept.
 
-    for e, found_1 in zip(rows, find_1(rows)):
-        for y1 in () if found_1 is None else (found_1,):
-            r1 = y1.row
+    keys_0 = keys_of(rows, 'dev')
+    for e, found_1 in zip(rows, find_1(keys_0)):
+        for r1 in () if found_1 is None else (found_1,):
             made.append({…})
 
 Partners of which an event has the key are looked up for the whole batch.
@@ -99,7 +99,7 @@ class DrivenText:
             if self.plan.subqueries:
                 stream = self.plan.sources[self.place].stream
                 source.line(f"takes = q.sources.subqueries.takes({stream!r})")
-            with source.block(self.chain.batch):
+            with self.chain.batch(source, self.text.names):
                 if not self.makes_one:
                     source.line("found = []")
                 with source.block("try:"):
@@ -116,10 +116,12 @@ class DrivenText:
                 source.line("take(e, now)")
         if driver.filter is not None:
             self.text.make_loop(source, self._slots, is_one=True).skip_unless(driver.filter)
-        loop = self.text.make_loop(source, self._slots, rows=self.chain.rows() | {self.place: "e"})
+        locals_, kept = self.chain.rows() | {self.place: "e"}, self.chain.kept
+        loop = self.text.make_loop(source, self._slots, rows=locals_, kept=kept)
         if self.chain.needs_event:
             source.line(f"r{self.place} = e")
-        rows = ", ".join("e" if place == self.place else f"r{place}" for place in range(self.chain.width))
+        places = range(self.chain.width)
+        rows = ", ".join("e" if place == self.place else self.chain.whole(place) for place in places)
         with self.chain.each(loop) as inner:
             if not self.is_direct:
                 self.chain.write_test(inner)

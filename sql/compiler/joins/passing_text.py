@@ -220,6 +220,7 @@ class PassingText:
         uncovers = self._uncovers(start)
         shows_alone = self.is_outer and self.keeps[start] and (bool(self.drivers) or len(self.kept) == 2)
         came = f"(*came_{start}, *bare_{start})" if uncovers else f"came_{start}"
+        chain = self.chains[self.starts.index(start)]
         with source.block(f"for y{start} in {came}:"):
             if self.is_outer and start in self.kept:
                 with source.block(f"if y{start} in gone_{start}:"):
@@ -234,7 +235,7 @@ class PassingText:
             if shows_alone:
                 with source.block("if is_alone:"):
                     source.line(f"r{1 - start} = None")
-                    self._write_row(self._loop(source, nullable=(1 - start,)))
+                    self._write_row(self._loop(source, chain, nullable=(1 - start,)))
 
     def _write_skips(self, source: SourceWriter, start: int, uncovers: bool) -> None:
         """Rows that were there, and those that another source has shown."""
@@ -249,22 +250,22 @@ class PassingText:
     def _chained(self, source: SourceWriter, start: int) -> Iterator[LoopWriter]:
         """For each joined row of an event: what is written inside, with the writer that is given."""
         chain = self.chains[self.starts.index(start)]
-        loop = self._loop(source)
+        loop = self._loop(source, chain)
         with source.block("try:"):
             source.line(f"r{start} = y{start}.row")
             with chain.each(loop) as inner:
                 if chain.rest:
                     with source.block("try:"):
                         chain.write_test(inner)
-                    self._write_failed(source, "continue")
+                    self._write_failed(inner, "continue")
                 yield inner
         with source.block("except DATA_ERRORS as error:"):
             source.line(f"fail(r{start}, error)")
             source.line("continue")
 
-    def _loop(self, source: SourceWriter, nullable: Sequence[int] = ()) -> LoopWriter:
-        rows = {place: f"r{place}" for place in range(self.width)}
-        return self.text.make_loop(source, self._slots, rows=rows, nullable=nullable)
+    def _loop(self, source: SourceWriter, chain: JoinLoops, nullable: Sequence[int] = ()) -> LoopWriter:
+        rows, kept = chain.rows(), chain.kept
+        return self.text.make_loop(source, self._slots, rows=rows, nullable=nullable, kept=kept)
 
     def _write_row(self, loop: LoopWriter) -> None:
         source = loop.source
@@ -273,12 +274,14 @@ class PassingText:
                 loop.skip_unless(self.plan.where)
             loop.skip_unless(self.plan.having)
             write_row(loop, self.plan, "found.append(", ")")
-        self._write_failed(source)
+        self._write_failed(loop)
 
-    def _write_failed(self, source: SourceWriter, then: str = "") -> None:
+    def _write_failed(self, loop: LoopWriter, then: str = "") -> None:
         """A joined row cannot be evaluated: it is an error event, and the others go on."""
+        source = loop.source
         with source.block("except DATA_ERRORS as error:"):
-            source.line(f"fail(({', '.join(f'r{place}' for place in range(self.width))}), error)")
+            rows = ", ".join(loop.reader.read(place, None).text for place in range(self.width))
+            source.line(f"fail(({rows}), error)")
             if then:
                 source.line(then)
 

@@ -14,9 +14,8 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.row_blocks import RowBlocks, new_holder
 from sql.algebra.table.named_window import NamedWindow
-from sql.algebra.table.row import shaped
+from sql.algebra.table.row import TableRow
 from sql.algebra.table.table import Table
-from sql.algebra.table.table_rows import TableRow
 from sql.algebra.window_builder import WindowBuilder
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Variable
@@ -42,7 +41,7 @@ class WindowCode(SharedCode):
         assert isinstance(plan.acts, WindowDeclaration)
         self.declaration = plan.acts
         self.batches = any(_is_batch(plan.name) for plan in self.declaration.source.windows)
-        self.builder = WindowBuilder(self.declaration.source, plan.options, *self.settings, "dict")
+        self.builder = WindowBuilder(self.declaration.source, plan.options, *self.settings, "kept")
 
 
 class WindowStatement(PostingStatement):
@@ -119,7 +118,7 @@ class WindowStatement(PostingStatement):
         window, store = self.window, EventStore()
         if snapshot["signature"] != signature(window.columns):
             raise CorruptState(f"the snapshot is of another named window than '{window.name}' is now")
-        store.unpack(snapshot["events"], lambda row: row)
+        store.unpack(snapshot["events"], lambda row: row, window.made)
         self.counts |= snapshot["counts"]
         window.seq = snapshot["seq"]
         window.holder = new_holder()
@@ -191,7 +190,7 @@ class TableStatement(PostingStatement):
         elif there is None:
             self.table.insert(row, now_ms)
         else:
-            self.table.rewrite(there, shaped(row, self.table.columns), now_ms)
+            self.table.write([(there, row)], (), (), now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.table.advance(now_ms)

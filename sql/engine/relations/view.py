@@ -35,7 +35,7 @@ class RelationView:
 
     def rows(self) -> list[Row]:
         """The rows, each a copy; of a relation of a context those of all partitions."""
-        return [dict(event.row) for event in self._relation.content()]
+        return [event.row for event in self._relation.content()]
 
     def get(self, *key: Any) -> Row | None:
         """The row of a primary key, None without one. Raises DataError if the relation
@@ -45,7 +45,7 @@ class RelationView:
             raise DataError(f"'{self.name}' is keyed by {wanted}, not by {len(key)} values")
         wanted_key = tuple(map(key_of, key))
         for part in self._relation.all_parts():
-            row = part.row_at(wanted_key if len(key) > 1 else wanted_key[0])
+            row: Row | None = part.row_at(wanted_key if len(key) > 1 else wanted_key[0])
             if row is not None:
-                return dict(row)
+                return row
         return None

@@ -10,8 +10,8 @@ from sql.aggregates.base import Removal
 from sql.algebra.accumulators import SKIP, AggregateSet
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
+from sql.algebra.table.row import TableRow
 from sql.algebra.table.table import Table
-from sql.algebra.table.table_rows import TableRow
 from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
 from sql.engine.statement.groups import pack_values, unpack_values

@@ -28,11 +28,11 @@ def catalog() -> Catalog:
     [
         (
             "on E merge W where W.k = E.k when matched then delete",
-            "def work(rows, write, rewrite, forward, changed, events, now):",
+            "def work(rows, relation, forward, changed, events, now):",
         ),
         (
             "on E(n > 1) as e update W set n = e.n where W.k = e.k",
-            "def work(rows, write, rewrite, forward, changed, events, now):",
+            "def work(rows, relation, forward, changed, events, now):",
         ),
         ("on E set level = n + 1", "+ 1"),
         ("on E select W.n as n from W where W.k = E.k", "def "),

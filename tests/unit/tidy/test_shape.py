@@ -43,7 +43,7 @@ DYNAMIC_ATTRIBUTES = {
     "sinks/connections.py": 1, "sinks/databases/alchemy.py": 1, "sinks/settings.py": 2, "sinks/tcp.py": 1,
     "sql/aggregates/plain_values.py": 2, "sql/algebra/sample/running/fallback.py": 3,
     "sql/algebra/sample/running/running_groups.py": 3, "sql/algebra/sample/windows/window.py": 1,
-    "sql/algebra/table/index.py": 1, "sql/binder/statements/declarations.py": 1,
+    "sql/binder/statements/declarations.py": 1,
     "sql/binder/relations/relation_binder.py": 1,
     "sql/binder/statements/trigger_binder.py": 1, "sql/calendar/zones.py": 1,
     "sql/codegen/operand_writer.py": 1, "sql/codegen/support.py": 1, "sql/compiler/fold.py": 1,
