@@ -25,6 +25,10 @@ CLASSES: Mapping[Type, tuple[type, ...]] = {
 """The classes of values that fit a column of a type; a bigint has 64 bits besides.
 Columns of other types take any value, as JSON text."""
 
+INFERRED = (Type.INTEGER, Type.STRING, Type.BOOLEAN)
+"""Types that Arrow finds only where all values have them, which is a check of its own;
+it takes booleans among floats, and text among bytes."""
+
 INTEGERS = range(-(2**63), 2**63)
 
 
@@ -39,25 +43,22 @@ def array_of(values: list[Any], kind: Type) -> pa.Array | None:
     if kind not in CLASSES:
         return strings([None if value is None else json_of(value) for value in values])
     wanted = arrow_type(TYPES[kind])
-    try:
-        found = pa.array(values)  # of the type of the values, which is a check of all of them
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        found = None
-    if found is None or found.type != wanted:
-        found = _of_mixed(values, kind, wanted)
-    return _finite(found) if kind is Type.FLOAT and found is not None else found
-
-
-def _of_mixed(values: list[Any], kind: Type, wanted: pa.DataType) -> pa.Array | None:
-    """As `array_of`: integers among floats, lone surrogates, NULL alone, and what does not fit."""
-    import pyarrow as pa
-
-    if not set(map(type, values)) <= {*CLASSES[kind], NoneType}:
+    if kind in INFERRED:
+        try:
+            found = pa.array(values)
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+            found = None
+        if found is not None and found.type == wanted:
+            return found
+    classes = set(map(type, values))
+    if not classes <= {*CLASSES[kind], NoneType}:
         return None
     if kind is Type.STRING:
         return strings(values, "replace")
+    if kind is Type.FLOAT:
+        return _finite(pa.array(map(_as_float, values) if int in classes else values, wanted))
     try:
-        return pa.array(map(_as_float, values) if kind is Type.FLOAT else values, wanted)
+        return pa.array(values, wanted)
     except OverflowError:
         return None
 
