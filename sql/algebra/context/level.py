@@ -12,7 +12,6 @@ from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.context.pattern_ends import PatternEnds, PatternStart
 from sql.algebra.event import Event
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.types import Saved
 
 
 class LiveLevel(Level):
@@ -109,14 +108,14 @@ class LiveLevel(Level):
         for packed in state["partitions"]:
             self._unpack(packed, now_ms)
 
-    def _pack(self, partition: Partition) -> Saved:
+    def _pack(self, partition: Partition) -> list[Any]:
         """A partition as data."""
         below = None if partition.below is None else partition.below.snapshot()
         key, values = pack_key(partition.key), encode(partition.values)
         pattern = None if self.pattern_ends is None else self.pattern_ends.snapshot(partition)
         return [key, values, partition.id, partition.due_ms, below, pattern]
 
-    def _unpack(self, packed: Saved, now_ms: int) -> None:
+    def _unpack(self, packed: list[Any], now_ms: int) -> None:
         """A partition from data, its timers running again."""
         key, values, *numbers, due_ms, below, pattern = packed
         number = numbers[-1 if below is None else 0]  # of version 1: over all, and over the innermost

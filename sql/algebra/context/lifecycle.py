@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 from sql.algebra.context.level_definitions import LevelDefinition
 from sql.algebra.context.life_timers import LifeTimers
 from sql.algebra.context.partition import Arrival, Level, Partition
+from sql.algebra.event import Event
 from sql.errors import DataError
-from sql.types import Saved
 
 SPARE: Final = 64
 """The number of ended ones that may stay: a list of few partitions is not made anew with each end."""
@@ -74,7 +74,7 @@ class Bodies(Protocol):
     def start(self, partition: Partition, now_ms: int) -> None:
         """A partition has been allocated."""
 
-    def give_first(self, partition: Partition, stream: str, event: Any, now_ms: int) -> None:
+    def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
         """The event that started a partition, for all statements in it."""
 
     def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
@@ -83,7 +83,7 @@ class Bodies(Protocol):
     def stop_together(self) -> bool:
         """True if statements may stop in several partitions at once: nothing is given out before all have."""
 
-    def fail(self, event: Any, error: BaseException, now_ms: int) -> None:
+    def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
         """A condition could not be evaluated."""
 
 
@@ -141,14 +141,14 @@ class Lifecycle:
         self.live = Living()
         self.timers.clear()
 
-    def arrive(self, stream: str, event: Any, now_ms: int) -> Arrival:
+    def arrive(self, stream: str, event: Event, now_ms: int) -> Arrival:
         """Apply an event to the context; the arrival holds the partitions that it belongs to."""
         arrival = Arrival(stream, event, now_ms)
         if self.root is not None:
             self.root.act(arrival)
         return arrival
 
-    def route(self, stream: str, event: Any, now_ms: int) -> Arrival:
+    def route(self, stream: str, event: Event, now_ms: int) -> Arrival:
         """The partitions an event belongs to, before it has any effect on the context."""
         arrival = Arrival(stream, event, now_ms)
         if self.root is not None:
@@ -296,7 +296,7 @@ class Lifecycle:
         self.live = Living(self.live)
         self.next_id, self.next_outer = state["next_id"], state["serial"]
 
-    def put_back(self, partition: Partition, below: Saved, now_ms: int) -> None:
+    def put_back(self, partition: Partition, below: dict[str, Any] | None, now_ms: int) -> None:
         """A partition from data lives again, with the level inside it."""
         level = partition.level
         assert level is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -26,7 +26,7 @@ class Partition:
 
     __slots__ = ("below", "bodies", "due_ms", "end_key", "id", "key", "level", "row")
 
-    def __init__(self, level: Level, key: Any, values: list[Any], number: int) -> None:
+    def __init__(self, level: Level, key: Hashable, values: list[Any], number: int) -> None:
         self.level: Level | None = level
         self.key = key
         before = () if level.parent is None else level.parent.row

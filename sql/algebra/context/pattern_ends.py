@@ -17,7 +17,6 @@ from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Arrival, Partition
 from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch, Tell
 from sql.algebra.event import Event
-from sql.types import Saved
 
 
 class EventEnds:
@@ -142,10 +141,10 @@ class PatternStart:
         self.moved(self.watch.pattern.deadline())
         return matches
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> dict[str, Any] | None:
         return None if self.watch is None else self.watch.pattern.snapshot()
 
-    def restore(self, state: Saved, now_ms: int) -> None:
+    def restore(self, state: dict[str, Any] | None, now_ms: int) -> None:
         """Put a snapshot back."""
         if state is not None:
             self.watch = PatternWatch(self.point, (), self.fail)
@@ -207,11 +206,11 @@ class PatternEnds:
         self.life.end(partition, now_ms)
         return True
 
-    def snapshot(self, partition: Partition) -> Saved:
+    def snapshot(self, partition: Partition) -> dict[str, Any] | None:
         watch = self.watches.get(partition)
         return None if watch is None else watch.pattern.snapshot()
 
-    def restore(self, partition: Partition, state: Saved, now_ms: int) -> None:
+    def restore(self, partition: Partition, state: dict[str, Any], now_ms: int) -> None:
         """Put a pattern back."""
         watch = self.watches[partition] = PatternWatch(self.point, partition.row, self.life.bodies.fail)
         watch.restore(state, now_ms)

@@ -11,7 +11,6 @@ from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.functions.definition import Context
 from sql.rows import as_dict, as_dicts
-from sql.types import Saved
 
 Row = Sequence[Any]
 Match = tuple[Any, ...]
@@ -82,7 +81,7 @@ class PatternWatch:
         self._begin(now_ms)
         return self._told(self.pattern.start(now_ms), now_ms)
 
-    def enter(self, stream: str, row: Any, now_ms: int) -> list[Match]:
+    def enter(self, stream: str, row: object, now_ms: int) -> list[Match]:
         """The matches that an event completes. Raises DataError before anything has changed."""
         self._begin(now_ms)
         try:
@@ -96,7 +95,7 @@ class PatternWatch:
         self._begin(now_ms)
         return self._told(self.pattern.advance(now_ms), now_ms)
 
-    def restore(self, state: Saved, now_ms: int) -> None:
+    def restore(self, state: dict[str, Any], now_ms: int) -> None:
         """Put a snapshot back into a pattern just made."""
         self._begin(now_ms)
         self.pattern.restore(state, lambda row: row)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.algebra.recognize.automaton import END, RecognizeProgram
 from sql.codegen.functions import DATA_ERRORS
-from sql.types import Saved, Value
 
 Reading = tuple[Any, ...]
 """A reading of the rows of an attempt: the number of its first row, the place of its newest one, and for
@@ -171,7 +170,7 @@ class ReadingPacker:
         rows = [[number, self.row(row), at] for number, (row, at) in partition.rows.items()]
         return [attempts, self.recent(partition.recent), rows]
 
-    def _value(self, value: Value, is_list: bool) -> int | None:
+    def _value(self, value: Any, is_list: bool) -> int | None:
         if value is None:
             return None
         return self._cell(value) if is_list else self.row(value)
@@ -210,7 +209,7 @@ class ReadingUnpacker:
     def recent(self, packed: list[int | None]) -> Recent:
         return tuple(None if place is None else self.row(place) for place in packed)
 
-    def attempts(self, partition: Attempts, state: Saved) -> None:
+    def attempts(self, partition: Attempts, state: list[Any]) -> None:
         """Put the attempts, the newest and the retained rows back into a partition just made."""
         attempts, recent, rows = state
         for first, begun, due, readings, complete in attempts:

@@ -10,17 +10,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Event
-from sql.algebra.event_store import EventStore, pack_row
+from sql.algebra.event_store import EventStore, PackedRow, pack_row
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
-from sql.types import Saved
+from sql.types import Plain, Saved, Value
 
-Entry = Any
+Entry = object
 """The row of an event; where analytic values are read, a tuple of it and of them."""
+
+PackedEntry: TypeAlias = "PackedRow | list[PackedRow | Plain]"
+"""An entry as plain data: its row, before the analytic values where those are read."""
 
 Sample = Iterable[tuple[Entry, Sequence[Any]]]
 """Pairs of an entry, from which columns are read, and the values of the aggregates beside it."""
@@ -41,7 +44,7 @@ class Entries:
         extras = "".join(f", x_{place}" for place in range(analytics))
         self.text = f"(e{extras})" if analytics else "e"
 
-    def row(self, entry: Entry) -> Any:
+    def row(self, entry: Value) -> Any:
         """The row of an entry."""
         return entry[0] if self.analytics else entry
 
@@ -49,18 +52,20 @@ class Entries:
         """The entry of a row beside which there is nothing."""
         return (row, *[None] * self.analytics) if self.analytics else row
 
-    def pack(self, entry: Entry) -> Saved:
+    def pack(self, entry: Value) -> PackedEntry:
         """An entry as plain data."""
         return [pack_row(entry[0]), *map(encode, entry[1:])] if self.analytics else pack_row(entry)
 
     def unpack(self, packed: Saved) -> Any:
-        """The entry that was packed."""
+        """The entry that was packed, a `PackedEntry`."""
         return (self.made(packed[0]), *map(decode, packed[1:])) if self.analytics else self.made(packed)
 
-    def made(self, packed: Saved) -> Any:
+    def made(self, packed: PackedRow) -> Any:
         """A row of the rule's shape; of a join a tuple of them."""
+        if packed is None:
+            return None
         if isinstance(packed, list):
-            return tuple(None if side is None else self.made(side) for side in packed)
+            return tuple(map(self.made, packed))
         return self.make_row({name: decode(value) for name, value in packed.items()})
 
 
@@ -209,11 +214,11 @@ class SampleRows(Content):
     def retained(self, p: Instance) -> int:
         return len(p.members)
 
-    def pack(self, p: Instance) -> Saved:
+    def pack(self, p: Instance) -> dict[str, list[Any]]:
         entries = [None if entry is None else [self.entries.pack(entry)] for entry in p.members]
         return {"entries": entries, "times": list(p.times) if self.leaves else []}
 
-    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: dict[str, list[Any]], store: EventStore) -> None:
         p.members.extend(
             None if entry is None else self.entries.unpack(entry[0]) for entry in state["entries"]
         )
@@ -260,10 +265,10 @@ class Judged(Content):
     def held(self, p: Instance) -> Iterable[Any]:
         return self.whole.held(p)
 
-    def pack(self, p: Instance) -> Saved:
+    def pack(self, p: Instance) -> dict[str, Saved]:
         return {"rows": self.rows.pack(p), "whole": self.whole.pack(p)}
 
-    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: dict[str, Saved], store: EventStore) -> None:
         self.rows.unpack(p, state["rows"], store)
         self.whole.unpack(p, state["whole"], store)
 
@@ -289,10 +294,10 @@ class JoinedSample(SampleRows):
     def held(self, p: Instance) -> Iterable[Any]:
         return p.members
 
-    def pack(self, p: Instance) -> Saved:
+    def pack(self, p: Instance) -> dict[str, list[Any]]:
         return {"events": [event.seq for event in p.members], "times": list(p.times) if self.leaves else []}
 
-    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: dict[str, list[Any]], store: EventStore) -> None:
         p.members.extend(map(store.find, state["events"]))
         if self.leaves:
             p.times.extend(state["times"])

@@ -57,6 +57,27 @@ class Instance(Protocol):
     """So many groups the loop may still open by itself."""
 
 
+class RunningGroup(Protocol):
+    """A group of a generated class. What it holds of each argument stands in further slots,
+    whose names are made of the argument's place: `held_a_0`, `total_0`, `acc_1`."""
+
+    key: Hashable
+    acc: Any
+    """The list of accumulators that take its values; None where statements do."""
+    unsupported: int
+    """How many of its events have values that statements do not take."""
+    shift: int
+    unit: float
+    scale: float
+    """The unit of sums is 1 / 2**shift."""
+
+    # --- what is kept of its events, the oldest first -------------------------------------------------------
+
+    entries: deque[Any]
+    held_number: deque[int]
+    held_event: deque[Any]
+
+
 class Tap(Protocol):
     """An observer of one rule. `p` is the instance of the window, its only one or that of a key."""
 

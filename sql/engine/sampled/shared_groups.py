@@ -30,7 +30,7 @@ from sql.engine.sampled.sampled_text import SampledState
 from sql.plan.bound import AggregateCall, Bound, Op
 from sql.plan.logical import Plan
 from sql.record import Record, replace
-from sql.types import Saved, key_of
+from sql.types import key_of
 
 SHARING_MIN = 2
 """The least number of rules that share groups."""
@@ -175,7 +175,7 @@ class SharingMember:
         self.places = places
         self.query.common = CommonRows(self.query.of_plan.sampled_rows, places)
 
-    def state(self) -> Any:
+    def state(self) -> dict[str, Any]:
         """The state of the rule, its own or that of the shared groups."""
         return self.query.core.pack() if self.shared is None else self.shared.state_of(self)
 
@@ -238,7 +238,7 @@ class Unsupported(Exception):
 class SharedGroups:
     """Rules, and the core that holds their groups."""
 
-    def __init__(self, members: list[SharingMember], calls: Calls, state: Saved) -> None:
+    def __init__(self, members: list[SharingMember], calls: Calls, state: dict[str, Any]) -> None:
         self.members = members
         self.calls = calls
         self.now_ms = members[0].query.now_ms
@@ -351,7 +351,7 @@ class SharedGroups:
         ]
         return smaller, [member for member in self.take_leavers() if member.shared is None]
 
-    def state_of(self, member: SharingMember) -> Any:
+    def state_of(self, member: SharingMember) -> dict[str, Any]:
         """The state a member would have if it ran alone."""
         frame, columns = columns_of(self.core.pack(), len(self.calls))
         return filled(frame, [columns[place] for place in member.places])
@@ -360,15 +360,18 @@ class SharedGroups:
 # --- states -------------------------------------------------------------------------------------------------
 
 
+Frame = dict[str, Any]
+"""A state whose groups have no values."""
+
 Columns = list[list[Any]]
 """By aggregate: its values in all groups of a state, in order."""
 
 
-def columns_of(state: Saved, width: int) -> tuple[Any, Columns]:
+def columns_of(state: dict[str, Any], width: int) -> tuple[Frame, Columns]:
     """A state of so many aggregates taken apart: the groups without values, and the values by aggregate."""
     taken: list[list[Any]] = []
 
-    def without(group: list[Any]) -> list[Any]:
+    def without(group: Sequence[Any]) -> Sequence[Any]:
         taken.append(group[-1])
         return group[:-1]
 
@@ -376,13 +379,13 @@ def columns_of(state: Saved, width: int) -> tuple[Any, Columns]:
     return frame, [[values[place] for values in taken] for place in range(width)]
 
 
-def filled(frame: Any, columns: Columns) -> Any:
+def filled(frame: Frame, columns: Columns) -> dict[str, Any]:
     """The state with these groups and values."""
     values = zip(*columns, strict=True) if columns else repeat(())
     return _changed(frame, lambda group: [*group, list(next(values))])
 
 
-def _changed(state: Saved, change: Callable[[list[Any]], list[Any]]) -> Any:
+def _changed(state: dict[str, Any], change: Callable[[Sequence[Any]], Sequence[Any]]) -> dict[str, Any]:
     """A state with each of its groups changed, pane by pane."""
     ((key, order, marks, content),) = state["parts"]
     panes = [[*pane[:-1], list(map(change, pane[-1]))] for pane in content.get("panes", ())]

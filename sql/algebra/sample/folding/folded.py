@@ -29,7 +29,6 @@ from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop, unless_skipped, write_fed
 from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall, Bound
-from sql.types import Saved
 
 PLACE = Remaining(0, 0)
 """The place of each event where no aggregate reads the event."""
@@ -129,7 +128,7 @@ class Folded(Content):
         max_groups: int,
         *,
         counts: bool,
-        shows_empty: Any,
+        shows_empty: object,
     ) -> None:
         """`shows_empty`: what the columns of the row of no events are read from, None where
         there is no such row."""
@@ -258,10 +257,10 @@ class Folded(Content):
                 for accumulator in group.accumulators:
                     yield from accumulator.held()
 
-    def pack(self, p: Instance) -> Saved:
+    def pack(self, p: Instance) -> dict[str, Any]:
         return {"groups": self.fold.pack(self.flushed(p)), **({"size": p.size} if self.counts else {})}
 
-    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: dict[str, Any], store: EventStore) -> None:
         p.groups.update(self.fold.unpack(state["groups"], partial(self.make, p), store))
         if self.counts:
             p.size = state["size"]

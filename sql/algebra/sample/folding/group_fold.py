@@ -9,11 +9,14 @@ from sql.aggregates.base import NO_EVENT, Accumulator, EventView, Removal
 from sql.aggregates.extremes import Extreme
 from sql.algebra.accumulators import SKIP, maker_of
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
-from sql.algebra.sample.content import Entries, Entry
+from sql.algebra.sample.content import Entries, Entry, PackedEntry
 from sql.algebra.sample.text import is_numeric
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
-from sql.types import Saved
+from sql.types import Plain, Saved
+
+PackedGroup = tuple[Plain, PackedEntry, bool, list[Saved]]
+"""The key, the first entry, whether values have to be checked, and the states of the accumulators."""
 
 
 class Group(list[Any]):
@@ -185,20 +188,20 @@ class GroupFold:
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, groups: Iterable[tuple[Hashable, Group]]) -> list[Saved]:
+    def pack(self, groups: Iterable[tuple[Hashable, Group]]) -> list[PackedGroup]:
         """Groups in which nothing waits, as plain data."""
         return [
-            [
+            (
                 pack_key(key),
                 self.entries.pack(group[0]),
                 isinstance(group, MixedGroup),
                 [group.accumulators[place].snapshot() for place in self.order],
-            ]
+            )
             for key, group in groups
         ]
 
     def unpack(
-        self, state: list[Saved], make: Callable[[Hashable, Entry], Group], store: EventStore
+        self, state: list[PackedGroup], make: Callable[[Hashable, Entry], Group], store: EventStore
     ) -> dict[Hashable, Group]:
         """The groups of `pack`; `make` makes one that begins with an entry."""
         groups = {}

@@ -26,7 +26,6 @@ from sql.algebra.sample.text import Loop, is_numeric
 from sql.costs import CONSTANT, Growth
 from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall
-from sql.types import Saved
 
 
 class Stacks:
@@ -295,11 +294,11 @@ class Panes(Folded):
     def held(self, p: Instance) -> Iterable[Any]:
         return ()
 
-    def pack(self, p: Instance) -> Saved:
-        panes = [[pane.end_ms, pane.size, self.fold.pack(pane.groups.items())] for pane in p.panes]
+    def pack(self, p: Instance) -> dict[str, Any]:
+        panes = [(pane.end_ms, pane.size, self.fold.pack(pane.groups.items())) for pane in p.panes]
         return {**super().pack(p), "panes": panes}
 
-    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: dict[str, Any], store: EventStore) -> None:
         for end_ms, size, groups in state["panes"]:
             made = self.fold.unpack(groups, partial(self.make, p), store)
             self._join(p, Pane(end_ms, made, size))

@@ -11,6 +11,7 @@ from typing import Any
 from sql.aggregates.base import NO_EVENT, Removal
 from sql.aggregates.inline import QUEUES, SHIFTS
 from sql.algebra.accumulators import is_checked, maker_of
+from sql.algebra.sample.instance import RunningGroup
 from sql.algebra.sample.running.fold_arguments import Arguments
 
 
@@ -25,7 +26,7 @@ class Fallback:
         self.add: Any = None
         """The generated function that takes values into a group by statements; True if it could."""
 
-    def admit(self, g: Any, values: tuple[Any, ...]) -> None:
+    def admit(self, g: RunningGroup, values: tuple[Any, ...]) -> None:
         """Values that the statements cannot take as the group is now. DataError leaves
         everything as it was."""
         if (
@@ -48,7 +49,7 @@ class Fallback:
             g.unsupported = sum(map(self.arguments.is_unsupported, self._values_held(g)))
         g.unsupported += self.arguments.is_unsupported(values)
 
-    def _refine(self, g: Any) -> None:
+    def _refine(self, g: RunningGroup) -> None:
         """Count sums in the finest unit from now on."""
         finer = SHIFTS[1] - g.shift
         g.shift, g.unit, g.scale = SHIFTS[1], 2.0 ** SHIFTS[1], 2.0 ** -SHIFTS[1]
@@ -57,11 +58,11 @@ class Fallback:
                 name = f"total_{item.place}"
                 setattr(g, name, getattr(g, name) << finer)
 
-    def _values_held(self, g: Any) -> Iterable[Sequence[Any]]:
+    def _values_held(self, g: RunningGroup) -> Iterable[Sequence[Any]]:
         queues = [getattr(g, f"held_a_{item.place}") for item in self.arguments.valued]
         return zip(*queues, strict=True) if queues else repeat((), len(g.entries))
 
-    def _as_accumulators(self, g: Any) -> list[Any]:
+    def _as_accumulators(self, g: RunningGroup) -> list[Any]:
         """Accumulators that hold what the group holds."""
         parts = [make() for make in self.makers]
         for values in self._values_held(g):
@@ -69,7 +70,7 @@ class Fallback:
                 part.add(value, NO_EVENT)
         return parts
 
-    def withdraw(self, g: Any, values: tuple[Any, ...]) -> None:
+    def withdraw(self, g: RunningGroup, values: tuple[Any, ...]) -> None:
         """An event leaves a group with accumulators, which may be the last that needed them."""
         for part, value in zip(g.acc, self.arguments.by_call(values), strict=True):
             part.remove(value, NO_EVENT)
@@ -80,14 +81,14 @@ class Fallback:
             for held in self._values_held(g):
                 self.add(g, *held)
 
-    def _begin_anew(self, g: Any) -> None:
+    def _begin_anew(self, g: RunningGroup) -> None:
         """Empty what the statements keep; sums are counted in the finest unit."""
         for item in self.arguments.items:
             for state in item.states:
                 setattr(g, f"{state}_{item.place}", deque() if state in QUEUES else 0)
         g.shift, g.unit, g.scale = SHIFTS[1], 2.0 ** SHIFTS[1], 2.0 ** -SHIFTS[1]
 
-    def results(self, g: Any) -> list[Any]:
+    def results(self, g: RunningGroup) -> list[Any]:
         inlined = iter(g.acc)
         return [
             getattr(g, f"acc_{place}").result()

@@ -19,12 +19,11 @@ from sql.algebra.accumulators import SKIP
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.sample.content import Content, Entries, Entry, Sample
-from sql.algebra.sample.instance import Instance
+from sql.algebra.sample.instance import Instance, RunningGroup
 from sql.algebra.sample.running.fallback import Fallback
 from sql.algebra.sample.running.fold_arguments import GroupLayout
 from sql.algebra.sample.running.group_text import GroupText
 from sql.algebra.sample.text import Loop
-from sql.types import Saved
 
 
 class RunningGroups(Content):
@@ -86,7 +85,7 @@ class RunningGroups(Content):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, p: Instance) -> Saved:
+    def pack(self, p: Instance) -> list[list[Any]]:
         """Each event in order: its instant, and where WHERE let it through, key, entry, number and values."""
         held = {id(g): zip(*self._queues(p, g), strict=True) for g in p.groups.values()}
         out: list[list[Any]] = []
@@ -101,7 +100,7 @@ class RunningGroups(Content):
             out.append([time_ms, pack_key(g.key), kept, number, plain])
         return out
 
-    def _queues(self, p: Instance, g: Any) -> list[Iterable[Any]]:
+    def _queues(self, p: Instance, g: RunningGroup) -> list[Iterable[Any]]:
         """The data kept of the events of a group: entries, numbers, values."""
         entries = g.entries if self.layout.keeps_entries else repeat(None, len(p.times))
         numbers = (
@@ -111,7 +110,7 @@ class RunningGroups(Content):
         )
         return [entries, numbers, *(getattr(g, f"held_{name}") for name in self.layout.values)]
 
-    def unpack(self, p: Instance, state: Saved, store: EventStore) -> None:
+    def unpack(self, p: Instance, state: list[list[Any]], store: EventStore) -> None:
         for time_ms, *rest in state:
             p.times.append(time_ms)
             if not rest:

@@ -26,7 +26,6 @@ from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, WindowCost
 from sql.plan.clauses import GroupWindowPlan
-from sql.types import Saved
 
 
 class Sliding(Window):
@@ -124,10 +123,10 @@ class Sliding(Window):
     def is_blank(self, p: Instance) -> bool:
         return not p.times and not p.pending
 
-    def pack(self, p: Instance) -> Saved:
+    def pack(self, p: Instance) -> dict[str, list[int]]:
         return {"pending": list(p.pending)}
 
-    def unpack(self, p: Instance, state: Saved) -> None:
+    def unpack(self, p: Instance, state: dict[str, list[int]]) -> None:
         p.pending.extend(state["pending"])
 
 

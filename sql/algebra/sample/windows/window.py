@@ -18,7 +18,6 @@ from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.codegen.hits import Hits
 from sql.plan.clauses import GroupWindowPlan
-from sql.types import Saved
 
 
 class WindowCore(Protocol):
@@ -116,11 +115,11 @@ class Window(ABC):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def pack(self, p: Instance) -> Saved:
+    def pack(self, p: Instance) -> dict[str, Any]:
         """The state of the instance, as plain data."""
         return {name: getattr(p, name) for name in self.marks}
 
-    def unpack(self, p: Instance, state: Saved) -> None:
+    def unpack(self, p: Instance, state: dict[str, Any]) -> None:
         """Put a snapshot back."""
         for name in self.marks:
             setattr(p, name, state[name])
