@@ -178,7 +178,7 @@ class ActingText:
             action = branch.actions[0]
             self._write_values(action)
             with source.block("if stamp is None:"):
-                source.line("relation.write(((y, r1),), (), (), now)")
+                source.line("relation.rewrite(y, r1, now)")
             with source.block("else:"):
                 for column, _ in action.assignments:
                     source.line(f"y.{field_name(column)} = r1[{column!r}]")

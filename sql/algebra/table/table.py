@@ -117,21 +117,31 @@ class Table:
         return Delta(made, list(leaving))
 
     def next_stamp(self) -> int | None:
-        """The stamp of rows whose columns the caller changes itself, under their keys; None where `write` has
-        to do it, for indexes or bounds depend on it."""
+        """The stamp of rows whose columns the caller changes itself, under their keys; None where indexes or
+        bounds depend on it, so that `rewrite` has to do it."""
         if self.indexes.all or self.bounded.is_kept:
             return None
         self.version += 1
         return next(self.rows.stamps)
 
+    def rewrite(self, event: TableRow, row: Row, now_ms: int) -> None:
+        """A row gets other values under its key. Raises DataError where a unique index refuses them."""
+        if self.indexes.unique:
+            self._check([self.rows.made(row, now_ms)], {event: None})
+        self.rows.update([(event, row)], now_ms)
+        self.version += 1
+
     def write(
         self,
-        updates: Sequence[tuple[Event, Mapping[str, Any]]],
+        updates: Sequence[tuple[Event, Row]],
         rows: Sequence[Mapping[str, Any]],
         removed: Sequence[Event],
         now_ms: int,
     ) -> Change:
-        """Rows are updated in their place, others come and go, all or none."""
+        """Rows are updated in their place, others come and go, all or none.
+
+        `updates`: rows, each with the values of its columns from now on.
+        """
         made = [self.rows.made(row, now_ms) for row in rows]
         if rows or removed or self.indexes.unique or not all(itertools.starmap(self._is_under, updates)):
             updated = dict.fromkeys(event for event, _ in updates)
@@ -146,9 +156,9 @@ class Table:
         for event in made:
             self.rows.add(event, now_ms)
         self.version += 1
-        return [event.row for event in (*(event for event, _ in updates), *made)], before
+        return [row for _, row in updates] + [event.row for event in made], before
 
-    def _is_under(self, event: Event, row: Mapping[str, Any]) -> bool:
+    def _is_under(self, event: Event, row: Row) -> bool:
         """True if values of a row are under its present key."""
         return self.rows.by_key.get(self.rows.key_of_row(row)) is event
 

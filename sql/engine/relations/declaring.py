@@ -181,7 +181,7 @@ class TableStatement(PostingStatement):
                 out += self.failed(row, error, now_ms)
         return out
 
-    def _put(self, row: Mapping[str, Any], now_ms: int) -> None:
+    def _put(self, row: dict[str, Any], now_ms: int) -> None:
         """A row comes, in the place of the one with its key, or that one goes.
         Raises DataError where a bound or an index refuses it."""
         there = self.table.rows.by_key.get(self.table.rows.key_of_row(row))
@@ -190,7 +190,7 @@ class TableStatement(PostingStatement):
         elif there is None:
             self.table.insert(row, now_ms)
         else:
-            self.table.write([(there, row)], (), (), now_ms)
+            self.table.rewrite(there, row, now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
         self.table.advance(now_ms)
