@@ -24,8 +24,11 @@ class Wakeup:
         """Wake the thread; it reads its orders after `clear`."""
         if not self._is_set:
             self._is_set = True
-            with suppress(OSError):
-                self._writing.send(b"!")
+            self._send()
+
+    def _send(self) -> None:
+        with suppress(OSError):
+            self._writing.send(b"!")
 
     def clear(self) -> None:
         """Make ready for the next `set`; to be called where `poll` says so, before the orders are read.

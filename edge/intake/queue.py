@@ -22,11 +22,11 @@ Result = TypeVar("Result")
 class Intake(Generic[Item]):
     """Batches and calls for the gateway loop; `put`, `call` and `wake` may be used from any thread."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, poller: Poller | None = None) -> None:
+        """`poller` is where the loop sleeps."""
         self.bytes_max = bytes_max
         self.bytes = 0
-        self.poller = Poller()
-        """The poller in which the loop sleeps."""
+        self.poller = poller or Poller()
         self._items: list[Item] = []
         self._calls: list[Callable[[], None]] = []
         self._closed = False

@@ -67,37 +67,27 @@ def test_the_most_impatient_stream_decides_how_long_messages_wait(world: World) 
     world.close()
 
 
-def test_messages_behind_a_large_payload_do_not_wait_for_company(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses: list[int] = []
-    monkeypatch.setattr(world.intake.poller, "wait", lambda timeout_ms, pause_ms: pauses.append(pause_ms))
+def test_messages_behind_a_large_payload_do_not_wait_for_company(world: World) -> None:
     world.gateway.latency_ms = 5
     for _ in range(2):
         world.source.send({"n": 1})
         world.gateway.run_until(iter([False, True]))
-    assert pauses == [0, 5], "the line is busy with the second one"
+    assert world.poller.gathered == [0, 5], "the line is busy with the second one"
     world.clock.move(5)
     world.source.send(b"x" * 300_000)
     world.gateway.run_until(iter([False, True]))
-    assert pauses == [0, 5, 0]
+    assert world.poller.gathered == [0, 5, 0]
     world.close()
 
 
-def test_messages_wait_for_others_only_where_they_come_often(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_wait_for_others_only_where_they_come_often(world: World) -> None:
     world.write("r.yaml", RULES.replace("latencyMs: 0", "latencyMs: 20"))
     world.reload()
-    gathered: list[int] = []
-    monkeypatch.setattr(
-        world.intake.poller, "wait", lambda timeout_ms, gather_ms=0: gathered.append(gather_ms)
-    )
     for passed_ms in (1_000, 10, 41, 40):
         world.clock.move(passed_ms)
         world.source.send({"n": 1})
         world.gateway.run_until([False, True])
-    assert gathered == [0, 20, 0, 20]
+    assert world.poller.gathered == [0, 20, 0, 20]
     world.close()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from cloud_sync.records import ARCHIVE
 from cloud_sync.spool import Spool, SpoolSettings
+from edge.base.poller import Poller
 from edge.clock import SimulatedClock, SystemClock
 from edge.config import JournalConfig
 from edge.config.brokers import BrokerNames
@@ -88,6 +89,17 @@ def plain(part: Any) -> Any:
     return part
 
 
+class Sleepless(Poller):
+    """A poller for a clock that stands still: it notes how long it would have gathered, and returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gathered: list[int] = []
+
+    def wait(self, timeout_ms: int | None, gather_ms: int = 0) -> None:
+        self.gathered.append(gather_ms)
+
+
 class World:
     """Everything of a daemon except its process, put together anew by `restart`."""
 
@@ -119,7 +131,8 @@ class World:
         self.letters = DeadLetters(self.folder / "dead")
         self.spool = Spool(self.folder / "spool.db", "gw", self.spool_settings)
         self.outbox = Outbox(self.letters, rows_max=1_000)
-        self.intake: Intake[Arrival] = Intake(self.limits.intake_bytes_max)
+        self.poller = Sleepless()
+        self.intake: Intake[Arrival] = Intake(self.limits.intake_bytes_max, self.poller)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(self.engine, self.clock, self.intake, self.outbox, self.letters, self.limits)
         bus = MemoryBus()

@@ -102,20 +102,16 @@ def test_a_change_in_another_thread_ends_the_sleep(line: Line) -> None:
     assert member.turns == [False]
 
 
-def test_a_thread_that_is_interrupted_while_it_wakes_the_loop_wakes_it_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    wakeup = Wakeup()
-    real = wakeup._writing
+class Interrupted(Wakeup):
+    """The loop turns for another reason just before the wake-up is sent."""
 
-    class Interrupted:
-        """The loop turns for another reason just before the wake-up is sent."""
+    def _send(self) -> None:
+        self.clear()
+        super()._send()
 
-        def send(self, data: bytes) -> int:
-            wakeup.clear()
-            return real.send(data)
 
-    monkeypatch.setattr(wakeup, "_writing", Interrupted())
+def test_a_thread_that_is_interrupted_while_it_wakes_the_loop_wakes_it_once() -> None:
+    wakeup = Interrupted()
     waiting = select.poll()
     waiting.register(wakeup, select.POLLIN)
     wakeup.set()
