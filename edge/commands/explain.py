@@ -69,9 +69,9 @@ def _measured(plan: Plan, catalog: Catalog) -> list[tuple[str, str]]:
 
 def timeline(rule: CompiledRule, catalog: Catalog, arguments: argparse.Namespace) -> int:
     """The picture of recorded events, as text or into a file."""
-    from sql.explain.recording import record
-    from sql.explain.svg import render_svg
-    from sql.explain.timeline_text import render_text
+    from sql.explain.timelines.recording import record
+    from sql.explain.timelines.svg import render_svg
+    from sql.explain.timelines.timeline_text import render_text
 
     start_ms = None
     if arguments.start is not None:

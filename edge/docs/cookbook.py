@@ -15,7 +15,7 @@ from rules.compiled import Compiled, CompiledRule
 from rules.loader import load_paths
 from rules.scenario import Test
 from sql.catalog.topics import topic_parts, topic_values
-from sql.explain.timeline_text import draw_text
+from sql.explain.timelines.timeline_text import draw_text
 from sql.explain.tree import explain
 from sql.record import Record
 

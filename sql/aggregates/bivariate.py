@@ -11,8 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import NAN, Power, PowerState, binary, check_number, number, root, to_float
 from sql.aggregates.moments import Moments, MomentsState
+from sql.aggregates.structures.exact import (
+    NAN,
+    Power,
+    PowerState,
+    binary,
+    check_number,
+    number,
+    root,
+    to_float,
+)
 from sql.aggregates.wrap import Remaining
 from sql.functions.definition import Parameter
 from sql.types import Plain, Type

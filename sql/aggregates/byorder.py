@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.ordered_multiset import OrderedMultiset
 from sql.aggregates.plain_values import decode, encode
-from sql.aggregates.sequences import arrivals
+from sql.aggregates.structures.ordered_multiset import OrderedMultiset
+from sql.aggregates.structures.sequences import arrivals
 from sql.costs import Cost, Growth
 from sql.functions.definition import Parameter
 from sql.types import Descending, Plain, Type, key_of, order_key

@@ -9,8 +9,8 @@ from typing import Any
 
 from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.ordered_multiset import OrderedMultiset
 from sql.aggregates.plain_values import decode, encode
+from sql.aggregates.structures.ordered_multiset import OrderedMultiset
 from sql.aggregates.wrap import Filtered
 from sql.costs import Cost, Growth
 from sql.errors import DataError

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import (
+from sql.aggregates.structures.exact import (
     INFINITY,
     NAN,
     Nonfinite,

@@ -11,7 +11,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
 from sql.aggregates.plain_values import decode, encode, is_row
-from sql.aggregates.sequences import arrivals
+from sql.aggregates.structures.sequences import arrivals
 from sql.aggregates.wrap import NotNull
 from sql.costs import Cost, Growth
 from sql.errors import DataError

@@ -9,9 +9,9 @@ from math import ceil, floor, isfinite
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import NAN, Power, binary, check_number, number, to_float
-from sql.aggregates.ordered_multiset import OrderedMultiset
 from sql.aggregates.plain_values import decode, encode
+from sql.aggregates.structures.exact import NAN, Power, binary, check_number, number, to_float
+from sql.aggregates.structures.ordered_multiset import OrderedMultiset
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter

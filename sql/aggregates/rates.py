@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import number
+from sql.aggregates.structures.exact import number
 from sql.aggregates.sums import Sum, SumState
 from sql.costs import Cost, Growth
 from sql.errors import DataError

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import check_number
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.quantiles import Ordered
+from sql.aggregates.structures.exact import check_number
 from sql.costs import Cost, Growth
 from sql.errors import DataError
 from sql.functions.definition import Parameter

@@ -7,8 +7,8 @@ from typing import Any
 
 from sql.aggregates import bulk, inline
 from sql.aggregates.base import NO_EVENT, Accumulator, Aggregate, EventView, Removal, register
-from sql.aggregates.exact import NAN, Nonfinite, NonfiniteState, check_number, to_float
 from sql.aggregates.plain_values import decode, encode
+from sql.aggregates.structures.exact import NAN, Nonfinite, NonfiniteState, check_number, to_float
 from sql.aggregates.wrap import Distinct
 from sql.functions.definition import Parameter
 from sql.types import Plain, Type, Value

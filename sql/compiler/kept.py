@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from sql.aggregates import rare
 from sql.aggregates.base import Accumulator, Removal
-from sql.aggregates.exact import check_number
 from sql.aggregates.inline import COUNT, FINE, LARGE, NUMBERS, QUEUES, UNIT_SHIFT, Inline, in_units, lines
 from sql.aggregates.plain_values import decode, encode
+from sql.aggregates.structures.exact import check_number
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
 from sql.algebra.operator import FindEvent
 from sql.codegen.expression_code import Code

@@ -9,7 +9,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
-from sql.aggregates.exact import NAN
+from sql.aggregates.structures.exact import NAN
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import Operator

@@ -11,7 +11,7 @@ from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.matches import Matches, PatternWait
 from sql.explain.pattern_tree import label
-from sql.explain.timeline import label_of
+from sql.explain.timelines.timeline import label_of
 from sql.rows import as_dict
 
 SEARCHES_MAX = 10_000

@@ -15,7 +15,7 @@ from edge.monitor.flight.observe import Seen
 from edge.monitor.flight.stages import Stage, stages_of
 from sql.errors import did_you_mean
 from sql.explain.tally import Failed, Miss
-from sql.explain.timeline import value_text
+from sql.explain.timelines.timeline import value_text
 from sql.explain.words import length
 from sql.plan.bound import Read, Slot
 from sql.plan.logical import Plan

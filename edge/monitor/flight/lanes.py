@@ -6,7 +6,7 @@ from typing import Any
 
 from edge.monitor.flight.observe import Seen
 from sql.explain.tally import Look, Tally
-from sql.explain.timeline import value_text
+from sql.explain.timelines.timeline import value_text
 
 LANES_TOLD = 24
 """The most lanes in one answer: those of the keys that were evaluated last."""

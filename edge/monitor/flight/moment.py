@@ -38,8 +38,8 @@ def as_test(seen: Seen) -> str:
 
 def timeline(seen: Seen) -> str:
     """The last events and the windows as an SVG picture; empty where there is nothing to draw."""
-    from sql.explain.recording import record
-    from sql.explain.svg import render_svg
+    from sql.explain.timelines.recording import record
+    from sql.explain.timelines.svg import render_svg
 
     if seen.plan is None or seen.catalog is None or not seen.events or seen.plan.acts is not None:
         return ""

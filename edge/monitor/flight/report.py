@@ -13,7 +13,7 @@ from edge.monitor.flight.facts import Facts
 from edge.monitor.flight.observe import Seen
 from edge.monitor.flight.stages import Stage, stages_of
 from sql.explain.tally import Failed, Miss, swept
-from sql.explain.timeline import value_text
+from sql.explain.timelines.timeline import value_text
 from sql.explain.words import length
 
 NAMES_SHOWN = 8

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Removal
-from sql.aggregates.exact import Power, to_float
 from sql.aggregates.inline import AVG, COUNT, UNIT_SHIFT, Inline
 from sql.aggregates.moments import Moments, MomentsState, OfMoments
 from sql.aggregates.rare import RareMoments
+from sql.aggregates.structures.exact import Power, to_float
 from sql.aggregates.sums import Sum, count_with, together
 from sql.functions.definition import Parameter
 from sql.types import Type

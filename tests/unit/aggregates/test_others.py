@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sql.aggregates import order, plain_values, quantiles, rates, wrap
 from sql.aggregates.base import Aggregate, Removal, all_aggregates, lookup
-from sql.aggregates.ordered_multiset import OrderedMultiset
+from sql.aggregates.structures.ordered_multiset import OrderedMultiset
 from sql.errors import DataError
 from tests.support.search import examples
 from tests.unit.aggregates.support import Arrival, over, same, windowed

@@ -15,8 +15,8 @@ from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
 from sql.algebra.sample.windows.group_entry import GroupWindowEntry, group_windows
 from sql.algebra.windows.catalog import all_windows
 from sql.algebra.windows.lots import LotPart, lot_parts
-from sql.explain.svg import draw_svg
-from sql.explain.timeline_text import draw_text
+from sql.explain.timelines.svg import draw_svg
+from sql.explain.timelines.timeline_text import draw_text
 from sql.syntax import CreateStream
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -9,11 +9,11 @@ import pytest
 
 from edge.cli import main
 from sql import Catalog, Plan, parse, plan_rule
-from sql.explain.axis import Axis
-from sql.explain.recording import record
-from sql.explain.svg import GLYPH, draw_svg
-from sql.explain.timeline import Timeline
-from sql.explain.timeline_text import draw_text
+from sql.explain.timelines.axis import Axis
+from sql.explain.timelines.recording import record
+from sql.explain.timelines.svg import GLYPH, draw_svg
+from sql.explain.timelines.timeline import Timeline
+from sql.explain.timelines.timeline_text import draw_text
 from sql.syntax import CreateStream
 
 STREAMS = """

@@ -28,9 +28,9 @@ from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.sampled_text import SampledText
 from sql.explain import words
 from sql.explain.composition import of_group_window, of_source
-from sql.explain.sampled_tap import SampledTap
-from sql.explain.searches import Searches
-from sql.explain.timeline import Line, Post, Row, Sample, Stay, Timeline, label_of
+from sql.explain.timelines.sampled_tap import SampledTap
+from sql.explain.timelines.searches import Searches
+from sql.explain.timelines.timeline import Line, Post, Row, Sample, Stay, Timeline, label_of
 from sql.plan.clauses import EACH_EVENT
 from sql.plan.logical import Plan
 

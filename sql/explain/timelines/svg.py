@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
 from sql.catalog.streams import Catalog
-from sql.explain.axis import Axis
-from sql.explain.recording import EVENTS_MAX, Input, record
-from sql.explain.timeline import Line, Row, Sample, Timeline, label_of
-from sql.explain.timeline_text import rows_text
+from sql.explain.timelines.axis import Axis
+from sql.explain.timelines.recording import EVENTS_MAX, Input, record
+from sql.explain.timelines.timeline import Line, Row, Sample, Timeline, label_of
+from sql.explain.timelines.timeline_text import rows_text
 from sql.plan.logical import Plan
 
 WIDTH = 960

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sql.catalog.streams import Catalog
-from sql.explain.axis import Axis
-from sql.explain.recording import EVENTS_MAX, Input, record
-from sql.explain.timeline import Line, Post, Sample, Timeline, label_of
+from sql.explain.timelines.axis import Axis
+from sql.explain.timelines.recording import EVENTS_MAX, Input, record
+from sql.explain.timelines.timeline import Line, Post, Sample, Timeline, label_of
 from sql.plan.logical import Plan
 
 TICKS_MAX = 9

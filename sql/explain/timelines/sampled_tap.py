@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.windows.group_entry import leaves_at_once
-from sql.explain.timeline import Row, Sample, label_of
+from sql.explain.timelines.timeline import Row, Sample, label_of
 from sql.plan.bound import Read
 from sql.plan.clauses import GroupWindowPlan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from sql.binder.scope import META
 from sql.engine.statement.matches import Matches
-from sql.explain.timeline import Line, Row, Stay, label_of
+from sql.explain.timelines.timeline import Line, Row, Stay, label_of
 from sql.plan.logical import Plan
 from sql.plan.pattern_plan import FilterPlan
 
