@@ -102,10 +102,8 @@ class DrivenText:
             with self.chain.batch(source, self.text.names):
                 if not self.makes_one:
                     source.line("found = []")
-                with source.block("try:"):
+                with source.attempt("fail(e, error)"):
                     self._write_event(source)
-                with source.block("except DATA_ERRORS as error:"):
-                    source.line("fail(e, error)")
                 self._write_end(source)
         source.line("")
 
@@ -128,13 +126,11 @@ class DrivenText:
                 source.line("seq += 1")
                 source.line(f"found.append(Event(({rows}), now, seq))")
                 return
-            with source.block("try:"):
+            with source.attempt(f"fail(({rows}), error)"):
                 self.chain.write_test(inner)
                 if self.plan.having is not None:
                     inner.skip_unless(self.plan.having)
                 write_row(inner, self.plan, "made.append(" if self.makes_one else "found.append(", ")")
-            with source.block("except DATA_ERRORS as error:"):
-                source.line(f"fail(({rows}), error)")
 
     @property
     def _slots(self) -> dict[Any, Code]:

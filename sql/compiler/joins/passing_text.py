@@ -160,7 +160,7 @@ class PassingText:
         """The event enters the windows of one source."""
         plan = self.plan.sources[place]
         source.line("seq += 1")
-        with source.block("try:"):
+        with source.attempt("fail(e, error)"):
             if plan.filter is None:
                 self._write_entered(source, place)
             else:
@@ -169,8 +169,6 @@ class PassingText:
                 loop.reader.load(source)
                 with source.block(f"if {condition}:", plan.filter.span):
                     self._write_entered(source, place)
-        with source.block("except DATA_ERRORS as error:"):
-            source.line("fail(e, error)")
 
     def _write_entered(self, source: SourceWriter, place: int) -> None:
         if not self.plan.sources[place].windows:
@@ -251,7 +249,7 @@ class PassingText:
         """For each joined row of an event: what is written inside, with the writer that is given."""
         chain = self.chains[self.starts.index(start)]
         loop = self._loop(source, chain)
-        with source.block("try:"):
+        with source.attempt(f"fail(r{start}, error)", "continue"):
             source.line(f"r{start} = y{start}.row")
             with chain.each(loop) as inner:
                 if chain.rest:
@@ -259,9 +257,6 @@ class PassingText:
                         chain.write_test(inner)
                     self._write_failed(inner, "continue")
                 yield inner
-        with source.block("except DATA_ERRORS as error:"):
-            source.line(f"fail(r{start}, error)")
-            source.line("continue")
 
     def _loop(self, source: SourceWriter, chain: JoinLoops, nullable: Sequence[int] = ()) -> LoopWriter:
         rows, kept = chain.rows(), chain.kept
