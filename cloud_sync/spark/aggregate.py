@@ -64,7 +64,7 @@ class Settled:
 
 class Batch:
     """One batch, which changes `version`. `run` is unique and names the folders of the written parts. Nothing
-    counts before the version is committed."""
+    counts before the version is committed. `close` frees what it has cached."""
 
     def __init__(
         self, spark: SparkSession, bucket: Storage, tables: Tables, version: Version, run: str
@@ -75,20 +75,30 @@ class Batch:
         self._tables = tables
         self._version = version
         self._run = run
+        self._frames: list[DataFrame] = []
+
+    def cached(self, frame: DataFrame) -> DataFrame:
+        """A frame that Spark computes once for this batch."""
+        self._frames.append(frame.persist())
+        return frame
+
+    def close(self) -> None:
+        """Free the cached frames. Each write of a session looks through all files behind those that it still
+        has, so they would make every later batch slower."""
+        for frame in self._frames:
+            frame.unpersist()
+        self._frames = []
 
     def take(self, listed: Sequence[intake.Listed], keys: intake.Keys | None = None) -> Counts:
         """Take in the listed files; with `keys` only those that are signed."""
-        read = intake.read(self._spark, self._bucket, listed, keys).persist()
-        try:
-            found = _summaries(read).collect() if listed else []
-            places = {file.name: file.place for file in listed if file.length is not None}
-            self._quarantine([row for row in found if row["reason"] is not None], places)
-            good = [row for row in found if row["reason"] is None]
-            if good:
-                self._count(read.where("reason IS NULL"), good, places)
-            return self.counts
-        finally:
-            read.unpersist()
+        read = self.cached(intake.read(self._spark, self._bucket, listed, keys))
+        found = _summaries(read).collect() if listed else []
+        places = {file.name: file.place for file in listed if file.length is not None}
+        self._quarantine([row for row in found if row["reason"] is not None], places)
+        good = [row for row in found if row["reason"] is None]
+        if good:
+            self._count(read.where("reason IS NULL"), good, places)
+        return self.counts
 
     def _quarantine(self, bad: Sequence[Any], places: Mapping[str, str]) -> None:
         self.counts.quarantined = len(bad)
@@ -118,6 +128,7 @@ class Batch:
             told = (0, 0, 0) if name in again else (row["rows"], counted.get(name, 0), row["held"])
             origin = (row[column] for column in FILE_SUMMARY)
             rows.append((*origin, *told, self._run, hour_of(places.get(name))))
+        self.close()  # what follows does not read the records again
         self._note(local(self._spark, rows, FILES), len(rows))
 
     def _counted(self, read: DataFrame, files: Sequence[Any], old_keys: Sequence[str]) -> dict[str, int]:
@@ -162,18 +173,17 @@ class Batch:
             quality.keep_schema(self._bucket, self._tables, self._version, rule, schema)
         if any(row["broken"] for row in files):
             path = f"checks/run={self._run}"
-            broken = quality.broken(read, self._run).persist()
+            broken = self.cached(quality.broken(read, self._run))
             self._tables.write(broken.coalesce(1), path)
             self._version.checks.append(Part(path, broken.count()))
             self.counts.failed = quality.failures(broken)
-            broken.unpersist()
 
     # --- each identity once ---------------------------------------------------------------------------------
 
     def _settle(self, records: DataFrame, old_keys: Sequence[str]) -> Settled:
         """Keep of records that share an identity the one with the smallest digest, whatever came first."""
         counts, identity = self.counts, list(fleet.IDENTITY)
-        unique = fleet.deduplicated(records).persist()
+        unique = self.cached(fleet.deduplicated(records))
         found = unique.agg(F.count("*"), F.sum("conflicting")).collect()[0]
         offered = counts.rows - counts.expired - counts.held
         counts.duplicates, counts.conflicting = offered - found[0] - found[1], found[1]
@@ -181,11 +191,8 @@ class Batch:
         old = self._records(old_keys)
         if old is None:
             return Settled(unique)
-        known = (
-            old.select(*identity, F.col("digest").alias("old_digest"), F.struct("*").alias("old"))
-            .join(unique.select(*identity, "digest"), identity)
-            .persist()
-        )
+        before = old.select(*identity, F.col("digest").alias("old_digest"), F.struct("*").alias("old"))
+        known = self.cached(before.join(unique.select(*identity, "digest"), identity))
         same, other = known.agg(
             *(F.count_if(F.expr(f"digest {sign} old_digest")) for sign in ("=", "<>"))
         ).collect()[0]
@@ -197,7 +204,7 @@ class Batch:
             return Settled(new)
         losers = better.select(*identity, F.col("old_digest").alias("digest"))
         dirty = fleet.groups_of(better.select("old.*")).select(*fleet.GROUP).distinct()
-        return Settled(new, losers.persist(), dirty.persist())
+        return Settled(new, self.cached(losers), self.cached(dirty))
 
     def _restated(self, settled: Settled, files: Sequence[Any]) -> Settled:
         """Make anew the groups of rules that restate windows: there a record counts or not depending on
@@ -210,7 +217,7 @@ class Batch:
             return settled
         touched = fleet.groups_of(settled.new.where(F.col("rule_id").isin(rules))).select(*fleet.GROUP)
         dirty = touched if settled.dirty is None else touched.unionByName(settled.dirty)
-        return Settled(settled.new, settled.losers, dirty.distinct().persist())
+        return Settled(settled.new, settled.losers, self.cached(dirty.distinct()))
 
     def _records(self, keys: Iterable[str]) -> DataFrame | None:
         paths = [path for key in keys for path in self._version.records.get(key, ())]
@@ -274,7 +281,7 @@ class Batch:
         """Merge new cells into the fleet partitions `keys` and write these again. Groups in `dirty` are made
         anew from the records. `sketches`: there may be some."""
         group = list(fleet.GROUP)
-        fresh = cells.persist()
+        fresh = self.cached(cells)
         touched = fresh.select(*group)
         if dirty is not None:
             touched = touched.unionByName(dirty.select(*group))
@@ -294,7 +301,6 @@ class Batch:
         for key in keys:
             self._version.fleet.pop(key, None)
         self._version.fleet |= self._tables.existing(partition_paths("fleet", self._run, keys))
-        fresh.unpersist()
 
     def _fleet_keys(self, groups: DataFrame) -> set[str]:
         day = F.date_format(F.timestamp_millis("start_ms"), "yyyy-MM-dd")

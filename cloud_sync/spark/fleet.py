@@ -46,8 +46,9 @@ FLEET = (
     f"window_end TIMESTAMP, keys STRING, `values` ARRAY<{VALUE}>, gateways ARRAY<STRING>, records BIGINT, "
     f"state ARRAY<{CELL}>, run STRING, rule_hashes ARRAY<STRING>"
 )
-GROUP = ("rule", "rule_id", "level", "start_ms", "end_ms", "keys")
-"""The columns that identify a fleet row."""
+GROUP = ("start_ms", "end_ms", "keys", "level", "rule", "rule_id")
+"""The columns that identify a fleet row. Spark sorts by the first one as a number, without reading the
+others of rows that differ in it."""
 
 SETS = ("gateways", "rule_hashes")
 """Columns of a fleet row with the gateways of its records and the versions of the rule that made them."""
@@ -68,7 +69,7 @@ def groups_of(records: DataFrame) -> DataFrame:
 def current(grouped: DataFrame) -> DataFrame:
     """The records (as returned by `groups_of`) that count: of a window that a gateway restated only the
     newest statement, and none if that takes the window back."""
-    statement = Window.partitionBy(*GROUP, "gateway", "window_start", "window_end")
+    statement = Window.partitionBy("window_start", "gateway", *GROUP, "window_end")
     revision = F.coalesce("revision", F.lit(0))
     ranked = grouped.withColumns(
         {

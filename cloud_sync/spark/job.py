@@ -303,7 +303,8 @@ class _Run:
         # Until then those of the last run stay: were this one killed, the next would know where to look.
         version.quarantine = list(self._quarantine)
         version.heartbeats = self._heartbeats
-        counts = Batch(self._spark, self._bucket, self._tables, version, run).take(listed, self._options.keys)
+        with closing(Batch(self._spark, self._bucket, self._tables, version, run)) as batch:
+            counts = batch.take(listed, self._options.keys)
         if is_last and not counts.files and _same(self._tables, version):
             self._metrics.add(counts)
             return

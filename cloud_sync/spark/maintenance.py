@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -69,9 +70,9 @@ def forget(spark: SparkSession, out: str, gateway: str, now_ms: Callable[[], int
             return 0
         records = tables.read([path for key in keys for path in version.records[key]], fleet.RECORDS)
         gone = records.where(F.col("gateway") == gateway)
-        dirty = fleet.groups_of(gone).select(*fleet.GROUP).distinct().persist()
+        dirty = batch.cached(fleet.groups_of(gone).select(*fleet.GROUP).distinct())
         count = gone.count()
-        batch.rewrite_records(keys, gone.select("gateway").distinct().persist())
+        batch.rewrite_records(keys, batch.cached(gone.select("gateway").distinct()))
         nothing = fleet.contributions(fleet.groups_of(gone.where("false")))
         batch.merge(nothing, set(), dirty, sketches=bool(version.sketched))
         return count
@@ -91,7 +92,8 @@ def _changed(
         version = tables.current().copy()
         if not version.number:
             return 0
-        done = change(Batch(spark, storage, tables, version, run), tables, version)
+        with closing(Batch(spark, storage, tables, version, run)) as batch:
+            done = change(batch, tables, version)
         if sweeps or encode(version) != encode(tables.current()):
             version.number, version.run = version.number + 1, run
             tables.commit(version)

@@ -44,10 +44,12 @@ RESULT_SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
     "spark.sql.hive.filesourcePartitionFileCacheSize": "0",
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
 }
-"""Settings that could change a result or, for the last four, the cost of a batch of files:
+"""Settings that could change a result or, for the last five, the cost of a batch of files:
 Spark would list each of 10,000 folders or files in a task of its own,
-and keep the status of every file that it has listed."""
+keep the status of every file that it has listed,
+and sort the cells of more than 128 groups."""
 
 
 DELTA = "4.4.0"

@@ -89,6 +89,28 @@ def put(bucket: Path, gateway: str, bodies: list[bytes], seq: int = 1, spool: st
     return planned.name
 
 
+def stated(
+    start: int,
+    total: int,
+    *,
+    revision: int = 0,
+    dev: str = "a",
+    retracted: bool = False,
+    rule_hash: str = "0" * 16,
+) -> bytes:
+    """The line of a row of ten seconds: `total` of one machine, stated for the revision-th time."""
+    fields: dict[str, Any] = {
+        "windows": [["1m", DAY_MS, DAY_MS + 60_000], ["1d", DAY_MS, DAY_MS + 86_400_000]],
+        "window_start": DAY_MS + start,
+        "window_end": DAY_MS + start + 10_000,
+        "keys": {"dev": dev},
+        "values": [] if retracted else [{"as": "total", "merge": "sum", "type": "int", "int": total}],
+        "rule_hash": rule_hash,
+    }
+    fields |= {"revision": revision} if revision else {}
+    return json.dumps(fields | ({"retracted": True} if retracted else {})).encode()
+
+
 def now_ms() -> int:
     return DAY_MS
 

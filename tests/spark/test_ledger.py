@@ -16,7 +16,7 @@ from cloud_sync.spark import view
 from cloud_sync.spark.ledger import files
 from cloud_sync.spark.storage import open_storage
 from cloud_sync.spark.tables import TIER, Part, Tables, Version
-from tests.spark.support import DAY_MS, brute_force, fleet_table, rows, run, upload
+from tests.spark.support import DAY_MS, brute_force, fleet_table, put, rows, run, stated, upload
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 HOUR_MS = 3_600_000
@@ -95,3 +95,14 @@ def _rows_read(frame: Any) -> int:
     plan = frame._jdf.queryExecution().executedPlan()
     leaves = plan.collectLeaves()
     return int(leaves.head().metrics().apply("numOutputRows").value())
+
+
+def test_a_run_leaves_nothing_in_spark_s_cache(spark: Any, bucket: Path, out: Path) -> None:
+    """Windows are stated anew, and rows come again with another content."""
+    first = rows(random.Random(3), 4)
+    upload(bucket, "gw1", first)
+    put(bucket, "evil", [stated(0, 1), stated(10_000, 5, revision=1)])
+    run(bucket, out)
+    put(bucket, "evil", [stated(0, 2), stated(10_000, 7, revision=2)])
+    assert run(bucket, out)[1]["conflicting"] == 2
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()

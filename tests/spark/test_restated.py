@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cloud_sync.spark import job, view
-from tests.spark.support import DAY_MS, put, run
+from tests.spark.support import put, run, stated
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
-
-
-def stated(
-    start: int,
-    total: int,
-    *,
-    revision: int = 0,
-    dev: str = "a",
-    retracted: bool = False,
-    rule_hash: str = "0" * 16,
-) -> bytes:
-    """The line of a row of ten seconds: `total` of one machine, stated for the revision-th time."""
-    fields: dict[str, Any] = {
-        "windows": [["1m", DAY_MS, DAY_MS + 60_000], ["1d", DAY_MS, DAY_MS + 86_400_000]],
-        "window_start": DAY_MS + start,
-        "window_end": DAY_MS + start + 10_000,
-        "keys": {"dev": dev},
-        "values": [] if retracted else [{"as": "total", "merge": "sum", "type": "int", "int": total}],
-        "rule_hash": rule_hash,
-    }
-    fields |= {"revision": revision} if revision else {}
-    return json.dumps(fields | ({"retracted": True} if retracted else {})).encode()
 
 
 def totals(spark: Any, out: Path) -> dict[tuple[str, str], tuple[int, int]]:
