@@ -104,7 +104,7 @@ def _set(message: Message, field: FieldDescriptor, value: Value, depth: int) -> 
         setattr(message, field.name, _scalar(field, value))
 
 
-def _scalar(field: FieldDescriptor, value: Value) -> Any:
+def _scalar(field: FieldDescriptor, value: object) -> Any:
     """A value as the library takes it: whole floats for integers, names for enums, text for bytes."""
     if field.enum_type is not None and isinstance(value, str):
         if value not in field.enum_type.values_by_name:
@@ -127,6 +127,6 @@ def _typed_key(field: FieldDescriptor, key: str) -> Any:
     return key == "true" if field.cpp_type == field.CPPTYPE_BOOL else int(key)
 
 
-def _short(value: Value) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

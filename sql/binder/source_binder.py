@@ -241,7 +241,7 @@ class SourceBinder:
         self.read_below[index], self.scope.reads[index] = self.scope.reads[index], set()
         return columns
 
-    def _derive_of_matches(self, plans: tuple[Any, ...], derived: Any) -> dict[str, Type] | None:
+    def _derive_of_matches(self, plans: tuple[Any, ...], derived: object) -> dict[str, Type] | None:
         """The columns behind the windows over a pattern: its tags are read as sources,
         which is None, or one row."""
         if derived is None:

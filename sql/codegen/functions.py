@@ -185,7 +185,7 @@ class FunctionSet:
         """True if an expression is TRUE."""
         return self._once("true", node, lambda: self.define(self.writer.true(node), node.span))
 
-    def _once(self, kind: str, tree: Any, make: Callable[[], EventFunction]) -> EventFunction:
+    def _once(self, kind: str, tree: object, make: Callable[[], EventFunction]) -> EventFunction:
         found = self.made.get((kind, id(tree)))
         if found is None:
             found = self.made[kind, id(tree)] = tree, make()

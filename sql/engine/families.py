@@ -47,7 +47,7 @@ class Family(ABC):
         self.met: Counter[Any] = Counter()
         """The number of events since the last reconciling, by the loop's argument."""
 
-    def add(self, name: str, values: Iterable[Any], query: Any) -> None:
+    def add(self, name: str, values: Iterable[Any], query: object) -> None:
         """Add a rule, and the values it demands."""
         self.values[name] = tuple(values)
         self.by_value.update(dict.fromkeys(self.values[name], self.given_for(query)))

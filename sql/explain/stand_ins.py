@@ -40,7 +40,7 @@ def _path(bound: Bound) -> tuple[Slot | None, list[str]]:
     return (bound if isinstance(bound, Slot) else None), names
 
 
-def _filled(held: Any, path: list[str], value: object) -> Any:
+def _filled(held: object, path: list[str], value: object) -> Any:
     """`held` with a value added at the end of a path; existing values stay."""
     if not path:
         return value if held is None else held

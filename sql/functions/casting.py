@@ -12,7 +12,7 @@ from sql.errors import DataError, did_you_mean
 from sql.functions.definition import Context
 from sql.functions.instants import instant_ms
 from sql.functions.registry import Parameter, function
-from sql.types import Type, Value, as_text, describe, type_named, type_names, type_of
+from sql.types import Type, as_text, describe, type_named, type_names, type_of
 
 
 def cast_value(value: object, target: Type, zone: tzinfo) -> Any:
@@ -130,7 +130,7 @@ def known_type(name: str) -> Type:
         ("cast('true', 'boolean')", True),
     ),
 )
-def cast(context: Context, value: Value, type_name: str) -> Any:
+def cast(context: Context, value: object, type_name: str) -> Any:
     """The value as another type: bigint, float, string, boolean, datetime, bytea, or EPL's long, int, double.
 
     A float becomes a bigint by cutting its decimals; a datetime is epoch milliseconds; bytea is made from

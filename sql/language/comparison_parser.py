@@ -28,7 +28,7 @@ class ComparisonGrammar:
     def __init__(self, parser: ExpressionCursor) -> None:
         self.parser = parser
 
-    def compared(self, this: Any, kind: TokenType) -> Any:
+    def compared(self, this: object, kind: TokenType) -> Any:
         """`this op e`, or `this op any|some|all (select …)`."""
         parser = self.parser
         word = parser._word()

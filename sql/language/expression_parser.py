@@ -101,7 +101,7 @@ class ExpressionParser(ExpressionCursor):
             this = self.CONJUNCTION[TokenType.AND](this=this, expression=self._parse_equality())
         return this
 
-    def _parse_comparison(self, this: Any = None) -> Any:
+    def _parse_comparison(self, this: object = None) -> Any:
         this = this or self._parse_term()
         while True:
             kind = self._curr.token_type
@@ -135,7 +135,7 @@ class ExpressionParser(ExpressionCursor):
             return Constant(-node.operand.value, span=node.span)
         return node
 
-    def _parse_at_time_zone(self, this: Any) -> Any:
+    def _parse_at_time_zone(self, this: object) -> Any:
         return this
 
     # --- operands -------------------------------------------------------------------------------------------

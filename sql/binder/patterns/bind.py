@@ -4,7 +4,6 @@ what cannot work is refused."""
 from __future__ import annotations
 
 from functools import singledispatchmethod
-from typing import Any
 
 from sql import syntax as ast
 from sql.binder.binding import Place
@@ -69,7 +68,7 @@ class PatternBinder:
     # --- nodes ----------------------------------------------------------------------------------------------
 
     @singledispatchmethod
-    def _bind(self, node: Any, visible: Visible) -> tuple[StepPlan, Visible]:
+    def _bind(self, node: object, visible: Visible) -> tuple[StepPlan, Visible]:
         """The plan of a node, and the tags it contributes to what stands to its right."""
         raise TypeError(f"no step for a {type(node).__name__}")
 

@@ -285,6 +285,6 @@ class PassingText:
         return self.text.slots("whole.", "now", "True")
 
 
-def _passes(event: Any) -> bool:
+def _passes(event: object) -> bool:
     """Stands for the filter of a relation: the text only depends on its presence."""
     return True

@@ -16,10 +16,12 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Update
 from sql.engine.statement.groups import pack_values, unpack_values
 from sql.engine.statement.statement_core import StatementCore
-from sql.types import Saved
 
 Counted = tuple[list[TableRow], list[Any], Any]
 """The rows an event was counted in, what it contributed to each aggregate, and its key."""
+
+CountedState = list[tuple[int, list[int], list[Any]]]
+"""By event the rows that it is counted in, and what it contributed."""
 
 NO_KEY = object()
 """The key of an event that is not counted."""
@@ -173,14 +175,14 @@ class TableFold:
         """The events that are counted."""
         return self.counted
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> CountedState:
         """Which rows each event is counted in, and what it contributed."""
         return [
-            [event.seq, [row.seq for row in rows], [pack_values(value) for value in values]]
+            (event.seq, [row.seq for row in rows], [pack_values(value) for value in values])
             for event, (rows, values, _) in self.counted.items()
         ]
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
+    def restore(self, state: CountedState, find: FindEvent) -> None:
         """Put a snapshot back; the table has its rows already."""
         rows = {row.seq: row for row in self.table.rows.by_key.values()}
         for seq, numbers, values in state:

@@ -49,7 +49,7 @@ class Recognized:
             rows = self.rows(self.code.held().present(_rows(content), self.fail))
         return [Event(row, self.statement.now_ms, -number) for number, row in enumerate(rows, 1)]
 
-    def rows(self, matches: Iterable[Reading], newest: Any = None) -> list[dict[str, Any]]:
+    def rows(self, matches: Iterable[Reading], newest: object = None) -> list[dict[str, Any]]:
         """The measures of matches that the row `newest` completes."""
         tell, out = self.code.tell, []
         for match in matches:

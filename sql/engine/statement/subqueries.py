@@ -44,6 +44,10 @@ def unseen_by(env: Environment) -> Callable[[str], Any]:
     return partial(env.catalog.loop.unseen, env.name)
 
 
+SubqueryState = tuple[int, list[Any], Saved, list[int], Saved]
+"""The newest number, the events, the window, the rows that are kept, and the subqueries inside."""
+
+
 class Correlated:
     """A subquery whose condition or values read the event around it."""
 
@@ -131,14 +135,14 @@ class Correlated:
         found = self.find((None, *outer), event.time_ms)
         return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> SubqueryState:
         store = EventStore()
         store.add(self.window.held())
         kept = [event.seq for event in self.rows.events] if isinstance(self.rows, Rows) else []
         store.add(self.rows.events if isinstance(self.rows, Rows) else ())
-        return [self.seq, store.pack(), self.window.snapshot(), kept, self.inner.snapshot()]
+        return self.seq, store.pack(), self.window.snapshot(), kept, self.inner.snapshot()
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: SubqueryState) -> None:
         self.seq, events, window, kept, inner = state
         store = EventStore()
         store.unpack(events, as_it_is)
@@ -326,9 +330,9 @@ class Subqueries:
     def next_deadline(self) -> int | None:
         return earliest(query.next_deadline() for query in self.queries)
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> list[Saved]:
         return [query.snapshot() for query in self.queries]
 
-    def restore(self, state: Saved) -> None:
+    def restore(self, state: list[Saved]) -> None:
         for query, part in zip(self.queries, state, strict=True):
             query.restore(part)
