@@ -16,10 +16,13 @@ from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
+DEMO_S = 4 * PATIENCE_S
+"""The demo runs a gateway, and then Spark several times."""
+
 
 def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "edge.demo", "--folder", str(folder), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEMO_S, check=False)
 
 
 @pytest.mark.spark
