@@ -239,7 +239,6 @@ def show(spark: SparkSession, out: str) -> None:
             "keys", "run", "rule_hashes"
         )
         print(f"\nfleet of rule {rule_id}, version {version.number}")
-        newest = table.orderBy("window_start", ascending=False).limit(SHOWN_ROWS)
-        newest.orderBy(*[name for name in ("window_start", *table.columns) if name != "level"]).show(
-            SHOWN_ROWS, truncate=False
-        )
+        by = [name for name in table.columns if name not in ("level", "window_start")]
+        newest = table.orderBy(F.desc("window_start"), *by).limit(SHOWN_ROWS)
+        newest.orderBy("window_start", *by).show(SHOWN_ROWS, truncate=False)
