@@ -100,9 +100,9 @@ def test_a_report_that_could_not_be_acted_on_is_made_again(tmp_path: Path) -> No
             done.set()
         return reports == 3
 
-    watching = DirectoryWatch(tmp_path, changed, poll_ms=20, again_ms=60)
+    (tmp_path / "rule.yaml").write_text("a")
+    watching = DirectoryWatch(tmp_path, changed, {}, poll_ms=20, again_ms=60)
     try:
-        (tmp_path / "rule.yaml").write_text("a")
         assert done.wait(PATIENCE_S)
     finally:
         watching.close()
