@@ -141,7 +141,7 @@ def read_rule(reading: Reading, data: object, path: Path, name: str | None = Non
 
 
 def _refuse_forms(reading: Reading, data: object, path: Path) -> bool:
-    """Whether this is a rule of eKuiper in a form that is no rule here: drawn, or an entry of an export."""
+    """Refuse a rule that is drawn as a graph or is an entry of an eKuiper export; True if it is one."""
     document, report = reading.document, reading.report
     if isinstance(data, dict) and "graph" in data:
         report.error(

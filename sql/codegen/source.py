@@ -52,8 +52,8 @@ class SourceWriter:
         return Suite(self, len(self._lines))
 
     def attempt(self, *failed: str, reads_error: bool = True) -> GuardedSuite:
-        """A `try` statement, and what happens where its body cannot be evaluated; `reads_error`: that is told
-        the `error`."""
+        """Begin a `try` statement. `failed`: the lines of its handler, for a body that cannot be evaluated;
+        `reads_error`: they read the local `error`."""
         self.block("try:")
         handler = "except DATA_ERRORS as error:" if reads_error else "except DATA_ERRORS:"
         return GuardedSuite(self, len(self._lines), handler, failed)

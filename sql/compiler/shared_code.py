@@ -18,7 +18,7 @@ Answer = Callable[[Event], Any]
 
 
 class Environment(Record):
-    """What a statement runs in.
+    """The environment of a statement.
 
     name       its name
     catalog    streams, variables and relations; in a context with those that the partition has for itself
@@ -58,7 +58,7 @@ class SharedCode:
 
     @property
     def settings(self) -> tuple[Catalog, Context, Warnings]:
-        """What every writer of functions is given."""
+        """The arguments of every writer of functions."""
         return self.catalog, self.context, self.warnings
 
     def begin(

@@ -38,7 +38,7 @@ partition, by the partition's id."""
 
 
 class Readers(Protocol):
-    """The running statements, as the step loop asks for them."""
+    """The roster of running statements, as far as the step loop uses it."""
 
     catalog: Catalog
 

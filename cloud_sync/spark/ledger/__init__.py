@@ -1,1 +1,1 @@
-"""What the job knows of files and spools: the table of files that were taken in, and their sums by spool."""
+"""The ledger of the job: the table of files that were taken in, and their sums by spool."""

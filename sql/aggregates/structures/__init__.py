@@ -1,1 +1,1 @@
-"""What accumulators are made of: exact sums, values in order of size, values in order of arrival."""
+"""The data structures of accumulators: exact sums, values in order of size, values in order of arrival."""
