@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.gateway_cpu import processor_s
+from benchmarks.gateway_cpu import processor_s_of_family
 from benchmarks.latency import Sender
 from benchmarks.measure import STREAM as STREAM_SQL
 from benchmarks.measure import Result, in_turns
@@ -76,7 +76,7 @@ def startup() -> Result:
             with stopped_behind(process):
                 ready(process)
                 waited.append(time.perf_counter() - began)
-                used.append(processor_s(process.pid, with_children=True))
+                used.append(processor_s_of_family(process.pid))
     line = f"startup {min(waited):.2f} s to readiness with 10 rules (bar 0.6), {min(used):.2f} s of processor"
     return Result("startup", unit="s", lines=[line], numbers={"s": min(waited), "processor_s": min(used)})
 

@@ -184,11 +184,19 @@ def used_while_sending(broker: Mosquitto, load: Load, pid: int) -> float:
     return used / passed
 
 
-def processor_s(pid: int, *, with_children: bool = False) -> float:
-    """Seconds of processor time that a process has taken, in all of its threads; `with_children`: and those
-    of its processes that have ended."""
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has taken, in all of its threads.
+
+    Linux has a clock for each process (clock_getcpuclockid(3)), which counts nanoseconds; the ticks of /proc
+    are 10 ms, which is 3 µs a message at a thousand messages a second.
+    """
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def processor_s_of_family(pid: int) -> float:
+    """As `processor_s`, in ticks, and with that of its processes that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11 : 15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
