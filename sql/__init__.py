@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sql.binder.reading_text import parse
     from sql.binder.rule import plan_rule
     from sql.catalog.streams import Catalog, Stream
     from sql.emission import Emission
     from sql.engine.engine import Engine
     from sql.engine.script import run_script
     from sql.errors import DataError, Problem, SqlError
-    from sql.language import parse
     from sql.plan.logical import Plan
     from sql.plan.options import RuleOptions
 
@@ -48,7 +48,7 @@ _MODULES = {
     "RuleOptions": "sql.plan.options",
     "SqlError": "sql.errors",
     "Stream": "sql.catalog.streams",
-    "parse": "sql.language",
+    "parse": "sql.binder.reading_text",
     "plan_rule": "sql.binder.rule",
     "run_script": "sql.engine.script",
 }
