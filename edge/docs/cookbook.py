@@ -15,7 +15,8 @@ from rules.compiled import Compiled, CompiledRule
 from rules.loader import load_paths
 from rules.scenario import Test
 from sql.catalog.topics import topic_parts, topic_values
-from sql.explain.timelines.timeline_text import draw_text
+from sql.explain.timelines.recording import record
+from sql.explain.timelines.timeline_text import render_text
 from sql.explain.tree import explain
 from sql.record import Record
 
@@ -103,9 +104,8 @@ def _picture(path: Path) -> str:
     rule = compiled.rules[loaded.nested_in.id if loaded.nested_in else str(loaded.test.rule)]
     if rule.plan.relations:
         return explain(rule.plan)  # tables are no windows: nothing to draw
-    return draw_text(rule.plan, compiled.catalog, list(_inputs(rule, compiled, loaded.test))).partition("\n")[
-        2
-    ]
+    drawn = record(rule.plan, compiled.catalog, list(_inputs(rule, compiled, loaded.test)))
+    return render_text(drawn).partition("\n")[2]
 
 
 def _inputs(

@@ -6,16 +6,13 @@ the insert and the remove stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from sql.catalog.streams import Catalog
 from sql.explain.timelines.axis import Axis
-from sql.explain.timelines.recording import EVENTS_MAX, Input, record
 from sql.explain.timelines.timeline import Line, Row, Sample, Timeline, label_of
 from sql.explain.timelines.timeline_text import rows_text
-from sql.plan.logical import Plan
 
 WIDTH = 960
 MARGIN = 24
@@ -52,18 +49,6 @@ STYLE = """
       .plus { fill: #a5e5ba } .minus { fill: #f7bd9b }
     }
 """
-
-
-def draw_svg(
-    plan: Plan,
-    catalog: Catalog,
-    events: Iterable[Input],
-    *,
-    start_ms: int | None = None,
-    events_max: int = EVENTS_MAX,
-) -> str:
-    """The picture of a rule over recorded events: (instant in ms, stream, row), in order of arrival."""
-    return render_svg(record(plan, catalog, events, start_ms=start_ms, events_max=events_max))
 
 
 def render_svg(timeline: Timeline) -> str:

@@ -7,14 +7,11 @@ o----->      still inside at the end           o              never inside; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sql.catalog.streams import Catalog
 from sql.explain.timelines.axis import Axis
-from sql.explain.timelines.recording import EVENTS_MAX, Input, record
 from sql.explain.timelines.timeline import Line, Post, Sample, Timeline, label_of
-from sql.plan.logical import Plan
 
 TICKS_MAX = 9
 COLUMNS_MAX = 84
@@ -24,18 +21,6 @@ WIDTH = 140
 
 ROWS_SHOWN = 6
 """The number of rows of one output that are printed."""
-
-
-def draw_text(
-    plan: Plan,
-    catalog: Catalog,
-    events: Iterable[Input],
-    *,
-    start_ms: int | None = None,
-    events_max: int = EVENTS_MAX,
-) -> str:
-    """The picture of a rule over recorded events: (instant in ms, stream, row), in order of arrival."""
-    return render_text(record(plan, catalog, events, start_ms=start_ms, events_max=events_max))
 
 
 def render_text(timeline: Timeline) -> str:

@@ -15,8 +15,9 @@ from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
 from sql.algebra.sample.windows.group_entry import GroupWindowEntry, group_windows
 from sql.algebra.windows.catalog import all_windows
 from sql.algebra.windows.lots import LotPart, lot_parts
-from sql.explain.timelines.svg import draw_svg
-from sql.explain.timelines.timeline_text import draw_text
+from sql.explain.timelines.recording import record
+from sql.explain.timelines.svg import render_svg
+from sql.explain.timelines.timeline_text import render_text
 from sql.syntax import CreateStream
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -80,9 +81,9 @@ def test_pictures_are_what_explain_draws(path: Path) -> None:
             inputs = [(row.pop("at"), plan.streams[0], row) for row in rows]
             start = re.search(r"start=(\d+)", info)
             start_ms = int(start[1]) if start else None
-            assert draw_text(plan, catalog, inputs, start_ms=start_ms) == text
+            assert render_text(record(plan, catalog, inputs, start_ms=start_ms)) == text
             if (image := re.search(r"svg=(\S+)", info)) is not None:
-                drawn = draw_svg(plan, catalog, inputs, start_ms=start_ms)
+                drawn = render_svg(record(plan, catalog, inputs, start_ms=start_ms))
                 assert drawn == (path.parent / image[1]).read_text(encoding="utf-8")
 
 

@@ -11,9 +11,9 @@ from edge.cli import main
 from sql import Catalog, Plan, parse, plan_rule
 from sql.explain.timelines.axis import Axis
 from sql.explain.timelines.recording import record
-from sql.explain.timelines.svg import GLYPH, draw_svg
+from sql.explain.timelines.svg import GLYPH, render_svg
 from sql.explain.timelines.timeline import Timeline
-from sql.explain.timelines.timeline_text import draw_text
+from sql.explain.timelines.timeline_text import render_text
 from sql.syntax import CreateStream
 
 STREAMS = """
@@ -204,8 +204,8 @@ def test_more_events_than_can_be_drawn() -> None:
     events = [(at, "demo", {"v": 1.0}) for at in range(0, 1000, 100)]
     found = record(plan, catalog, events, events_max=4)
     assert len(found.lines) == 4 and found.left_out == 6
-    assert "6 further events are not drawn" in draw_text(plan, catalog, events, events_max=4)
-    assert "6 further events are not drawn" in draw_svg(plan, catalog, events, events_max=4)
+    assert "6 further events are not drawn" in render_text(record(plan, catalog, events, events_max=4))
+    assert "6 further events are not drawn" in render_svg(record(plan, catalog, events, events_max=4))
 
 
 def test_nothing_to_draw() -> None:
@@ -217,7 +217,7 @@ def test_nothing_to_draw() -> None:
 def test_svg_is_well_formed_and_says_what_it_shows() -> None:
     plan, catalog = made("select irstream dev, v from demo(v < 5)#time(4 sec)")
     rows = [(0, "demo", {"dev": "<a&b>", "v": 1.0}), (1000, "demo", {"dev": "c", "v": 9.0})]
-    root = ET.fromstring(draw_svg(plan, catalog, rows))
+    root = ET.fromstring(render_svg(record(plan, catalog, rows)))
     space = "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img"
     assert root.findtext(f"{space}title") == "select irstream dev, v from demo(v < 5)#time(4 sec)"
@@ -307,7 +307,7 @@ def test_twenty_keys_fit(sql: str) -> None:
     plan = plan_rule(sql, catalog)
     names = [f"hall-1-pump-{number:02}" for number in range(20)]
     events = [(at * 300, "m", {"machine": names[at % 20], "temp": 20.123456 + at}) for at in range(40)]
-    svg = draw_svg(plan, catalog, events)
+    svg = render_svg(record(plan, catalog, events))
     root = ET.fromstring(svg)
     width, height = (float(root.get("viewBox", "").split()[place]) for place in (2, 3))
     for item in root.iter("{http://www.w3.org/2000/svg}text"):
@@ -316,4 +316,4 @@ def test_twenty_keys_fit(sql: str) -> None:
         left = float(item.get("x", 0)) - before
         assert left >= 0 and left + long <= width and float(item.get("y", 0)) <= height, item.text
     assert all(name in svg for name in names)
-    assert max(map(len, draw_text(plan, catalog, events).splitlines())) <= 160
+    assert max(map(len, render_text(record(plan, catalog, events)).splitlines())) <= 160
