@@ -18,13 +18,13 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
-from sql.compiler.fold import keeps_values
-from sql.compiler.joins.passing_text import passes_rows
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.patterns.recognize_text import RecognizeCode
 from sql.compiler.shared_code import Environment, SharedCode
-from sql.compiler.statement_frame import Drive, StatementFrame
-from sql.compiler.statement_text import StatementText, drives, takes_times
+from sql.compiler.statement.fold import keeps_values
+from sql.compiler.statement.joins.passing_text import passes_rows
+from sql.compiler.statement.statement_frame import Drive, StatementFrame
+from sql.compiler.statement.statement_text import StatementText, drives, takes_times
 from sql.compiler.subquery_code import SubqueryCode, codes_of
 from sql.functions.definition import Context
 from sql.plan.bound import Bound

@@ -11,10 +11,10 @@ from sql.algebra.table.search import Finder
 from sql.algebra.window_builder import WindowBuilder
 from sql.codegen.functions import FunctionSet
 from sql.compiler.answer import AnswerText, answers_by_row
-from sql.compiler.deferral import is_fleeting
 from sql.compiler.shared_code import Answer, SharedCode, no_answer
-from sql.compiler.statement_frame import Drive, StatementFrame
-from sql.compiler.statement_text import StatementText
+from sql.compiler.statement.deferral import is_fleeting
+from sql.compiler.statement.statement_frame import Drive, StatementFrame
+from sql.compiler.statement.statement_text import StatementText
 from sql.plan.bound import Read, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from math import prod
 
 from sql.algebra.context.end_atoms import atoms_of
-from sql.compiler.deferral import fits_cells
+from sql.compiler.statement.deferral import fits_cells
 from sql.explain import pattern_tree, words
 from sql.explain.tree_node import TreeNode
 from sql.plan.bound import Bound

@@ -28,8 +28,8 @@ from sql.codegen.names import Names
 from sql.codegen.output_rows import write_items
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter, identifier
-from sql.compiler.kept import Accumulated
 from sql.compiler.shared_code import SharedCode
+from sql.compiler.statement.kept import Accumulated
 from sql.plan.bound import Bound, Read
 from sql.plan.clauses import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.pattern_plan import OWN

@@ -10,7 +10,7 @@ from sql.algebra.context.selectors import EVERY, Selector
 from sql.algebra.event import Delta, Event
 from sql.algebra.row_blocks import plain
 from sql.codegen.functions import FunctionSet
-from sql.compiler.deferral import fits_cells
+from sql.compiler.statement.deferral import fits_cells
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, BodyIndex, Cell, Member
 from sql.engine.context.host import ContextHost

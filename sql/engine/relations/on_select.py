@@ -8,10 +8,10 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.search import Finder
-from sql.compiler.joins.driven import makes_rows
 from sql.compiler.program import Program, looking_code
 from sql.compiler.shared_code import Environment
-from sql.compiler.statement_text import drives
+from sql.compiler.statement.joins.driven import makes_rows
+from sql.compiler.statement.statement_text import drives
 from sql.emission import Emission
 from sql.engine.relations.triggered import PostingStatement, TriggerCode, Triggered
 from sql.engine.running.running_statement import RunningStatement

@@ -12,7 +12,7 @@ from sql.algebra.event import Event, FixedValues
 from sql.algebra.event_store import EventStore, pack_row, unpack_row
 from sql.algebra.operator import Operator
 from sql.codegen.functions import FunctionSet
-from sql.compiler.statement_text import StatementText
+from sql.compiler.statement.statement_text import StatementText
 from sql.rows import MakeRow
 
 

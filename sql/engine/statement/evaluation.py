@@ -14,7 +14,7 @@ from sql.algebra.output.row_order import in_order, row_limit
 from sql.algebra.table.search import Finder
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
-from sql.compiler.statement_text import StatementText
+from sql.compiler.statement.statement_text import StatementText
 from sql.emission import Out
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups

@@ -12,7 +12,7 @@ from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.key import Reclaim
 from sql.algebra.operator import FindEvent
 from sql.algebra.row_blocks import RowBlocks, new_holder
-from sql.compiler.statement_text import StatementText
+from sql.compiler.statement.statement_text import StatementText
 from sql.types import Descending
 
 

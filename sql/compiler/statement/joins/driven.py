@@ -23,7 +23,7 @@ from sql.algebra.join.store import Pulled
 from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.statement_frame import StatementFrame
+from sql.compiler.statement.statement_frame import StatementFrame
 from sql.plan.logical import Plan
 
 

@@ -16,7 +16,7 @@ from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import criteria_text, write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.deferral import deferral
+from sql.compiler.statement.deferral import deferral
 from sql.plan.logical import Plan
 
 MakeLoop = Callable[..., LoopWriter]

@@ -23,12 +23,12 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
-from sql.compiler.deferral import events_of
-from sql.compiler.earlier import Earlier
-from sql.compiler.fold import Fold, too_many_groups
 from sql.compiler.locals import LOCALS
 from sql.compiler.shared_code import Answer, SharedCode
-from sql.compiler.show import Show
+from sql.compiler.statement.deferral import events_of
+from sql.compiler.statement.earlier import Earlier
+from sql.compiler.statement.fold import Fold, too_many_groups
+from sql.compiler.statement.show import Show
 from sql.emission import Emission, Out, Update
 from sql.plan.bound import Slot
 from sql.plan.logical import Plan

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sql.algebra.windows.catalog import lookup
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.compiler.enter import EnterText
-from sql.compiler.statement_frame import StatementFrame
+from sql.compiler.statement.enter import EnterText
+from sql.compiler.statement.statement_frame import StatementFrame
 
 
 class ChangeText:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from sql.aggregates.base import Removal
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.compiler.deferral import deferral
-from sql.compiler.kept import Kept, inline_form
+from sql.compiler.statement.deferral import deferral
+from sql.compiler.statement.kept import Kept, inline_form
 from sql.errors import over_max_groups
 from sql.plan.bound import Bound, Slot, TableRead, reads_clock
 from sql.plan.clauses import SourcePlan

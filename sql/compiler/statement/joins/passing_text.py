@@ -33,8 +33,8 @@ from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.joins.driven import makes_rows
-from sql.compiler.statement_frame import StatementFrame
+from sql.compiler.statement.joins.driven import makes_rows
+from sql.compiler.statement.statement_frame import StatementFrame
 from sql.plan.bound import Apply, Bound, Slot, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan

@@ -9,8 +9,8 @@ from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter, batch_loop
 from sql.codegen.source import SourceWriter
 from sql.compiler.answer import answers_each
-from sql.compiler.enter import EnterText
-from sql.compiler.statement_frame import StatementFrame
+from sql.compiler.statement.enter import EnterText
+from sql.compiler.statement.statement_frame import StatementFrame
 from sql.plan.bound import Bound, Slot, reads_clock
 
 

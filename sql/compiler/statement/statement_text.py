@@ -22,13 +22,13 @@ from functools import cached_property
 
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import Generated, SourceWriter
-from sql.compiler.change import ChangeText
-from sql.compiler.enter import EnterText
-from sql.compiler.feeding import FeedingText, feeds
-from sql.compiler.joins.driven import DrivenText, driver_of
-from sql.compiler.joins.passing_text import PassingText
-from sql.compiler.push import PushText
-from sql.compiler.statement_frame import StatementFrame
+from sql.compiler.statement.change import ChangeText
+from sql.compiler.statement.enter import EnterText
+from sql.compiler.statement.feeding import FeedingText, feeds
+from sql.compiler.statement.joins.driven import DrivenText, driver_of
+from sql.compiler.statement.joins.passing_text import PassingText
+from sql.compiler.statement.push import PushText
+from sql.compiler.statement.statement_frame import StatementFrame
 from sql.plan.arrival import reads_on_arrival
 from sql.plan.logical import Plan
 

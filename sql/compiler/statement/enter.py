@@ -11,7 +11,7 @@ from sql.algebra.retain.policies import Policy
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.statement_frame import StatementFrame
+from sql.compiler.statement.statement_frame import StatementFrame
 
 
 class EnterText:
