@@ -295,6 +295,7 @@ class Daemon:
             return False
         finally:
             self.rule_files.close()
+        wanted.prepare()  # in this thread, so that the loop need not wait for imports
         try:
             self.intake.call(lambda: self._deploy(wanted), timeout_s=60)
         except TimeoutError:

@@ -10,7 +10,7 @@ from sql.compiler.shared_code import Environment
 from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import Running
-from sql.engine.start import start
+from sql.engine.start import start, starter
 from sql.errors import Problem, Span, SqlError
 from sql.plan.asks import ready_stream
 from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
@@ -19,6 +19,13 @@ from sql.plan.logical import Plan
 if TYPE_CHECKING:
     from sql.engine.context.host import ContextHost
     from sql.plan.context_plan import ContextPlan
+
+
+def prepare(plan: Plan) -> None:
+    """Import what `Deployment.deploy` needs for a plan; may be called from any thread."""
+    if plan.context is not None:
+        from sql.engine.context import context_member, host, own_context  # noqa: F401
+    starter(plan)
 
 
 class Deployment:
@@ -64,14 +71,18 @@ class Deployment:
 
     def _declare(self, name: str, query: Running) -> None:
         """Make known what a statement declares."""
-        from sql.engine.asking.asked_table import AskedStatement
-        from sql.engine.relations.declaring import TableStatement, WindowStatement
+        acts = query.plan.acts
+        if isinstance(acts, WindowDeclaration | TableDeclaration):
+            from sql.engine.relations.declaring import TableStatement, WindowStatement
 
-        if isinstance(query, WindowStatement | TableStatement):
-            self.catalog.relations[query.relation.name] = query.relation
+            assert isinstance(query, WindowStatement | TableStatement)
+            self.catalog.relations[acts.name] = query.relation
             query.relation.bounded.wake = lambda: self.timers.schedule(name)
-        if isinstance(query, AskedStatement):
-            self.catalog.asked[query.table.name] = query.table
+        elif isinstance(acts, AskedDeclaration):
+            from sql.engine.asking.asked_table import AskedStatement
+
+            assert isinstance(query, AskedStatement)
+            self.catalog.asked[acts.name] = query.table
 
     def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
         """Run something that behaves like a query."""

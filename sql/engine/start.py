@@ -7,6 +7,7 @@ kinds of rules.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from sql.compiler.rowwise_text import is_rowwise
@@ -19,52 +20,74 @@ from sql.engine.sampled.sampled_text import SampledText
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
 
+Compile = Callable[[Plan, Environment], MakeInstance]
+
 
 def start(plan: Plan, env: Environment, *, by_instants: bool = False) -> Running:
     """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
+    return starter(plan, by_instants=by_instants)(env)
+
+
+def starter(plan: Plan, *, by_instants: bool = False) -> MakeInstance:
+    """The function that starts the query of a plan. It imports nothing more: a thread of its own can call
+    `starter` before the loop starts the query."""
     if isinstance(plan.acts, AskedDeclaration):
         from sql.engine.asking.asked_table import AskedStatement
 
-        return AskedStatement(plan, env)
-    query: Running
-    if plan.acts is not None or not plan.sources:
-        env = Environment(env.name, env.catalog, env.now_ms)  # whose rows are dicts
-        query = compiled(plan, env)(env)
-    else:
-        query = _query(plan, env, by_instants=by_instants)
+        return partial(AskedStatement, plan)
+    query = _on_dicts(plan) if plan.acts is not None or not plan.sources else _query(plan, by_instants)
     if not plan.asks:
         return query
     from sql.engine.asking.asking_query import Asking
 
-    return Asking(query, env)
+    return lambda env: Asking(query(env), env)
 
 
-def _query(plan: Plan, env: Environment, *, by_instants: bool) -> Running:
-    """The query of a plan that reads streams."""
-    query: Running
+def _on_dicts(plan: Plan) -> MakeInstance:
+    """Starts a query whose rows are dicts, whatever those of the environment are."""
+    make = compiler(plan)
+
+    def started(env: Environment) -> Running:
+        env = Environment(env.name, env.catalog, env.now_ms)
+        return make(plan, env)(env)
+
+    return started
+
+
+def _query(plan: Plan, by_instants: bool) -> MakeInstance:
+    """Starts the query of a plan that reads streams; in event time behind a stage."""
+    query = _untimed(plan, by_instants)
+    return query if plan.timestamp is None else lambda env: EventTime(query(env), env)
+
+
+def _untimed(plan: Plan, by_instants: bool) -> MakeInstance:
     if plan.mode == "sample":
-        query = SampledQuery(SampledText(plan, env, by_instants=by_instants), env)
-    elif is_rowwise(plan):
-        query = Rowwise(plan, env)
-    else:
-        query = compiled(plan, env)(env)
-    return query if plan.timestamp is None else EventTime(query, env)
+        return lambda env: SampledQuery(SampledText(plan, env, by_instants=by_instants), env)
+    if is_rowwise(plan):
+        return partial(Rowwise, plan)
+    make = compiler(plan)
+    return lambda env: make(plan, env)(env)
 
 
 def compiled(plan: Plan, env: Environment) -> MakeInstance:
     """The maker of instances of a statement, as each partition of a context has one; `env` is that of the
     first."""
+    return compiler(plan)(plan, env)
+
+
+def compiler(plan: Plan) -> Compile:
+    """What compiles a plan; imported for the first plan of its kind."""
     if plan.acts is not None:
         from sql.engine.relations.acting_code import ACTING
 
-        return ACTING[type(plan.acts)](plan, env)
+        return ACTING[type(plan.acts)]
     if not plan.sources:
         from sql.engine.running.once import Once, OnceCode
 
-        return partial(Once, OnceCode(plan, env))
+        return lambda plan, env: partial(Once, OnceCode(plan, env))
     if plan.mode == "sample":
-        return partial(SampledQuery, SampledText(plan, env))
+        return lambda plan, env: partial(SampledQuery, SampledText(plan, env))
     from sql.compiler.program import Program
     from sql.engine.running.statement_instances import instance_of
 
-    return partial(instance_of, Program(plan, env))
+    return lambda plan, env: partial(instance_of, Program(plan, env))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rules.compiled import CompiledRule, CompiledTable
 from rules.problems import FileProblem
 from sql.catalog.streams import Catalog
+from sql.engine.deployment import prepare
 from sql.record import Record, field
 
 
@@ -28,3 +29,10 @@ class Wanted(Record):
     texts: dict[str, str] = field(default_factory=dict)
     problems: list[FileProblem] = field(default_factory=list)
     files: tuple[str, ...] = ()
+
+    def prepare(self) -> None:
+        """Import what these rules and tables run on; may be called from any thread."""
+        for rule in self.rules.values():
+            prepare(rule.plan)
+        for table in self.tables.values():
+            prepare(table.relation.plan)

@@ -126,3 +126,56 @@ def test_gateway_runs_without_the_parser_and_what_few_rules_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+TABLE = 'tables: {seen: "CREATE TABLE seen (v bigint primary key, n count(*))"}'
+CONTEXT = "contexts: {by_v: partition by v from m}"
+KINDS = {
+    "rowwise": ("SELECT v FROM m", ""),
+    "sampled": ("SELECT count(*) AS n FROM m GROUP BY TUMBLINGWINDOW(ss, 10)", ""),
+    "statement": ("select avg(v) as a from m#length(5)", ""),
+    "stream query": ("from e in m within 10 select sum(e.v) as total", ""),
+    "pattern": ("select a.v as v from pattern [every a=m(v > 3)]", ""),
+    "trigger": ("on m(v = 1) delete from seen", TABLE),
+    "table": ("into table seen select count(*) as n from m group by v", TABLE),
+    "context": ("context by_v select count(*) as n from m", CONTEXT),
+}
+LOADED_IN_THE_LOOP = """
+import os, sys
+from pathlib import Path
+import edge.daemon
+from edge.config import Config
+from edge.deploy.reading.reader import RuleReader
+from rules.drive import make_table
+from sql import Engine
+
+for folder in map(Path, sys.argv[1:]):
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0
+        continue
+    reader = RuleReader(Config(), folder)
+    wanted = reader.read()
+    reader.close()
+    problems = [problem.render() for problem in wanted.problems if problem.is_error]
+    wanted.prepare()
+    before = set(sys.modules)
+    engine = Engine(wanted.catalog)
+    for name, table in wanted.tables.items():
+        make_table(engine, name, table, 0)
+    for rule in wanted.rules.values():
+        engine.deploy(rule.id, rule.plan, 0)
+    print(folder.name, len(wanted.rules), problems, sorted(sys.modules.keys() - before), flush=True)
+    os._exit(0)
+"""
+
+
+def test_loop_imports_nothing_for_rules_that_were_prepared(tmp_path: Path) -> None:
+    stream = "streams: [CREATE STREAM m (v BIGINT) WITH (DATASOURCE='m')]"
+    for kind, (sql, beside) in KINDS.items():
+        (tmp_path / kind).mkdir()
+        rules = f"rules: [{{id: r, sql: '{sql}', actions: [nop: {{}}]}}]"
+        (tmp_path / kind / "r.yaml").write_text(f"{stream}\n{beside}\n{rules}\n")
+    folders = [str(tmp_path / kind) for kind in KINDS]
+    command = [sys.executable, "-c", LOADED_IN_THE_LOOP, *folders]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{kind} 1 [] []" for kind in KINDS]
