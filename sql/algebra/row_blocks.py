@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 ROWS_BITS = 8
-"""A block holds the rows whose numbers differ in these lowest bits only: 256."""
+"""Usually a block holds the rows whose numbers differ in these lowest bits only: 256."""
 
 _holders = count(1)
 
@@ -49,6 +49,8 @@ class RowBlocks:
         self.numbers = array("q", numbers)
         self.stamps = array("q", stamps)
         self.pack = pack
+        self.bits = ROWS_BITS
+        """A block holds the rows whose numbers differ in these lowest bits only."""
 
     def plain(self) -> list[Any]:
         """All rows, packed."""
@@ -64,7 +66,7 @@ class RowBlocks:
         """The places at which blocks end."""
         last = None
         for place, number in enumerate(self.numbers):
-            block = number >> ROWS_BITS
+            block = number >> self.bits
             if block != last and place:
                 yield place
             last = block

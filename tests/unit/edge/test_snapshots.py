@@ -17,7 +17,7 @@ from edge.journal import pages
 from edge.journal.snapshots import Snapshots
 from sinks import lossless_json
 from sql import Catalog, Engine, run_script
-from sql.algebra import row_blocks
+from sql.algebra.row_blocks import RowBlocks
 
 TABLE = "create table T (dev string primary key, temp double)"
 WINDOW = "create window T#unique(dev) as (dev string, temp double)"
@@ -171,13 +171,21 @@ context keyed select k, n from E#length(3);
 
 
 def blocks_of(engine: Engine) -> dict[str, Any]:
-    return {"tables": {name: query.snapshot() for name, query in engine.queries.items()}, "rules": {}}
+    """The state of an engine in blocks of four rows."""
+    states = {name: query.snapshot() for name, query in engine.queries.items()}
+    in_small_blocks(states)
+    return {"tables": states, "rules": {}}
 
 
-def test_a_snapshot_takes_over_only_blocks_that_nothing_has_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(row_blocks, "ROWS_BITS", 2)
+def in_small_blocks(state: object) -> None:
+    if isinstance(state, RowBlocks):
+        state.bits = 2
+    elif isinstance(state, dict | list | tuple):
+        for part in state.values() if isinstance(state, dict) else state:
+            in_small_blocks(part)
+
+
+def test_a_snapshot_takes_over_only_blocks_that_nothing_has_written(tmp_path: Path) -> None:
     engine, dice = Engine(Catalog()), random.Random(4)
     run_script(engine, EVERYTHING, 0)
     engine.push("E", [{"k": f"{number:03d}", "n": number} for number in range(60)], 0)
