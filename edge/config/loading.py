@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
-from edge.config.sections import ENVIRONMENT_PREFIX, SECRETS_DIR, Config, ConfigError
+from edge.base.environment import Given, settings, spelled
+from edge.config.sections import SECRETS_DIR, Config, ConfigError
 from rules.problems import render_all
 from rules.secrets import Secret, Secrets, references_in
 from rules.source.document import Document, Limits
@@ -32,10 +33,8 @@ def load(
     environment = os.environ if environment is None else environment
     document = _read(path) if path else None
     values: dict[str, Any] = copy.deepcopy(document.data) if document else {}
-    for name, text in sorted(environment.items()):
-        if name.upper().startswith(ENVIRONMENT_PREFIX):
-            keys = name[len(ENVIRONMENT_PREFIX) :].split("__")
-            _put(values, _spelled(Config, keys, name), text)
+    for given in settings(environment):
+        _put(values, _in_yaml(Config, given), given.text)
     for dotted, value in (flags or {}).items():
         if value is not None:
             _put(values, dotted.split("."), value)
@@ -78,23 +77,22 @@ def _sentence(item: ErrorDetails, document: Document | None) -> str:
     return f"{document.text.path}:{line}:{column}: {text}"
 
 
-def _spelled(model: type[BaseModel], keys: list[str], variable: str) -> list[str]:
-    """The YAML keys meant by the words of an environment variable, whose case and
-    underscores do not count."""
-    spelled = []
-    for key in keys:
-        known = {name.replace("_", ""): (to_camel(name), field) for name, field in model.model_fields.items()}
-        found = known.get(key.lower().replace("_", ""))
+def _in_yaml(model: type[BaseModel], given: Given) -> list[str]:
+    """The YAML keys meant by the words of an environment variable."""
+    keys = []
+    for word in given.words:
+        known = {spelled(name): (to_camel(name), field) for name, field in model.model_fields.items()}
+        found = known.get(spelled(word))
         if found is None:
             choices = ", ".join(sorted(name.upper() for name in known))
             raise ConfigError(
-                f"environment variable {variable}: unknown key '{key}'; expected one of {choices}"
+                f"environment variable {given.variable}: unknown key '{word}'; expected one of {choices}"
             )
-        spelled.append(found[0])
+        keys.append(found[0])
         annotation = found[1].annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             model = annotation
-    return spelled
+    return keys
 
 
 def _put(values: dict[str, Any], keys: list[str], value: object) -> None:

@@ -29,7 +29,6 @@ from edge.base.errors import UsageError
 from edge.config.mqtt_options import address
 from rules.secrets import Secret
 
-ENVIRONMENT_PREFIX = "PENSTOCK__"
 SECRETS_DIR = Path("/run/secrets")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

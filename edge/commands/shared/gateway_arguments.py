@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from edge.base.environment import settings
 from edge.base.errors import UsageError
 from edge.monitor.access import read_token
 from edge.monitor.client import ANSWER_S, Client
@@ -58,11 +59,11 @@ def client(arguments: argparse.Namespace) -> Client:
 
 def find(config: Path | None, address: str | None, data: Path | None) -> Client:
     """A client of the running gateway; None: as its configuration says."""
-    settings = _settings(config)
-    address = address or settings.address
+    found = _settings(config)
+    address = address or found.address
     if address == "off":
         raise UsageError("http.bind is off, so the gateway cannot be asked")
-    return Client(address, settings.token or read_token(data or settings.data), settings.answer_s)
+    return Client(address, found.token or read_token(data or found.data), found.answer_s)
 
 
 class _Settings(NamedTuple):
@@ -75,14 +76,8 @@ class _Settings(NamedTuple):
 def _settings(path: Path | None) -> _Settings:
     """Those of the file; else of the environment, without the time that loading a configuration takes, since
     health checks of containers come here."""
-    if path is None:
-        environment = os.environ
-        return _Settings(
-            Path(environment.get("PENSTOCK__DATA__DIR", DEFAULT_DATA)),
-            environment.get("PENSTOCK__HTTP__BIND", DEFAULT_ADDRESS),
-            environment.get("PENSTOCK__HTTP__TOKEN"),
-            _answer_s(environment),
-        )
+    if path is None and (found := _plain_settings(os.environ)) is not None:
+        return found
     from edge.config import load
 
     config = load(path)
@@ -91,8 +86,15 @@ def _settings(path: Path | None) -> _Settings:
     return _Settings(config.data.dir, config.http.bind, token.reveal() if token else None, answer_s)
 
 
-def _answer_s(environment: Mapping[str, str]) -> float:
-    for name, value in environment.items():
-        if name.upper().replace("_", "") == "PENSTOCKHTTPANSWERTIMEOUTMS" and value.isdecimal():
-            return int(value) / 1000
-    return ANSWER_S
+def _plain_settings(environment: Mapping[str, str]) -> _Settings | None:
+    """The settings of an environment; None if one refers to a secret or must be checked."""
+    given = {setting.key: setting.text for setting in settings(environment)}
+    answer_ms = given.get(("http", "answertimeoutms"))
+    if any("${" in text for text in given.values()) or not (answer_ms is None or answer_ms.isdecimal()):
+        return None
+    return _Settings(
+        Path(given.get(("data", "dir"), DEFAULT_DATA)),
+        given.get(("http", "bind"), DEFAULT_ADDRESS),
+        given.get(("http", "token")),
+        ANSWER_S if answer_ms is None else int(answer_ms) / 1000,
+    )

@@ -60,6 +60,22 @@ def test_without_a_file_the_environment_and_the_token_that_the_gateway_has_made(
     assert client.answer_s == 60
 
 
+def test_variables_mean_what_they_mean_to_the_gateway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("from-a-secret\n", "utf-8")
+    monkeypatch.setenv("penstock__data__dir", str(tmp_path))
+    monkeypatch.setenv("PENSTOCK__HTTP__ANSWERTIMEOUTMS", "60000")
+    assert gateway_arguments.data_dir(parsed()) == tmp_path
+    assert gateway_arguments.client(parsed()).answer_s == 60
+    monkeypatch.setenv("PENSTOCK__SECRETS__DIR", str(tmp_path))
+    monkeypatch.setenv("PENSTOCK__HTTP__TOKEN", "${file:token}")
+    assert gateway_arguments.client(parsed()).token == "from-a-secret"
+    monkeypatch.setenv("PENSTOCK__HTTP__ANSWER_TIMEOUT_MS", "soon")
+    with pytest.raises(UsageError, match=r"http\.answerTimeoutMs"):
+        gateway_arguments.client(parsed())
+
+
 def test_a_gateway_without_http_cannot_be_asked(tmp_path: Path) -> None:
     path = tmp_path / "gateway.yaml"
     path.write_text("http: {bind: 'off'}\n", "utf-8")
