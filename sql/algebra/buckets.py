@@ -17,12 +17,12 @@ class Buckets(Generic[Item]):
 
     def add(self, key: Hashable, item: Item) -> None:
         """Note an item."""
-        known = self.found.get(key)
-        if known is None:
-            self.found[key] = item
-        elif isinstance(known, dict):
+        known = self.found.setdefault(key, item)
+        if known is item:
+            return
+        if isinstance(known, dict):
             known[item] = None
-        elif known is not item:
+        else:
             self.found[key] = {known: None, item: None}
 
     def discard(self, key: Hashable, item: Item) -> None:

@@ -34,7 +34,7 @@ class EventEnds:
             self.others[partition] = None
             return
         key = partition.end_key = self.point.partition_key(None, partition.row)
-        if key is not None and self.by_key.found.setdefault(key, partition) is not partition:
+        if key is not None:
             self.by_key.add(key, partition)
 
     def discard(self, partition: Partition) -> None:

@@ -10,9 +10,9 @@ A parent may `quit` an instance, which ends it without a report. Nothing else is
 node is one small class, and everything else (order, time, snapshots, bounds) is decided in one place.
 
 Where to start reading: `running_pattern` (the face: `Pattern`), `nodes` (nodes and instances), then any of
-the kinds: `filters`, `observers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `machine` is what all
-instances share; `pattern_builder` makes nodes of a plan. Patterns of two events run without nodes:
-`pairs`.
+the kinds: `filters`, `observers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `pattern_builder` makes
+the nodes of a plan, once for all patterns that run by it; `machine` is what the instances of one pattern
+share, `listening` finds those that an event fits. Patterns of two events run without nodes: `pairs`.
 """
 
 from sql.algebra.pattern.machine import PartialBounds

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.pattern.machine import Binding, Length, Machine
-from sql.algebra.pattern.nodes import OneOperandNode, Parent, PatternInstance, PatternPart
+from sql.algebra.pattern.listening import Binding
+from sql.algebra.pattern.machine import Length
+from sql.algebra.pattern.nodes import OneOperandNode, Parent, PatternInstance
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Plain, Saved
 
@@ -72,8 +73,8 @@ class EverySearch(PatternInstance, Parent):
 
     def _is_new(self, keys: Keys, binding: Binding) -> bool:
         """True if the key of a match has not been met; it is remembered then."""
-        machine = self.node.machine
-        key = machine.evaluate(lambda found: self.node.key(None, found), binding)
+        machine = self.machine
+        key = machine.evaluate(self.node.key, binding)
         self._forget(keys, machine.now)
         if key in keys:
             return False
@@ -85,13 +86,13 @@ class EverySearch(PatternInstance, Parent):
 
     def _forget(self, keys: Keys, now: int) -> None:
         """Drop the keys whose time is over, the oldest first."""
-        node = self.node
-        length = None if node.length is None else node.machine.length(node.length, self.binding)
+        node, machine = self.node, self.machine
+        length = None if node.length is None else machine.length(node.length, self.binding)
         if length is None:
             return
         while keys:
             oldest = next(iter(keys))
-            if length.add(keys[oldest], node.machine.zone) > now:
+            if length.add(keys[oldest], machine.zone) > now:
                 return
             del keys[oldest]
 
@@ -132,14 +133,5 @@ class EveryNode(OneOperandNode):
     """
 
     instance = EverySearch
-
-    def __init__(
-        self,
-        machine: Machine,
-        operand: PatternPart,
-        key: Callable[..., Hashable] | None = None,
-        length: Length | None = None,
-    ) -> None:
-        super().__init__(machine, operand)
-        self.key = key
-        self.length = length
+    key: Callable[[Binding], Hashable] | None
+    length: Length | None

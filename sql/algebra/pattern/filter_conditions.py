@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sql.algebra.pattern.filters import ByKey, ByRange, InOrder, Listening
+from sql.algebra.pattern.listening import ByKey, ByRange, InOrder, Listening
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Read, Slot
 from sql.plan.pattern_plan import OWN
@@ -91,24 +91,22 @@ def parts_of(condition: Bound | None) -> Parts:
     return Parts(joined(alone), rows, bound, [operator == "is" for operator in operators], left)
 
 
-def listening_of(
-    condition: Bound | None, functions: FunctionSet
-) -> tuple[Callable[[Any], bool] | None, Callable[[], Listening]]:
-    """The part that reads no tag, and what finds the listeners by the rest."""
+def listening_of(condition: Bound | None, functions: FunctionSet) -> Callable[[], Listening]:
+    """Makes what finds the listeners of a filter."""
     parts = parts_of(condition)
     own = None if parts.alone is None else functions.true(parts.alone)
     if parts.rows:
         left = true_of(parts.left, functions)
         of_row = functions.wanted_key(parts.rows, parts.nulls)
         of_binding = functions.wanted_key(parts.tags, parts.nulls)
-        return own, partial(ByKey, left, of_row, of_binding)
+        return partial(ByKey, own, left, of_row, of_binding)
     for chosen in parts.left:
         found = sides(chosen, MIRRORED)
         if found is not None:
             left = true_of([part for part in parts.left if part is not chosen], functions)
             row, tag, operator = found
-            return own, partial(ByRange, left, functions.value(row), functions.value(tag), operator)
-    return own, partial(InOrder, true_of(parts.left, functions))
+            return partial(ByRange, own, left, functions.value(row), functions.value(tag), operator)
+    return partial(InOrder, own, true_of(parts.left, functions))
 
 
 def true_of(parts: list[Bound], functions: FunctionSet) -> Callable[..., bool] | None:

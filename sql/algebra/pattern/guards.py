@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 
-from sql.algebra.pattern.machine import Binding, Length, Machine
-from sql.algebra.pattern.nodes import (
-    OneOperand,
-    OneOperandNode,
-    Parent,
-    PatternInstance,
-    PatternPart,
-)
+from sql.algebra.pattern.listening import Binding
+from sql.algebra.pattern.machine import Length
+from sql.algebra.pattern.nodes import OneOperand, OneOperandNode, Parent, PatternInstance
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
@@ -19,8 +15,32 @@ WithinState = tuple[int, int | None, int | None, int, Saved]
 """The number of the start, the end, the matches that are left, the binding, and the state of the operand."""
 
 
-class WithinSearch(OneOperand):
-    """Lets matches through until its time is over, or so many have passed; then it is false."""
+class GuardSearch(OneOperand):
+    """Lets the matches of its operand through until one ends it; then it is false."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def allows(self, binding: Binding) -> bool | None:
+        """True if a match passes, false if it ends the guard, None if it is swallowed."""
+
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
+        parent = self.parent
+        if child is not self.child or parent is None:
+            return
+        if over:
+            self.child = None
+        allowed = self.allows(binding)
+        if allowed:
+            if over:
+                self.quit()
+            parent.on_true(self, binding, over=over)
+        elif allowed is not None:
+            self.fail()
+
+
+class WithinSearch(GuardSearch):
+    """Lets matches through until its time is over, or so many have passed."""
 
     __slots__ = ("due", "left")
 
@@ -31,8 +51,7 @@ class WithinSearch(OneOperand):
         """The number of matches that may pass; None: any number."""
 
     def start(self) -> None:
-        node = self.node
-        machine = node.machine
+        node, machine = self.node, self.machine
         self.number = machine.number = machine.number + 1
         length = machine.length(node.length, self.binding)
         self.left = None if node.maximum is None else machine.evaluate(node.maximum, self.binding)
@@ -41,33 +60,18 @@ class WithinSearch(OneOperand):
             self.due = max(length.add(machine.now, machine.zone), machine.now + 1)
             machine.timers.add(self, node.queue)
 
-    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        parent = self.parent
-        if child is not self.child or parent is None:
-            return
-        if over:
-            self.child = None
-            self._cancel()
-        if self.left is not None:
-            if self.left <= 0:
-                self.fail()
-                return
-            self.left -= 1
-        if over:
-            self.parent = None
-        parent.on_true(self, binding, over=over)
+    def allows(self, binding: Binding) -> bool:
+        if self.left is None:
+            return True
+        self.left -= 1
+        return self.left >= 0
 
     def fire(self) -> None:
-        self.node.machine.counts["partials_expired"] += 1
+        self.machine.counts["partials_expired"] += 1
         self.fail()
 
-    def _cancel(self) -> None:
-        if self.due is not None:
-            self.due = None
-            self.node.machine.timers.cancel()
-
     def quit(self) -> None:
-        self._cancel()
+        self.machine.timers.cancel(self)
         super().quit()
 
     def pack(self, packer: Packer) -> WithinState:
@@ -84,47 +88,27 @@ class WithinNode(OneOperandNode):
     """`within`, and with `maximum` `withinmax`. `queued`: all instances have the same length."""
 
     instance = WithinSearch
+    length: Length
+    maximum: Callable[[Binding], int | None] | None
+    queued: bool
 
-    def __init__(
-        self,
-        machine: Machine,
-        operand: PatternPart,
-        length: Length,
-        maximum: Callable[[Binding], int | None] | None,
-        *,
-        queued: bool,
-    ) -> None:
-        super().__init__(machine, operand)
-        self.length = length
-        self.maximum = maximum
-        self.queue = self if queued else None
+    @property
+    def queue(self) -> WithinNode | None:
+        """The queue that its timers wait in; None: the heap."""
+        return self if self.queued else None
 
 
-class WhileSearch(OneOperand):
-    """Lets matches through as long as a condition holds of them; FALSE ends it, NULL swallows the match."""
+class WhileSearch(GuardSearch):
+    """Lets matches through as long as a condition holds of them; NULL swallows the match."""
 
     __slots__ = ()
 
-    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        parent = self.parent
-        if child is not self.child or parent is None:
-            return
-        if over:
-            self.child = None
-        holds_now = self.node.machine.evaluate(lambda found: self.node.condition(None, found), binding)
-        if holds_now:
-            if over:
-                self.parent = None
-            parent.on_true(self, binding, over=over)
-        elif holds_now is not None:
-            self.fail()
+    def allows(self, binding: Binding) -> bool | None:
+        return self.machine.evaluate(self.node.condition, binding)
 
 
 class WhileNode(OneOperandNode):
     """`while (condition)`."""
 
     instance = WhileSearch
-
-    def __init__(self, machine: Machine, operand: PatternPart, condition: Callable[..., bool | None]) -> None:
-        super().__init__(machine, operand)
-        self.condition = condition
+    condition: Callable[[Binding], bool | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from itertools import product
 
-from sql.algebra.pattern.machine import Binding, Machine
+from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.nodes import (
     OneOperand,
     OneOperandNode,
@@ -49,7 +49,7 @@ class _Several(PatternInstance, Parent):
         """The part at a place has matched; `over`: for the last time."""
 
     def _place(self, child: PatternInstance) -> int | None:
-        return next((i for i, other in enumerate(self.children) if other is child), None)
+        return self.children.index(child) if child in self.children else None
 
     def below(self) -> Iterable[PatternInstance]:
         return (child for child in self.children if child is not None)
@@ -79,10 +79,9 @@ class AllOfSearch(_Several):
         self.remembered: list[list[Binding]] = [[] for _ in node.parts]
 
     def matched(self, place: int, parent: Parent, binding: Binding, *, over: bool) -> None:
-        keeps = self.node.machine.keeps_matched
-        if keeps or any(i != place and self._may_match(i) for i in range(len(self.children))):
+        others = [*self.remembered[:place], *self.remembered[place + 1 :]]
+        if self.machine.keeps_matched or self._may_match(place):
             self._remember(place, binding)
-        others = [items for i, items in enumerate(self.remembered) if i != place]
         if not all(others):
             return
         rows = [_merged(binding, found) for found in product(*others)]
@@ -90,15 +89,18 @@ class AllOfSearch(_Several):
         ended = all(other is None or absent[i] for i, other in enumerate(self.children))
         if ended:
             self.quit()
-        for row in rows[: self.node.machine.bounds.rows]:
+        for row in rows[: self.machine.bounds.rows]:
             parent.on_true(self, row, over=ended)
 
     def _may_match(self, place: int) -> bool:
-        """True if a part can still turn true; a `not` does so once, as it starts."""
-        return self.children[place] is not None and not (self.node.absent[place] and self.remembered[place])
+        """True if a part beside one can still turn true; a `not` does so once, as it starts."""
+        for i, child in enumerate(self.children):
+            if child is not None and i != place and not (self.node.absent[i] and self.remembered[i]):
+                return True
+        return False
 
     def _remember(self, place: int, binding: Binding) -> None:
-        machine = self.node.machine
+        machine = self.machine
         if len(self.remembered[place]) < machine.bounds.remembered:
             self.remembered[place].append(binding)
         else:
@@ -181,16 +183,14 @@ class AbsentNode(OneOperandNode):
 class _SeveralNode(PatternPart):
     """A node with parts that all begin at once."""
 
-    def __init__(self, machine: Machine, parts: Sequence[PatternPart]) -> None:
-        super().__init__(machine)
-        self.parts = parts
-        self.absent = [isinstance(part, AbsentNode) for part in parts]
+    parts: Sequence[PatternPart]
 
 
 class AllOfNode(_SeveralNode):
-    """`and`."""
+    """`and`. `absent`: which parts are a `not`."""
 
     instance = AllOfSearch
+    absent: Sequence[bool]
 
 
 class AnyOfNode(_SeveralNode):

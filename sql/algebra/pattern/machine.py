@@ -6,20 +6,30 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
 from heapq import heapify, heappop, heappush
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
+from sql.algebra.pattern.listening import Binding, Listening
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.plan.options import RuleOptions
 from sql.record import Record
 
-Binding = tuple[Any, ...]
-"""The values of all tags in the order of the plan: an event's row, a list of rows under a repeat, or None."""
-
 Length = Callable[[Binding], Period | None]
 """A length of time where a binding stands; None for NULL."""
 
 Value = TypeVar("Value")
+
+COUNTERS = (
+    "partials",
+    "partials_started",
+    "partials_expired",
+    "partials_dropped",
+    "remembered_dropped",
+    "keys_dropped",
+    "lengths_null",
+    "matches",
+)
+"""The size of a pattern, and what it counts."""
 
 
 class PartialBounds(Record):
@@ -125,8 +135,11 @@ class PatternTimers:
                 return
         heappush(self.heap, (timed.due, timed.number, timed))
 
-    def cancel(self) -> None:
-        """One of those that wait has ended."""
+    def cancel(self, timed: Timed) -> None:
+        """An instance has ended; if it waits, it does so no more."""
+        if timed.due is None:
+            return
+        timed.due = None
         self.ended += 1
         if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.heap) + sum(
             map(len, self.queues.values())
@@ -181,8 +194,8 @@ class Machine:
         self.now = 0
         self.number = 0
         """The number of the last start; it orders matches, and timers that are due together."""
-        self.nodes: list[object] = []
-        """All nodes of the pattern, depth first."""
+        self.listening: dict[Hashable, Listening] = {}
+        """What listens, by the node of the filter."""
         self.timers = PatternTimers()
         self.counts: Counter[str] = Counter()
         self.partials = Partials(bounds, self.counts)

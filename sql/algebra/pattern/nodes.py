@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Set
 from typing import Any, ClassVar, Protocol
 
-from sql.algebra.pattern.machine import Binding, Machine
+from msgspec import Struct
+
+from sql.algebra.pattern.listening import Binding
+from sql.algebra.pattern.machine import Machine
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
@@ -15,6 +18,7 @@ class Parent(Protocol):
     """The receiver of an instance's results."""
 
     __slots__ = ()
+    machine: Machine
 
     def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         """A child has matched; `over`: it has ended with that."""
@@ -23,17 +27,13 @@ class Parent(Protocol):
         """A child has ended and can never match; not `restartable`: starting it again would be in vain."""
 
 
-class PatternPart:
-    """One node of the tree: what all its instances have in common."""
+class PatternPart(Struct, eq=False):
+    """One node of the tree: what all its instances have in common, in every pattern that runs by one plan."""
 
     instance: ClassVar[type[PatternInstance]]
     stays = False
     """True if a child of this kind goes on after a match of its own accord, so that `every`
     need not start it again."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        machine.nodes.append(self)
 
     def make(self, parent: Parent, binding: Binding) -> PatternInstance:
         """An instance, not yet started."""
@@ -50,10 +50,11 @@ class PatternInstance(ABC):
     """A node that has been started. It belongs to a parent until it is over; `parent`
     is None from then on."""
 
-    __slots__ = ("binding", "node", "number", "parent")
+    __slots__ = ("binding", "machine", "node", "number", "parent")
     node: Any
 
     def __init__(self, node: PatternPart, parent: Parent, binding: Binding) -> None:
+        self.machine = parent.machine
         self.node = node
         self.parent: Parent | None = parent
         self.binding = binding
@@ -108,9 +109,7 @@ class PatternInstance(ABC):
 class OneOperandNode(PatternPart):
     """A node whose instances run one operand."""
 
-    def __init__(self, machine: Machine, operand: PatternPart) -> None:
-        super().__init__(machine)
-        self.operand = operand
+    operand: PatternPart
 
 
 class OneOperand(PatternInstance, Parent):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 
-from sql.algebra.pattern.machine import Binding, Length, Machine
+from sql.algebra.pattern.listening import Binding
+from sql.algebra.pattern.machine import Length
 from sql.algebra.pattern.nodes import Parent, PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.calendar.crontab import Crontab
 from sql.calendar.schedule import Schedule
+from sql.plan.pattern_plan import StepPlan
 
 
 class Observer(PatternInstance):
@@ -26,15 +27,15 @@ class Observer(PatternInstance):
     def start(self) -> None:
         """Wait for the next instant; without one a schedule is false, and an interval
         of NULL waits for ever."""
-        machine = self.node.machine
+        machine = self.machine
         self.number = machine.number = machine.number + 1
         self.begun = machine.now
         due = self.node.next_due(self)
         if due is None:
             if self.node.may_end:
-                self._end_false()
+                self._end().on_false(self, restartable=False)
         elif due <= machine.now:
-            self._end_true()
+            self._end().on_true(self, self.binding, over=True)
         else:
             self.due = due
             machine.timers.add(self)
@@ -42,29 +43,22 @@ class Observer(PatternInstance):
     def fire(self) -> None:
         due = self.node.next_due(self) if self.node.stays else None
         if due is None:
-            self._end_true()
+            self._end().on_true(self, self.binding, over=True)
             return
-        parent = self.parent
-        assert parent is not None
+        assert self.parent is not None
         self.due = due
-        self.node.machine.timers.add(self)
-        parent.on_true(self, self.binding, over=False)
+        self.machine.timers.add(self)
+        self.parent.on_true(self, self.binding, over=False)
 
-    def _end_true(self) -> None:
+    def _end(self) -> Parent:
+        """End; the parent that it is to be told."""
         parent, self.parent = self.parent, None
         assert parent is not None
-        parent.on_true(self, self.binding, over=True)
-
-    def _end_false(self) -> None:
-        parent, self.parent = self.parent, None
-        assert parent is not None
-        parent.on_false(self, restartable=False)
+        return parent
 
     def quit(self) -> None:
         self.parent = None
-        if self.due is not None:
-            self.due = None
-            self.node.machine.timers.cancel()
+        self.machine.timers.cancel(self)
 
     def pack(self, packer: Packer) -> tuple[int, int | None, int, int]:
         return self.number, self.due, packer.binding(self.binding), self.begun
@@ -80,50 +74,43 @@ class ObserverNode(PatternPart):
     """An observer. `stays`: a schedule under `every` goes on by itself until its last instant."""
 
     instance = Observer
+    step: StepPlan
     may_end = False
     """True if an observer without a next instant is false."""
 
-    @abstractmethod
     def next_due(self, observer: Observer) -> int | None:
         """When it is true next, after `machine.now`; None: never."""
+        raise NotImplementedError
 
 
 class IntervalNode(ObserverNode):
     """`timer:interval`."""
 
-    def __init__(self, machine: Machine, length: Length) -> None:
-        super().__init__(machine)
-        self.length = length
+    length: Length
 
     def next_due(self, observer: Observer) -> int | None:
-        length = self.machine.length(self.length, observer.binding)
-        return None if length is None else length.add(self.machine.now, self.machine.zone)
+        machine = observer.machine
+        length = machine.length(self.length, observer.binding)
+        return None if length is None else length.add(machine.now, machine.zone)
 
 
 class CrontabNode(ObserverNode):
     """`timer:at`."""
 
-    def __init__(self, machine: Machine, crontab: Crontab) -> None:
-        super().__init__(machine)
-        self.crontab = crontab
+    crontab: Crontab
 
     def next_due(self, observer: Observer) -> int | None:
-        return self.crontab.next_after(self.machine.now)
+        return self.crontab.next_after(observer.machine.now)
 
 
 class ScheduleNode(ObserverNode):
     """`timer:schedule`."""
 
     may_end = True
-
-    def __init__(
-        self, machine: Machine, schedule: Callable[[Binding], Schedule | None], *, stays: bool
-    ) -> None:
-        super().__init__(machine)
-        self.schedule = schedule
-        self.stays = stays
+    schedule: Callable[[Binding], Schedule | None]
+    stays: bool
 
     def next_due(self, observer: Observer) -> int | None:
-        schedule = self.machine.evaluate(self.schedule, observer.binding)
-        machine = self.machine
+        machine = observer.machine
+        schedule = machine.evaluate(self.schedule, observer.binding)
         return None if schedule is None else schedule.next_after(machine.now, observer.begun, machine.zone)

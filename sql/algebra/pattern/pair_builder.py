@@ -140,7 +140,7 @@ def _hear(functions: FunctionSet, first: First | None, second: Second | None) ->
     }
     source = SourceWriter()
     with source.block("def hear(pairs, rows, now, fail):"):
-        source.line("get, begin, end = pairs.waiting.by_key.get, pairs.begin, pairs.end")
+        source.line("get, begin, end = pairs.waiting.by_key.found.get, pairs.begin, pairs.end")
         source.line("out = []")
         with source.block("for e in rows:"):
             with source.attempt("fail(e, error)", "continue"):

@@ -19,7 +19,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from sql.algebra.pattern.machine import Binding, PartialBounds
+from sql.algebra.buckets import Buckets, items_of
+from sql.algebra.pattern.listening import Binding
+from sql.algebra.pattern.machine import COUNTERS, PartialBounds
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.calendar.period import Period
 from sql.errors import CorruptState
@@ -47,8 +49,8 @@ class PairSearch:
 
 ENDED = -1
 
-Searches = PairSearch | deque[PairSearch]
-"""Those of one key."""
+Searches = PairSearch | dict[PairSearch, None]
+"""Those of one key, in order of their start."""
 
 
 class WaitingPairs:
@@ -59,8 +61,7 @@ class WaitingPairs:
     def __init__(self, *, keeps_order: bool) -> None:
         """`keeps_order`: whether time ends searches, or a bound the oldest."""
         self.keeps_order = keeps_order
-        self.by_key: dict[Hashable, Searches] = {}
-        """Most keys have one."""
+        self.by_key: Buckets[PairSearch] = Buckets()
         self.queue: deque[PairSearch] = deque()
         """In order of their start, what has ended among them; unused where no order is kept."""
         self.ended = 0
@@ -72,20 +73,12 @@ class WaitingPairs:
         self.live += 1
         if self.keeps_order:
             self.queue.append(search)
-        key = search.key
-        if key is None:
-            return
-        known = self.by_key.setdefault(key, search)
-        if known is search:
-            return
-        if isinstance(known, deque):
-            known.append(search)
-        else:
-            self.by_key[key] = deque((known, search))
+        if search.key is not None:
+            self.by_key.add(search.key, search)
 
     def end(self, search: PairSearch) -> None:
         """A search waits no more; where it stands in the queue it is passed over."""
-        self._forget(search)
+        self.by_key.discard(search.key, search)
         self.live -= 1
         search.begun, search.row = ENDED, None
         self.ended += 1
@@ -103,13 +96,13 @@ class WaitingPairs:
     def take_oldest(self) -> PairSearch:
         """The search that began first, which waits no more."""
         search = self.queue.popleft()
-        self._forget(search)
+        self.by_key.discard(search.key, search)
         self.live -= 1
         return search
 
     def clear(self) -> None:
         """End all."""
-        self.by_key.clear()
+        self.by_key.found.clear()
         self.queue.clear()
         self.live = self.ended = 0
 
@@ -117,30 +110,12 @@ class WaitingPairs:
         """In order of their start; of their keys, where no order is kept."""
         if self.keeps_order:
             return (search for search in self.queue if search.begun != ENDED)
-        return (search for found in self.by_key.values() for search in each_of(found))
+        return (search for found in self.by_key.found.values() for search in items_of(found))
 
     def _sweep(self) -> None:
         """Take what has ended out of the queue."""
         self.queue = deque(each for each in self.queue if each.begun != ENDED)
         self.ended = 0
-
-    def _forget(self, search: PairSearch) -> None:
-        """Take a search out of those of its key."""
-        known = self.by_key.get(search.key)
-        if known is search:
-            del self.by_key[search.key]
-        elif isinstance(known, deque):
-            if known[0] is search:
-                known.popleft()
-            else:
-                known.remove(search)
-            if not known:
-                del self.by_key[search.key]
-
-
-def each_of(found: Searches) -> Sequence[PairSearch]:
-    """The searches of one key, which may end meanwhile."""
-    return tuple(found) if isinstance(found, deque) else (found,)
 
 
 class PairPlan(Record):
@@ -216,7 +191,7 @@ class Pairs:
 
     def _fitting(self, row: object, found: Searches) -> Sequence[PairSearch]:
         """Those of the searches found that the rest of the second event's condition holds for."""
-        rest, heard = self.plan.rest, each_of(found)
+        rest, heard = self.plan.rest, items_of(found)
         return heard if rest is None else [search for search in heard if rest(row, self._tags(search.row))]
 
     def _matched(self, told: list[Binding]) -> list[Binding]:
@@ -265,9 +240,6 @@ class Pairs:
         """End all searches."""
         self.waiting.clear()
 
-    is_over = False
-    """It never ends by itself."""
-
     has_failed = False
     """False: an expression of a pair raises, or is constant."""
 
@@ -281,14 +253,11 @@ class Pairs:
 
     def counters(self) -> dict[str, int]:
         """Its size and its counters."""
-        return {
+        return dict.fromkeys(COUNTERS, 0) | {
             "partials": self.waiting.live,
             "partials_started": self.started,
             "partials_expired": self.expired,
             "partials_dropped": self.dropped,
-            "remembered_dropped": 0,
-            "keys_dropped": 0,
-            "lengths_null": 0,
             "matches": self.matched,
         }
 

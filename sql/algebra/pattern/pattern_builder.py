@@ -6,19 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import tzinfo
 from functools import cached_property, partial, singledispatchmethod
+from typing import TypeVar
 
 from sql.algebra.pattern.every import EveryNode
 from sql.algebra.pattern.filter_conditions import listening_of
 from sql.algebra.pattern.filters import FilterNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
+from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
-from sql.algebra.pattern.machine import Binding, Length, Machine, PartialBounds
+from sql.algebra.pattern.machine import Length, PartialBounds
 from sql.algebra.pattern.nodes import PatternPart
 from sql.algebra.pattern.observers import CrontabNode, IntervalNode, ScheduleNode
 from sql.algebra.pattern.pair_builder import pair_of
 from sql.algebra.pattern.pairs import Pairs
 from sql.algebra.pattern.repeat import RepeatNode
-from sql.algebra.pattern.running_pattern import Pattern
+from sql.algebra.pattern.running_pattern import Pattern, PatternProgram
 from sql.algebra.pattern.sequence import FollowedByNode
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
@@ -29,8 +31,7 @@ from sql.plan import pattern_plan as plans
 from sql.plan.bound import Bound, Const
 from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan
 
-Build = Callable[[Machine], PatternPart]
-"""Makes the node of a step, with those below it."""
+Value = TypeVar("Value")
 
 
 class PatternBuilder:
@@ -44,11 +45,14 @@ class PatternBuilder:
         self.zone = zone
         self.bounds = bounds or PartialBounds()
         self.parameters = StepParameters(functions)
+        self.filters: list[FilterNode] = []
+        """Those of the tree, from left to right."""
 
     @cached_property
     def pattern(self) -> Callable[[], Pattern]:
         """Makes a pattern, not yet started."""
-        return partial(Pattern, self.plan, self.zone, self.bounds, self._step(self.plan.root))
+        root = self._step(self.plan.root)
+        return partial(Pattern, PatternProgram(self.plan, root, tuple(self.filters), self.zone, self.bounds))
 
     def fastest(self) -> Callable[[], Pattern | Pairs]:
         """Makes patterns, not yet started, in the form that costs least."""
@@ -58,85 +62,69 @@ class PatternBuilder:
     # --- the kinds of nodes ---------------------------------------------------------------------------------
 
     @singledispatchmethod
-    def _step(self, step: object, *, stays: bool = False) -> Build:
-        """Makes the node of a step. `stays`: its parent is one under which filters go on listening."""
+    def _step(self, step: object, *, stays: bool = False) -> PatternPart:
+        """The node of a step, with those below it. `stays`: its parent is one under which filters go on
+        listening."""
         raise TypeError(f"no node for a {type(step).__name__}")
 
     @_step.register
-    def _(self, step: plans.FilterPlan, *, stays: bool = False) -> Build:
-        own, listening = listening_of(step.condition, self.functions)
-        return lambda machine: FilterNode(
-            machine,
-            stream=step.stream,
-            tag=step.tag,
-            consume=step.consume,
-            stays=stays,
-            own=own,
-            listening=listening(),
-        )
+    def _(self, step: plans.FilterPlan, *, stays: bool = False) -> PatternPart:
+        node = FilterNode(step, stays, listening_of(step.condition, self.functions))
+        self.filters.append(node)
+        return node
 
     @_step.register
-    def _(self, step: plans.IntervalPlan, *, stays: bool = False) -> Build:
-        length = self.parameters.length(step.length)
-        return lambda machine: IntervalNode(machine, length)
+    def _(self, step: plans.IntervalPlan, *, stays: bool = False) -> PatternPart:
+        return IntervalNode(step, self.parameters.length(step.length))
 
     @_step.register
-    def _(self, step: plans.AtPlan, *, stays: bool = False) -> Build:
-        crontab = Crontab.parse([part.text for part in step.fields], self.zone)
-        return lambda machine: CrontabNode(machine, crontab)
+    def _(self, step: plans.AtPlan, *, stays: bool = False) -> PatternPart:
+        return CrontabNode(step, Crontab.parse([part.text for part in step.fields], self.zone))
 
     @_step.register
-    def _(self, step: plans.SchedulePlan, *, stays: bool = False) -> Build:
-        schedule = self.parameters.schedule(step)
-        return lambda machine: ScheduleNode(machine, schedule, stays=stays)
+    def _(self, step: plans.SchedulePlan, *, stays: bool = False) -> PatternPart:
+        return ScheduleNode(step, self.parameters.schedule(step), stays)
 
     @_step.register
-    def _(self, step: plans.FollowedByPlan, *, stays: bool = False) -> Build:
+    def _(self, step: plans.FollowedByPlan, *, stays: bool = False) -> PatternPart:
         steps = [self._step(part) for part in step.steps]
-        maxima = [self.parameters.count(item) for item in step.maxima]
-        return lambda machine: FollowedByNode(machine, [make(machine) for make in steps], maxima)
+        return FollowedByNode(steps, [self.parameters.count(item) for item in step.maxima])
 
     @_step.register
-    def _(self, step: plans.AllOfPlan | plans.AnyOfPlan, *, stays: bool = False) -> Build:
-        parts = [self._step(part) for part in step.parts]
-        kind = AllOfNode if isinstance(step, plans.AllOfPlan) else AnyOfNode
-        return lambda machine: kind(machine, [make(machine) for make in parts])
+    def _(self, step: plans.AllOfPlan, *, stays: bool = False) -> PatternPart:
+        absent = [isinstance(part, plans.AbsentPlan) for part in step.parts]
+        return AllOfNode([self._step(part) for part in step.parts], absent)
 
     @_step.register
-    def _(self, step: plans.AbsentPlan, *, stays: bool = False) -> Build:
-        operand = self._step(step.operand)
-        return lambda machine: AbsentNode(machine, operand(machine))
+    def _(self, step: plans.AnyOfPlan, *, stays: bool = False) -> PatternPart:
+        return AnyOfNode([self._step(part) for part in step.parts])
 
     @_step.register
-    def _(self, step: plans.EveryPlan, *, stays: bool = False) -> Build:
+    def _(self, step: plans.AbsentPlan, *, stays: bool = False) -> PatternPart:
+        return AbsentNode(self._step(step.operand))
+
+    @_step.register
+    def _(self, step: plans.EveryPlan, *, stays: bool = False) -> PatternPart:
         operand = self._step(step.operand, stays=True)
-        key = self.functions.key(step.keys) if step.keys else None
-        length = None if step.length is None else self.parameters.length(step.length)
-        return lambda machine: EveryNode(machine, operand(machine), key, length)
+        key = over_tags(self.functions.key(step.keys)) if step.keys else None
+        return EveryNode(operand, key, None if step.length is None else self.parameters.length(step.length))
 
     @_step.register
-    def _(self, step: plans.RepeatPlan, *, stays: bool = False) -> Build:
+    def _(self, step: plans.RepeatPlan, *, stays: bool = False) -> PatternPart:
         operand = self._step(step.operand, stays=True)
         until = None if step.until is None else self._step(step.until, stays=True)
         low = self.parameters.count(step.low)
         high = low if step.high is step.low else self.parameters.count(step.high)
-
-        def build(machine: Machine) -> PatternPart:
-            body = operand(machine)
-            return RepeatNode(machine, body, until and until(machine), low, high, step.tags)
-
-        return build
+        return RepeatNode(operand, until, low, high, step.tags)
 
     @_step.register
-    def _(self, step: plans.WithinPlan, *, stays: bool = False) -> Build:
+    def _(self, step: plans.WithinPlan, *, stays: bool = False) -> PatternPart:
         operand, length = self._step(step.operand), self.parameters.length(step.length)
-        maximum, queued = self.parameters.count(step.maximum), is_constant(step.length)
-        return lambda machine: WithinNode(machine, operand(machine), length, maximum, queued=queued)
+        return WithinNode(operand, length, self.parameters.count(step.maximum), is_constant(step.length))
 
     @_step.register
-    def _(self, step: plans.WhilePlan, *, stays: bool = False) -> Build:
-        operand, condition = self._step(step.operand), self.functions.value(step.condition)
-        return lambda machine: WhileNode(machine, operand(machine), condition)
+    def _(self, step: plans.WhilePlan, *, stays: bool = False) -> PatternPart:
+        return WhileNode(self._step(step.operand), over_tags(self.functions.value(step.condition)))
 
 
 class StepParameters:
@@ -163,10 +151,7 @@ class StepParameters:
         return length
 
     def count(self, bound: Bound | None) -> Callable[[Binding], int | None] | None:
-        if bound is None:
-            return None
-        value = self.functions.value(bound)
-        return lambda binding: value(None, binding)
+        return None if bound is None else over_tags(self.functions.value(bound))
 
     def schedule(self, step: SchedulePlan) -> Callable[[Binding], Schedule | None]:
         iso, date, repetitions = (
@@ -188,6 +173,11 @@ class StepParameters:
                 raise DataError(str(error), step.span) from error
 
         return schedule
+
+
+def over_tags(function: Callable[..., Value]) -> Callable[[Binding], Value]:
+    """A function of an event and tags as one of the tags alone."""
+    return lambda binding: function(None, binding)
 
 
 def is_constant(length: LengthPlan) -> bool:

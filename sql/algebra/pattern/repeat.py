@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from typing import Any
 
-from sql.algebra.pattern.machine import Binding, Machine
+from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.nodes import OneOperandNode, Parent, PatternInstance, PatternPart, packed, unpacked
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
@@ -37,7 +37,7 @@ class RepeatSearch(PatternInstance, Parent):
 
     def start(self) -> None:
         node = self.node
-        evaluate = node.machine.evaluate
+        evaluate = self.machine.evaluate
         self.low = self.high = None if node.low is None else evaluate(node.low, self.binding)
         if node.high is not node.low:
             self.high = None if node.high is None else evaluate(node.high, self.binding)
@@ -78,7 +78,7 @@ class RepeatSearch(PatternInstance, Parent):
             self.matcher.start()
 
     def _collect(self, binding: Binding) -> None:
-        most = self.node.machine.bounds.remembered
+        most = self.machine.bounds.remembered
         for tag in self.node.tags:
             value = binding[tag]
             if value is None:
@@ -86,7 +86,7 @@ class RepeatSearch(PatternInstance, Parent):
             rows = self.lists.setdefault(tag, [])
             rows.extend(value if value.__class__ is list else (value,))
             if len(rows) > most:
-                self.node.machine.counts["remembered_dropped"] += len(rows) - most
+                self.machine.counts["remembered_dropped"] += len(rows) - most
                 del rows[most:]
 
     def _stopped(self, binding: Binding) -> None:
@@ -142,18 +142,7 @@ class RepeatNode(OneOperandNode):
     """A repetition of `operand`, stopped by `until` or by its bounds."""
 
     instance = RepeatSearch
-
-    def __init__(
-        self,
-        machine: Machine,
-        operand: PatternPart,
-        until: PatternPart | None,
-        low: Count | None,
-        high: Count | None,
-        tags: tuple[int, ...],
-    ) -> None:
-        super().__init__(machine, operand)
-        self.until = until
-        self.low = low
-        self.high = high
-        self.tags = tags
+    until: PatternPart | None
+    low: Count | None
+    high: Count | None
+    tags: tuple[int, ...]

@@ -15,15 +15,27 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from sql.algebra.pattern.filters import Filter, FilterNode
-from sql.algebra.pattern.machine import Binding, Machine, PartialBounds
+from sql.algebra.pattern.listening import Binding, Listener, Listening
+from sql.algebra.pattern.machine import COUNTERS, Machine, PartialBounds
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart, events_of, packed, unpacked
 from sql.algebra.pattern.observers import Observer
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
 from sql.plan.pattern_plan import PatternPlan
+from sql.record import Record
 
 SNAPSHOT_VERSION = 2
+
+
+class PatternProgram(Record):
+    """What all patterns of one plan share: the tree of nodes, and the filters among them."""
+
+    plan: PatternPlan
+    root: PatternPart
+    filters: tuple[FilterNode, ...]
+    zone: tzinfo
+    bounds: PartialBounds
 
 
 class Pattern:
@@ -33,25 +45,20 @@ class Pattern:
     whenever `deadline()` is due.
     """
 
-    def __init__(
-        self, plan: PatternPlan, zone: tzinfo, bounds: PartialBounds, build: Callable[[Machine], PatternPart]
-    ) -> None:
-        """`build` makes the tree of nodes for a machine."""
-        self.plan = plan
-        self.zone = zone
-        self.bounds = bounds
-        self.build = build
+    def __init__(self, program: PatternProgram) -> None:
+        self.program = program
         self._assemble()
 
     def _assemble(self) -> None:
-        """Nodes without any instance."""
-        self.machine = Machine(self.zone, self.bounds, keeps_matched=self.plan.discard)
-        self.root_node = self.build(self.machine)
-        self.filters: dict[str, list[FilterNode]] = {}
-        for node in self.machine.nodes:
-            if isinstance(node, FilterNode):
-                self.filters.setdefault(node.stream, []).append(node)
-        self.consumes = any(node.consume for nodes in self.filters.values() for node in nodes)
+        """A machine without any instance."""
+        program = self.program
+        self.machine = Machine(program.zone, program.bounds, keeps_matched=program.plan.discard)
+        self.consumes = any(node.step.consume for node in program.filters)
+        self.heard: dict[str, list[Listening]] = {}
+        """What listens, by stream."""
+        for node in program.filters:
+            listening = self.machine.listening[node] = node.listening()
+            self.heard.setdefault(node.step.stream, []).append(listening)
         self.root: PatternInstance | None = None
         self.matches: list[Binding] = []
 
@@ -60,24 +67,25 @@ class Pattern:
     def start(self, now: int) -> list[Binding]:
         """Begin. The caller reports or drops matches that are true at once; arrows go on from them."""
         self.machine.now = now
-        self.root = self.root_node.make(self, (None,) * len(self.plan.tags))
+        self.root = self.program.root.make(self, (None,) * len(self.program.plan.tags))
         self.root.start()
         return self._told()
 
     def enter(self, stream: str, row: object, now: int) -> list[Binding]:
         """An event arrives; what is due by `now` has been done. Raises a data error before
         anything has changed."""
-        found: list[Filter] = []
-        for node in self.filters.get(stream, ()):
-            node.find(row, found)
+        found: list[Listener] = []
+        for listening in self.heard.get(stream, ()):
+            if listening.count and (listening.own is None or listening.own(row)):
+                listening.find(row, found)
         if not found:
             return []
         self.machine.now = now
         if len(found) > 1:
             found.sort(key=_number)
             if self.consumes:
-                level = max(listener.node.consume for listener in found)
-                found = [listener for listener in found if listener.node.consume == level]
+                level = max(listener.consume for listener in found)
+                found = [listener for listener in found if listener.consume == level]
         for listener in found:
             listener.hear(row)
         return self._told() if self.matches else []
@@ -116,11 +124,6 @@ class Pattern:
         if root is not None:
             root.quit()
 
-    @property
-    def is_over(self) -> bool:
-        """True if it has ended for good: it can never match again."""
-        return self.root is None
-
     def waiting(self) -> Iterator[Filter | Observer]:
         """The filters and timers that wait to be true."""
         left = [] if self.root is None else [self.root]
@@ -132,17 +135,8 @@ class Pattern:
 
     def counters(self) -> dict[str, int]:
         """Its size and its counters."""
-        counts = self.machine.counts
-        names = (
-            "partials_started",
-            "partials_expired",
-            "partials_dropped",
-            "remembered_dropped",
-            "keys_dropped",
-            "lengths_null",
-            "matches",
-        )
-        return {"partials": self.machine.partials.live, **{name: counts[name] for name in names}}
+        counts, live = self.machine.counts, self.machine.partials.live
+        return {name: counts[name] for name in COUNTERS} | {"partials": live}
 
     @property
     def has_failed(self) -> bool:
@@ -170,9 +164,10 @@ class Pattern:
         """The matches since the last call, as the annotations of the pattern let them through."""
         matches, self.matches = self.matches, []
         self.machine.counts["matches"] += len(matches)
-        if matches and self.plan.discard and self.root is not None:
+        plan = self.program.plan
+        if matches and plan.discard and self.root is not None:
             self.root.discard({event for match in matches for event in events_of(match)})
-        return _without_overlaps(matches) if self.plan.suppress else matches
+        return _without_overlaps(matches) if plan.suppress else matches
 
     # --- state ----------------------------------------------------------------------------------------------
 
@@ -196,7 +191,7 @@ class Pattern:
         self._assemble()
         machine = self.machine
         unpacker = Unpacker(state["rows"], state["bindings"], make_row)
-        self.root = unpacked(self.root_node, self, state["root"], unpacker)
+        self.root = unpacked(self.program.root, self, state["root"], unpacker)
         for _, listen in sorted(unpacker.listeners, key=itemgetter(0)):
             listen()
         for timed, node in sorted(unpacker.timers, key=lambda item: (item[0].due, item[0].number)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sql.algebra.pattern.machine import Binding, Machine
+from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.nodes import Parent, PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
@@ -26,36 +26,35 @@ class FollowedBySearch(PatternInstance, Parent):
         """The most instances of the step behind each arrow that may wait; None: any number."""
 
     def start(self) -> None:
-        node = self.node
+        node, evaluate = self.node, self.machine.evaluate
         if any(node.maxima):
-            evaluate = node.machine.evaluate
             self.maxima = [None if item is None else evaluate(item, self.binding) for item in node.maxima]
         first = node.steps[0].make(self, self.binding)
         self.live[first] = 0
         first.start()
 
     def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        node, live = self.node, self.live
+        live, steps, partials = self.live, self.node.steps, self.machine.partials
         step = live.get(child)
         if step is None:
             return
         if over:
             del live[child]
             if step:
-                node.machine.partials.leave(child)
-        if step == node.last:
+                partials.leave(child)
+        if step == len(steps) - 1:
             parent = self.parent
             assert parent is not None
             if not live:
                 self.parent = None
             parent.on_true(self, binding, over=not live)
-        elif self._has_room(step) and node.machine.partials.has_room():
-            following = node.steps[step + 1].make(self, binding)
+        elif self._has_room(step) and partials.has_room():
+            following = steps[step + 1].make(self, binding)
             live[following] = step + 1
-            node.machine.partials.enter(following)
+            partials.enter(following)
             following.start()
         else:
-            node.machine.counts["partials_dropped"] += 1
+            self.machine.counts["partials_dropped"] += 1
             if not live:
                 self.fail()
 
@@ -69,7 +68,7 @@ class FollowedBySearch(PatternInstance, Parent):
         if step is None:
             return
         if step:
-            self.node.machine.partials.leave(child)
+            self.machine.partials.leave(child)
         if not self.live:
             self.fail()
 
@@ -78,7 +77,7 @@ class FollowedBySearch(PatternInstance, Parent):
         live, self.live = self.live, {}
         for child, step in live.items():
             if step:
-                self.node.machine.partials.leave(child)
+                self.machine.partials.leave(child)
             child.quit()
 
     def below(self) -> Iterable[PatternInstance]:
@@ -95,21 +94,12 @@ class FollowedBySearch(PatternInstance, Parent):
             instance = self.node.steps[step].unpack(self, child, unpacker)
             self.live[instance] = step
             if step:
-                self.node.machine.partials.enter(instance)
+                self.machine.partials.enter(instance)
 
 
 class FollowedByNode(PatternPart):
     """`a -> b -[2]> c`; `maxima` has an entry per arrow, evaluated when the node starts."""
 
     instance = FollowedBySearch
-
-    def __init__(
-        self,
-        machine: Machine,
-        steps: Sequence[PatternPart],
-        maxima: Sequence[Callable[[Binding], int | None] | None],
-    ) -> None:
-        super().__init__(machine)
-        self.steps = steps
-        self.maxima = maxima
-        self.last = len(steps) - 1
+    steps: Sequence[PatternPart]
+    maxima: Sequence[Callable[[Binding], int | None] | None]

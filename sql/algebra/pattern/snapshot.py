@@ -7,7 +7,8 @@ from typing import Any
 
 from sql.aggregates.plain_values import decode
 from sql.algebra.event_store import PackedRow, pack_row
-from sql.algebra.pattern.machine import Binding, Timed
+from sql.algebra.pattern.listening import Binding
+from sql.algebra.pattern.machine import Timed
 from sql.types import Plain
 
 Places = int | list[int] | None

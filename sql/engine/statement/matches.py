@@ -10,19 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sql.algebra.event import Event
-from sql.algebra.pattern.filters import FilterNode
-from sql.algebra.pattern.observers import Observer, ObserverNode
+from sql.algebra.pattern.observers import Observer
 from sql.algebra.pattern.pairs import Pairs
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.engine.statement.statement_core import StatementCore
 from sql.errors import DataError
 from sql.plan.logical import Plan
-from sql.plan.pattern_plan import AtPlan, FilterPlan, IntervalPlan, SchedulePlan, StepPlan
+from sql.plan.pattern_plan import FilterPlan, StepPlan
 from sql.rows import MakeRow, as_dict, as_dicts
-
-ATOMS = (FilterPlan, IntervalPlan, AtPlan, SchedulePlan)
-"""The parts of a pattern that an event or the clock makes true; all others consist of these."""
 
 
 class PatternWait(NamedTuple):
@@ -100,12 +96,9 @@ class Matches:
                 due_ms = None if length is None else length.add(begun_ms, pattern.zone)
                 yield PatternWait(tags, second, begun_ms, due_ms)
             return
-        steps = iter(step for step in self.plan.root.walk() if isinstance(step, ATOMS))
-        nodes = [node for node in pattern.machine.nodes if isinstance(node, FilterNode | ObserverNode)]
-        atoms = dict(zip(nodes, steps, strict=True))
         for atom in pattern.waiting():
             due_ms = atom.due if isinstance(atom, Observer) else None
-            yield PatternWait(atom.binding, atoms[atom.node], atom.begun, due_ms)
+            yield PatternWait(atom.binding, atom.node.step, atom.begun, due_ms)
 
     def counters(self) -> dict[str, int]:
         return self.pattern.counters()
