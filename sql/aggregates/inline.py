@@ -1,7 +1,7 @@
 """Aggregates as statements of a generated loop: inline versions of the accumulators for values that leave.
 
-Only for plain numbers: ints and floats that are a whole multiple of a unit, 2**-52 at first, 2**-100 at the
-finest (71.53 is one, NaN and 1e-200 are not). Then a running sum is one Python integer, `total`, exact and
+Only for plain numbers: ints and floats that are a whole multiple of a unit, 2**-UNIT_SHIFT (71.53 is one, NaN
+and 1e-200 are not). Then a running sum is one Python integer, `total`, exact and
 free of drift like the accumulator's. All other values are left to the accumulators. Each text may use the
 names of `INLINE_NAMES`; property tests compare it with the accumulator of its name.
 """
@@ -14,24 +14,22 @@ from typing import Any, NamedTuple
 UNIT_SHIFT = 64
 """The exponent of the unit of sums whose values leave one by one, 2**-UNIT_SHIFT."""
 
+UNIT = 2.0**-UNIT_SHIFT
+
 FINE = 2.0 ** (52 - UNIT_SHIFT)
 """A float that is no nearer to 0 is a whole number of units."""
 
 LARGE = 1e20
 """A float that is no nearer to 0 is left to the accumulators: its integer would be long."""
 
-SHIFTS = (52, 100)
-"""The unit is 2**-shift. With the first, sums have few digits and floats convert to integers faster."""
+WHOLE_MAX = 2**53
+"""Whole numbers below are shifted into units; larger ones are left to accumulators."""
 
 INLINE_NAMES = {
-    "value": "the value that enters, a plain number",
+    "value": "the value that enters or leaves, a plain number",
     "scaled": "the same in units, an integer",
-    "left": "the value that leaves",
-    "left_scaled": "the same in units",
     "count": "how many numbers are in the window",
     "total": "their sum in units",
-    "shift": "the unit is 2**-shift",
-    "scale": "the unit, a float",
     "squares": "the sum of their squares, in units squared",
     "floats": "how many of them are floats",
     "low, high": "queues of values that no later one beats, best first",
@@ -39,8 +37,10 @@ INLINE_NAMES = {
 
 
 def in_units(value: float) -> int | tuple[float]:
-    """A float as a whole number of units, or as a tuple of one where it is none:
+    """A number as a whole number of units, or as a tuple of one where it is none:
     too large, too fine, not finite."""
+    if value.__class__ is int:
+        return value << UNIT_SHIFT if -WHOLE_MAX < value < WHOLE_MAX else (value,)
     scaled = value * 2.0**UNIT_SHIFT
     return int(scaled) if -LARGE < value < LARGE and scaled.is_integer() else (value,)
 
@@ -73,11 +73,6 @@ class Inline(NamedTuple):
         return "total" in self.state
 
     @property
-    def reads_left(self) -> bool:
-        """True if `remove` reads the original value that leaves."""
-        return any("{left}" in statement for statement in self.remove)
-
-    @property
     def is_in_order(self) -> bool:
         """True if the statements are valid only where the oldest value leaves first."""
         return any(name in QUEUES for name in self.state)
@@ -88,24 +83,24 @@ def _queue(name: str, beaten: str) -> Inline:
         f"while {{{name}}} and {{{name}}}[-1] {beaten} {{value}}:\n"
         f"    {{{name}}}.pop()\n{{{name}}}.append({{value}})"
     )
-    remove = f"if {{{name}}}[0] == {{left}}:\n    {{{name}}}.popleft()"
+    remove = f"if {{{name}}}[0] == {{value}}:\n    {{{name}}}.popleft()"
     return Inline((name,), (add,), (remove,), f"{{{name}}}[0] if {{{name}}} else None")
 
 
-_FLOATS = ("{floats} += {value}.__class__ is float",), ("{floats} -= {left}.__class__ is float",)
+_FLOATS = ("{floats} += {value}.__class__ is float",), ("{floats} -= {value}.__class__ is float",)
 
 COUNT = Inline(("count",), ("{count} += 1",), ("{count} -= 1",), "{count}")
 AVG = Inline(
     ("count", "total"),
     (*COUNT.add, "{total} += {scaled}"),
-    (*COUNT.remove, "{total} -= {left_scaled}"),
-    "{total} * {scale} / {count} if {count} else None",
+    (*COUNT.remove, "{total} -= {scaled}"),
+    f"{{total}} * {UNIT!r} / {{count}} if {{count}} else None",
 )
 SUM = Inline(
     ("count", "total", "floats"),
     AVG.add + _FLOATS[0],
     AVG.remove + _FLOATS[1],
-    "({total} * {scale} if {floats} else {total} >> {shift}) if {count} else None",
+    f"({{total}} * {UNIT!r} if {{floats}} else {{total}} >> {UNIT_SHIFT}) if {{count}} else None",
 )
 MIN = _queue("low", ">")
 MAX = _queue("high", "<")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sql.aggregates.base import Accumulator, Aggregate, Removal
-from sql.aggregates.inline import AVG, COUNT, UNIT_SHIFT, Inline
+from sql.aggregates.inline import AVG, COUNT, UNIT, UNIT_SHIFT, Inline
 from sql.aggregates.moments import Moments, MomentsState, OfMoments
 from sql.aggregates.rare import RareMoments
 from sql.aggregates.structures.exact import Power, to_float
@@ -89,8 +89,6 @@ class UnivariateColumn(OfMoments):
 # in units of 2**-UNIT_SHIFT and of its square; `rest` holds the values that have no units.
 # Quotients are taken in units, where no float is too large or too small, so scaling them changes no digit.
 
-SCALE = 2.0**-UNIT_SHIFT
-
 
 def total_with(rest: Sum, count: int, total: int) -> float:
     """The sum of plain and rare values."""
@@ -121,7 +119,7 @@ def _of_squares(result: str, place: int) -> Inline:
     return Inline(
         ("count", "total", "squares"),
         (*AVG.add, "{squares} += {scaled} * {scaled}"),
-        (*AVG.remove, "{squares} -= {left_scaled} * {left_scaled}"),
+        (*AVG.remove, "{squares} -= {scaled} * {scaled}"),
         result,
         with_rest=_spread_with(place),
     )
@@ -133,12 +131,14 @@ _SAMPLE = f"{_CENTRED} / ({{count}} * ({{count}} - 1))"
 
 INLINE = {
     "datapoints": COUNT._replace(with_rest=count_with),
-    "total": AVG._replace(result="{total} * {scale}", with_rest=total_with),
-    "average": AVG._replace(result="{total} / {count} * {scale} if {count} else NAN", with_rest=mean_with),
-    "variance": _of_squares(f"{_SAMPLE} * {SCALE**2!r} if {{count}} > 1 else NAN", 0),
-    "stddev": _of_squares(f"sqrt({_SAMPLE}) * {{scale}} if {{count}} > 1 else NAN", 1),
+    "total": AVG._replace(result=f"{{total}} * {UNIT!r}", with_rest=total_with),
+    "average": AVG._replace(
+        result=f"{{total}} / {{count}} * {UNIT!r} if {{count}} else NAN", with_rest=mean_with
+    ),
+    "variance": _of_squares(f"{_SAMPLE} * {UNIT**2!r} if {{count}} > 1 else NAN", 0),
+    "stddev": _of_squares(f"sqrt({_SAMPLE}) * {UNIT!r} if {{count}} > 1 else NAN", 1),
     "stddevpa": _of_squares(
-        f"sqrt({_CENTRED} / ({{count}} * {{count}})) * {{scale}} if {{count}} else NAN", 2
+        f"sqrt({_CENTRED} / ({{count}} * {{count}})) * {UNIT!r} if {{count}} else NAN", 2
     ),
 }
 

@@ -21,7 +21,7 @@ from sql.algebra.sample.folding.folded import Folded
 from sql.algebra.sample.folding.panes import Panes, is_merged
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.parts import SampleParts
-from sql.algebra.sample.running.fold_arguments import GroupLayout
+from sql.algebra.sample.running.group_text import GroupText
 from sql.algebra.sample.running.running_groups import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.windows.group_entry import group_window, leaves_at_once
@@ -123,8 +123,11 @@ def _content(
     ):
         return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
     reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
-    layout = GroupLayout(calls, plan.group_by, has_dropped=plan.where is not None, reads_rows=reads_rows)
-    return RunningGroups(layout, entries, limit, empty)
+    has_dropped = plan.where is not None
+    text = GroupText(
+        calls, plan.group_by, entries.text, limit, has_dropped=has_dropped, reads_rows=reads_rows
+    )
+    return RunningGroups(text, entries, empty)
 
 
 def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: ZoneInfo) -> bool:

@@ -41,7 +41,7 @@ class Entries:
     def __init__(self, analytics: int, make_row: MakeRow) -> None:
         self.analytics = analytics
         self.make_row = make_row
-        extras = "".join(f", x_{place}" for place in range(analytics))
+        extras = "".join(f", fixed_{place}" for place in range(analytics))
         self.text = f"(e{extras})" if analytics else "e"
 
     def row(self, entry: Value) -> Any:
@@ -285,7 +285,7 @@ class JoinedSample(SampleRows):
         self._write_kept(loop, "event")
 
     def _extra(self) -> str:
-        extras = "".join(f"x_{place}, " for place in range(self.entries.analytics))
+        extras = "".join(f"fixed_{place}, " for place in range(self.entries.analytics))
         return f"({extras})" if extras else "None"
 
     def sample(self, p: Instance) -> Sample:

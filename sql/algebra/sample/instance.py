@@ -58,24 +58,14 @@ class Instance(Protocol):
 
 
 class RunningGroup(Protocol):
-    """A group of a generated class. What it holds of each argument stands in further slots,
-    whose names are made of the argument's place: `held_a_0`, `total_0`, `acc_1`."""
+    """A group of a generated class, with those of these queues that its rule needs, the oldest event first.
+    What it keeps for aggregates stands in further slots (`sql.algebra.kept`)."""
 
     key: Hashable
-    acc: Any
-    """The list of accumulators that take its values; None where statements do."""
-    unsupported: int
-    """How many of its events have values that statements do not take."""
-    shift: int
-    unit: float
-    scale: float
-    """The unit of sums is 1 / 2**shift."""
-
-    # --- what is kept of its events, the oldest first -------------------------------------------------------
-
     entries: deque[Any]
-    held_number: deque[int]
-    held_event: deque[Any]
+    numbers: deque[int]
+    given: deque[Any]
+    events: deque[Any]
 
 
 class Tap(Protocol):

@@ -62,7 +62,7 @@ class SampledRows:
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
         slots: dict[Any, Code] = dict(WINDOW_SLOTS)
         slots |= {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}
-        slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(entries.analytics)}
+        slots |= {("analytic", i): Code(f"fixed_{i}", True, True) for i in range(entries.analytics)}
         slots |= {("row_number", i): Code(f"n_{i}", False, True, NUMBER) for i in range(len(plan.numberings))}
         self.loop = Loop(source, plan, functions, catalog, shape, slots)
         self.entries = entries

@@ -42,19 +42,14 @@ class InlineRow:
 
     def write(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
         """The row, of the window [start, end) or what it is; `row` is what cannot be evaluated."""
-        layout, plan = self.content.layout, self.plan
-        calls = range(len(plan.aggregates))
-        if not layout.is_whole:
+        text = self.content.text
+        if not text.is_whole:
             loop.line(f"g = {loop.own('groups')}.get(())")
             with loop.block("if g is None:"):
                 loop.line("continue")
-        with loop.block("if g.acc is None:"):
-            for place in calls:
-                loop.line(f"v_{place} = {layout.arguments.result(place)}")
-        if plan.aggregates:
-            with loop.block("else:"):
-                loop.line(f"{''.join(f'v_{place}, ' for place in calls)}= results(g)")
-        self._write_row(loop, start, end, trigger, "g.entries[0]" if layout.keeps_entries else row)
+        for place, result in enumerate(text.results(loop)):
+            loop.line(f"v_{place} = {result}")
+        self._write_row(loop, start, end, trigger, "g.entries[0]" if "entries" in text.queues else row)
 
     def _write_row(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
         plan, names = self.plan, loop.names

@@ -1,18 +1,16 @@
-"""Writing the loop of a sampled rule: where slots stand, how an event's columns and values are read, and what
-the accumulators of aggregate calls are fed with."""
+"""Writing the loop of a sampled rule: where slots stand, and how an event's columns and values are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from sql.algebra.accumulators import SKIP
 from sql.algebra.sample.instance import Tap
 from sql.catalog.streams import Catalog
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
-from sql.codegen.functions import FunctionSet, argument_text
+from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
@@ -22,12 +20,12 @@ from sql.plan.logical import Plan
 from sql.rows import Shape
 
 LOCALS = frozenset((
-    "Group", "Instance", "Shown", "accumulators", "add", "at", "bad", "begins", "chosen", "core", "cores",
-    "count", "due", "e", "edge", "end", "entries", "entry", "error", "event", "events", "every", "family",
-    "fire", "fold", "g", "get_part", "group", "groups", "instants", "is_tight", "key", "leave", "made",
-    "members", "now", "number", "out", "p", "panes", "part", "passing", "pending", "r", "results", "row",
-    "rows", "rule", "sample", "show", "shown", "times", "totals", "trigger", "unsupported", "w_end",
-    "w_start", "w_trigger",
+    "Group", "Instance", "Shown", "at", "bad", "begins", "chosen", "core", "cores", "count", "due", "e",
+    "edge", "end", "entries", "entry", "error", "event", "events", "every", "family", "fire", "fold", "g",
+    "get_part", "given", "group", "groups", "instants", "is_tight", "key", "leave", "made", "members", "now",
+    "number", "numbers", "out", "p", "panes", "part", "passing", "pending", "put", "r", "results", "row",
+    "rows", "rule", "sample", "show", "shown", "times", "totals", "trigger", "w_end", "w_start", "w_trigger",
+    "x", "y",
 ))  # fmt: skip
 """The names of the functions' locals: a constant or a helper of the rule gets another name."""
 
@@ -176,23 +174,3 @@ def is_numeric(call: AggregateCall) -> bool:
     """True if a call reads numbers only, of every event, so that they may wait to be folded."""
     is_plain = not call.distinct and call.filter is None and call.group_by is None
     return call.definition.of_numbers is not None and len(call.args) <= 1 and not call.constants and is_plain
-
-
-def write_fed(loop: Loop, call: AggregateCall, name: str) -> None:
-    """Assign what the accumulator of a call is fed with; SKIP where the aggregate's own filter keeps the
-    event out."""
-    text = argument_text(loop.expressions, call.definition, call.args)
-    condition = "" if call.filter is None else loop.expressions.true(call.filter)
-    loop.writer.reader.load(loop.source)
-    span = call.args[0].span if call.args else call.span
-    if call.filter is None:
-        loop.source.line(f"{name} = {text}", span)
-        return
-    loop.line(f"{name} = {loop.names.bind(SKIP, 'SKIP')}")
-    with loop.source.block(f"if {condition}:", call.filter.span):
-        loop.source.line(f"{name} = {text}", span)
-
-
-def unless_skipped(loop: Loop, call: AggregateCall, value: str) -> AbstractContextManager[None]:
-    """A block in which the call's accumulator takes part; none where nothing keeps events out."""
-    return nullcontext() if call.filter is None else loop.block(f"if {value} is not SKIP:")

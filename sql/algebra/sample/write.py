@@ -10,6 +10,7 @@ from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import FunctionSet
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Apply, Bound
+from sql.plan.logical import Plan
 
 
 def write_core(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:
@@ -35,7 +36,7 @@ def write_core(source: SourceWriter, made: SampleParts, functions: FunctionSet) 
 
 def _loop(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> Loop:
     slots: dict[Any, Code] = {
-        ("analytic", i): Code(f"x_{i}", True, True) for i in range(len(made.plan.analytics))
+        ("analytic", i): Code(f"fixed_{i}", True, True) for i in range(len(made.plan.analytics))
     }
     slots["event_time", None] = Code("at", False, True, NUMBER)
     loop = Loop(source, made.plan, functions, made.catalog, made.shape, slots)
@@ -107,7 +108,7 @@ def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | 
 def _write_event(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
     plan, content = made.plan, made.content
     if plan.analytics:
-        loop.line(f"{''.join(f'x_{i}, ' for i in range(len(plan.analytics)))}= core.see(e, at)")
+        loop.line(f"{_fixed(plan)}= core.see(e, at)")
     loop.writer.skip_unless(condition)
     if content.is_bounded:
         with loop.block("if is_tight:"):
@@ -147,7 +148,9 @@ def _write_fold(made: SampleParts, loop: Loop) -> None:
         loop.line("at = event.time_ms")
         if plan.analytics:
             nothing = f"({'None, ' * len(plan.analytics)})"
-            loop.line(f"{''.join(f'x_{i}, ' for i in range(len(plan.analytics)))}= event.extra or {nothing}")
+            loop.line(
+                f"{''.join(f'fixed_{i}, ' for i in range(len(plan.analytics)))}= event.extra or {nothing}"
+            )
         loop.renew()
         with loop.source.attempt("core.fail(e, error, trigger)"):
             loop.writer.skip_unless(plan.where)
@@ -155,6 +158,11 @@ def _write_fold(made: SampleParts, loop: Loop) -> None:
                 loop.line(f"{loop.names.bind(made.met_where, 'met')}.note(at)")
             shown.write_enter(loop)
     loop.line("")
+
+
+def _fixed(plan: Plan) -> str:
+    """The locals of the values of analytic functions, as a target."""
+    return "".join(f"fixed_{place}, " for place in range(len(plan.analytics)))
 
 
 def asks_the_time(expression: Bound) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
+from sql.algebra.kept import Accumulated
 from sql.algebra.recognize import HeldRecognizer, Recognizer
 from sql.algebra.recognize.attempts import Reading, Rules
 from sql.algebra.recognize.automaton import RecognizeProgram
@@ -29,7 +30,6 @@ from sql.codegen.output_rows import write_items
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter, identifier
 from sql.compiler.shared_code import SharedCode
-from sql.compiler.statement.kept import Accumulated
 from sql.plan.bound import Bound, Read
 from sql.plan.clauses import ItemPlan, PeriodArgument, SourcePlan
 from sql.plan.pattern_plan import OWN

@@ -110,7 +110,7 @@ class ChangeText:
         show, fold = self.show, self.fold
         loop = self._write_joined(source, "fail(e, error)")
         with source.block("if g is not None:"):
-            source.line(f"x.values = {fold.values}")
+            source.line(f"x.values = {fold.kept.values}")
             show.before(source, "g", "x")
             fold.enter(loop)
             if entered_rows:
@@ -135,7 +135,7 @@ class ChangeText:
             self.text.write_state(source)
             self._write_joined(source)
             with source.block("if g is not None:"):
-                source.line(f"x.values = {self.fold.values}")
+                source.line(f"x.values = {self.fold.kept.values}")
             source.line("return g")
         source.line("")
 

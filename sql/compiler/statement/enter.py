@@ -146,7 +146,7 @@ class EnterText:
             return
         if not (self.window is not None or self.fold.needs_event or shows_event or self.text.reads_beside):
             return
-        values = self.fold.values if self.window is not None else "None"
+        values = self.fold.kept.values if self.window is not None else "None"
         if made_first:
             source.line("x.group = g")
             if values != "None":

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
+from sql.algebra.kept import Kept, inline_form
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.deferral import deferral
-from sql.compiler.statement.kept import Kept, inline_form
 from sql.errors import over_max_groups
 from sql.plan.bound import Bound, Slot, TableRead, reads_clock
 from sql.plan.clauses import SourcePlan
@@ -80,8 +80,7 @@ class Fold:
                 if first:
                     source.line("self.first = first")
                 for slot in slots:
-                    begins = "0" if slot.make is int else f"{bind(slot.make, f'new_{slot.name}')}()"
-                    source.line(f"self.{slot.name} = {begins}")
+                    source.line(f"self.{slot.name} = {slot.first(bind)}")
         source.line("")
 
     @property
@@ -97,7 +96,7 @@ class Fold:
         for part in self.kept.parts:
             part.prepare(loop)
         if self.member is BY_VALUE:
-            loop.line(f"x = {self.values}")
+            loop.line(f"x = {self.kept.values}")
         elif not self.is_grouped:
             loop.line("g = whole")
         else:
@@ -140,14 +139,6 @@ class Fold:
                 with loop.source.block("if not g.n:"):
                     loop.source.line("del groups[g.key]")
             loop.source.line("raise")
-
-    @property
-    def values(self) -> str:
-        """The text of what is remembered with an event: one local itself, several as a tuple."""
-        remembered = self.kept.remembered
-        return (
-            remembered[0] if len(remembered) == 1 else f"({', '.join(remembered)})" if remembered else "None"
-        )
 
     def enter(self, loop: LoopWriter, owner: str = "g.") -> None:
         """The event counts in its group, `g` unless another `owner` is given."""

@@ -19,14 +19,13 @@ from typing import Any
 
 from sql.aggregates.base import EventView
 from sql.aggregates.wrap import Remaining
-from sql.algebra.accumulators import is_checked
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.rounds import Round, waiting_max
 from sql.algebra.sample.content import Content, Entries, Entry, Sample
 from sql.algebra.sample.folding.group_fold import Group, GroupFold
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop, unless_skipped, write_fed
+from sql.algebra.sample.text import Loop
 from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall, Bound
 
@@ -86,35 +85,34 @@ class FoldingText:
 
     def _write_fed(self, values: list[str], tests: list[str]) -> None:
         fold, loop = self.fold, self.loop
-        for place, call in enumerate(fold.accumulated):
-            write_fed(loop, call, f"f_{place}")
+        for part in fold.accumulated:
+            part.prepare(loop.writer)
         if fold.needs_event:
-            loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
+            loop.line(f"x = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
         else:
-            loop.names.bind(PLACE, "PLACE")
-        event = "event" if fold.needs_event else "PLACE"
+            loop.line(f"x = {loop.names.bind(PLACE, 'PLACE')}")
         loop.line(f"group = {loop.own('groups')}.get(key)")
         with loop.block(f"if {' and '.join(['group is not None', *tests])}:"):
-            self._write_feed(values, event)
+            self._write_feed(values)
         with loop.block("else:"):
-            accumulated = "".join(f"f_{place}, " for place in range(len(fold.accumulated)))
+            accumulated = "".join(f"{part.local}, " for part in fold.accumulated)
             numbers = "".join(f"{value}, " for value in values)
-            loop.line(f"core.folded.feed(p, key, {self.entry}, ({numbers}), ({accumulated}), {event})")
+            loop.line(f"core.folded.feed(p, key, {self.entry}, ({numbers}), ({accumulated}), x)")
 
-    def _write_feed(self, values: list[str], event: str) -> None:
+    def _write_feed(self, values: list[str]) -> None:
         """All or nothing: an accumulator that may refuse its value checks it before any takes its own."""
         fold, loop = self.fold, self.loop
-        loop.line("accumulators = group.accumulators")
-        first = len(fold.definitions)
-        for place, call in enumerate(fold.accumulated):
-            if len(fold.order) > 1 and is_checked(call):
-                with unless_skipped(loop, call, f"f_{place}"):
-                    loop.line(f"accumulators[{first + place}].check(f_{place})")
+        accumulators = "".join(f"acc_{part.place}, " for part in fold.accumulated)
+        loop.line(
+            f"{accumulators}= group.accumulators{f'[{len(fold.definitions)}:]' if fold.definitions else ''}"
+        )
+        if len(fold.order) > 1:
+            for part in fold.accumulated:
+                part.check(loop.writer, "")
         if values:
             self._write_append(values)
-        for place, call in enumerate(fold.accumulated):
-            with unless_skipped(loop, call, f"f_{place}"):
-                loop.line(f"accumulators[{first + place}].add(f_{place}, {event})")
+        for part in fold.accumulated:
+            part.write(loop.writer, "", enters=True)
 
 
 class Folded(Content):

@@ -7,8 +7,9 @@ from typing import Any
 
 from sql.aggregates.base import NO_EVENT, Accumulator, EventView, Removal
 from sql.aggregates.extremes import Extreme
-from sql.algebra.accumulators import SKIP, maker_of
+from sql.algebra.accumulators import SKIP
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
+from sql.algebra.kept import Accumulated
 from sql.algebra.sample.content import Entries, Entry, PackedEntry
 from sql.algebra.sample.text import is_numeric
 from sql.errors import DataError
@@ -56,9 +57,10 @@ class GroupFold:
         self.entries = entries
         numeric = [place for place, call in enumerate(calls) if is_numeric(call)]
         accumulated = [place for place in range(len(calls)) if place not in numeric]
-        self.accumulated = [calls[place] for place in accumulated]
-        self.makers = [maker_of(call, Removal.NEVER) for call in self.accumulated]
-        self.needs_event = any(call.definition.needs_event for call in self.accumulated)
+        self.accumulated = [
+            Accumulated(calls[place], turn, Removal.NEVER) for turn, place in enumerate(accumulated)
+        ]
+        self.needs_event = any(part.call.definition.needs_event for part in self.accumulated)
         self.order = [[*numeric, *accumulated].index(place) for place in range(len(calls))]
         """The position of the accumulator of each call: numbers first."""
         self.numeric = [calls[place] for place in numeric]
@@ -80,7 +82,7 @@ class GroupFold:
     def fresh(self) -> list[Accumulator]:
         """New accumulators: those of the numbers, then those that accumulate every event."""
         return [definition.make(Removal.NEVER) for definition in self.definitions] + [
-            make() for make in self.makers
+            part.make() for part in self.accumulated
         ]
 
     # --- values come in -------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ class Panes(Folded):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self.in_order = [*self.fold.numeric, *self.fold.accumulated]
+        self.in_order = [*self.fold.numeric, *(part.call for part in self.fold.accumulated)]
         self.slots |= {"panes": "deque()", "totals": "{}", "joined": "0", "spare": str(self.max_groups)}
 
     def room(self, loop: Loop) -> str:

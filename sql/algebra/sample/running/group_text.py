@@ -1,147 +1,149 @@
-"""The statements of running groups: the class of a group, and how events enter and leave it."""
+"""The statements of running groups: the class of a group, and how events enter and leave it.
+
+A group keeps the aggregates of its events (`sql.algebra.kept`), and in queues, the oldest first, what is read
+of them again:
+
+entries   entries of the events, from which columns are read
+numbers   their places in the order of arrival, by which groups are put in order
+given     what each contributed to the aggregates
+events    the events themselves, for accumulators that read them
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sql.aggregates.base import Removal
-from sql.aggregates.inline import QUEUES, SHIFTS
-from sql.algebra.accumulators import is_checked, maker_of
 from sql.algebra.event import Event
-from sql.algebra.sample.running.fallback import Fallback
-from sql.algebra.sample.running.fold_arguments import GroupLayout
-from sql.algebra.sample.text import Loop, unless_skipped, write_fed
+from sql.algebra.kept import Kept
+from sql.algebra.sample.text import Loop
 from sql.errors import over_max_groups
+from sql.plan.bound import AggregateCall, Bound
 
 
 class GroupText:
     """Writes the statements of the groups of one rule. `entry`: the text of an event's entry."""
 
-    def __init__(self, layout: GroupLayout, fallback: Fallback, entry: str, max_groups: int) -> None:
-        self.layout = layout
-        self.arguments = layout.arguments
-        self.fallback = fallback
+    def __init__(
+        self,
+        calls: Sequence[AggregateCall],
+        group_by: Sequence[Bound],
+        entry: str,
+        max_groups: int,
+        *,
+        has_dropped: bool,
+        reads_rows: bool,
+    ) -> None:
+        """`has_dropped`: there may be events in the window that are in no group. `reads_rows`: what is shown
+        reads columns of a group's oldest event."""
+        self.group_by = group_by
+        self.kept = kept = Kept(calls, Removal.FIFO)
         self.entry = entry
         self.max_groups = max_groups
+        self.is_whole = not group_by and not has_dropped
+        """True if all events are in one group."""
+        needed = {
+            "entries": reads_rows or not self.is_whole or bool(kept.accumulated),
+            "numbers": bool(group_by or kept.accumulated),
+            "given": bool(kept.remembered),
+            "events": bool(kept.accumulated),
+        }
+        self.queues = tuple(name for name, is_needed in needed.items() if is_needed)
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """The slots of an instance of the window, with their first values."""
+        groups = {"only": "Group(())"} if self.is_whole else {"groups": "{}", "members": "deque()"}
+        return {"times": "deque()", **groups}
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """The locals of a loop over one instance, where there is one group."""
+        return {"g": "p.only", **{name: f"g.{name}" for name in self.queues}} if self.is_whole else {}
+
+    # --- groups ---------------------------------------------------------------------------------------------
 
     def write_group(self, loop: Loop) -> None:
-        """The class of groups, and the function that takes values into one."""
+        """The class of groups, and the function that puts an event of a snapshot back into one."""
         self._write_class(loop)
-        with loop.block(f"def add(g, {', '.join(f'a_{item.place}' for item in self.arguments.valued)}):"):
-            loop.line("unsupported = False")
-            self.arguments.write_scaled(loop, "unsupported = True")
-            with loop.block("if unsupported:"):
-                loop.line("return False")
-            self.arguments.write_inline(loop, "add")
-            loop.line("return True")
+        with loop.block("def put(p, g, e, at, number, given, x):"):
+            if self.kept.remembered:
+                loop.line(f"{', '.join(self.kept.remembered)} = given")
+            self._write_counted(loop, "e")
+        loop.line("")
+
+    def _write_class(self, loop: Loop) -> None:
+        kept, count = self.kept, ("n",) if self.kept.counts_rows else ()
+        with loop.block("class Group:"):
+            slots = ("key", *self.queues, *count, *(slot.name for slot in kept.slots))
+            loop.line(f"__slots__ = {slots!r}")
+            with loop.block("def __init__(g, key):"):
+                loop.line("g.key = key")
+                for name in self.queues:
+                    loop.line(f"g.{name} = deque()")
+                for name in count:
+                    loop.line(f"g.{name} = 0")
+                for slot in kept.slots:
+                    loop.line(f"g.{slot.name} = {slot.first(loop.names.bind)}")
         loop.line("")
 
     def write_results(self, loop: Loop) -> None:
         """The function that gives the values of the aggregates over a group."""
         with loop.block("def results(g):"):
-            with loop.block("if g.acc is not None:"):
-                loop.line(f"return {self._fallback(loop)}.results(g)")
-            results = map(self.arguments.result, range(len(self.arguments.calls)))
-            loop.line(f"return ({''.join(f'{result}, ' for result in results)})")
+            loop.line(f"return ({''.join(f'{text}, ' for text in self.results(loop))})")
         loop.line("")
 
-    def _write_class(self, loop: Loop) -> None:
-        kept = {
-            f"{state}_{item.place}": "deque()" if state in QUEUES else "0"
-            for item in self.arguments.items
-            for state in item.states
-        }
-        for place, call in self.arguments.accumulated.items():
-            kept[f"acc_{place}"] = f"{loop.names.bind(maker_of(call, Removal.FIFO), 'new')}()"
-        with loop.block("class Group:"):
-            queues = self.layout.queues
-            slots = ("key", "acc", "unsupported", "scale", "shift", "unit", *queues, *kept)
-            loop.line(f"__slots__ = {slots!r}")
-            with loop.block("def __init__(g, key):"):
-                loop.line("g.key = key")
-                for name in queues:
-                    loop.line(f"g.{name} = deque()")
-                loop.line("g.reset()")
-            with loop.block("def reset(g):"):
-                loop.line("g.acc = None")
-                loop.line("g.unsupported = 0")
-                loop.line(f"g.shift = {SHIFTS[0]}")
-                loop.line(f"g.unit = {2.0 ** SHIFTS[0]!r}")
-                loop.line(f"g.scale = {2.0 ** -SHIFTS[0]!r}")
-                for name, first in kept.items():
-                    loop.line(f"g.{name} = {first}")
-        loop.line("")
+    def results(self, loop: Loop) -> list[str]:
+        """The texts of the values of the aggregates over the group `g`."""
+        return [code.text for code in self.kept.codes("g.", "x", loop.names.bind).values()]
+
+    # --- events ---------------------------------------------------------------------------------------------
 
     def write_enter(self, loop: Loop) -> None:
         """The event at hand enters the window and its group."""
-        self._write_values(loop)
-        if self.layout.is_numbered:
+        if self.group_by:
+            loop.key(self.group_by, "key")
+        for part in self.kept.parts:
+            part.prepare(loop.writer)
+        if "numbers" in self.queues:
             loop.line("number = core.number = core.number + 1")
-        self._write_group(loop)
-        for place, call in self.arguments.accumulated.items():
-            if is_checked(call):
-                with unless_skipped(loop, call, f"f_{place}"):
-                    loop.line(f"g.acc_{place}.check(f_{place})")
-        self._write_taking_in(loop)
+        self._write_found(loop)
+        for checked in self.kept.checked:
+            checked.check(loop.writer)
+        if "events" in self.queues:
+            loop.line(f"x = {loop.names.bind(Event, 'Event')}(e, at, number)")
+        self._write_counted(loop, self.entry)
 
-    def _write_values(self, loop: Loop) -> None:
-        if self.layout.group_by:
-            loop.key(self.layout.group_by, "key")
-        for item in self.arguments.valued:
-            assert item.node is not None
-            text = loop.named(item.node, f"a_{item.place}")
-            if text != f"a_{item.place}":
-                loop.line(f"a_{item.place} = {text}")
-        for place, call in self.arguments.accumulated.items():
-            write_fed(loop, call, f"f_{place}")
-
-    def _write_group(self, loop: Loop) -> None:
+    def _write_found(self, loop: Loop) -> None:
         """The group of the event, `g`; a new one is not known before the event is in it."""
-        if self.layout.is_whole:
+        if self.is_whole:
             self._write_only(loop)
             return
-        groups = loop.own("groups")
-        loop.line(f"g = {groups}.get({'key' if self.layout.group_by else '()'})")
+        groups, key = loop.own("groups"), "key" if self.group_by else "()"
+        loop.line(f"g = {groups}.get({key})")
         with loop.block("if g is None:"):
             with loop.block(f"if len({groups}) >= {self.max_groups}:"):
                 loop.line(f"{loop.names.bind(self, 'running')}.refuse_group()")
-            loop.line(f"g = Group({'key' if self.layout.group_by else '()'})")
+            loop.line(f"g = Group({key})")
 
     def _write_only(self, loop: Loop) -> None:
         if "g" not in loop.hoisted:
             loop.line("g = p.only")
 
-    def _queue(self, loop: Loop, name: str) -> str:
-        """The text of a queue of the group at hand."""
-        return name if name in loop.hoisted else f"g.{name}"
-
-    def _write_taking_in(self, loop: Loop) -> None:
-        if self.arguments.valued:
-            loop.line("unsupported = g.acc is not None")
-            with loop.block("if not unsupported:"):
-                self.arguments.write_scaled(loop, "unsupported = True")
-            with loop.block("if unsupported:"):
-                loop.line(f"{self._fallback(loop)}.admit(g, {self.arguments.given})")
-            with loop.block("else:"):
-                self.arguments.write_inline(loop, "add")
-        else:
-            self.arguments.write_inline(loop, "add")
-        if self.arguments.accumulated:
-            loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, number)")
-        for place, call in self.arguments.accumulated.items():
-            with unless_skipped(loop, call, f"f_{place}"):
-                loop.line(f"g.acc_{place}.add(f_{place}, event)")
-        with loop.block(f"if not {self._filled(loop)}:"):
-            loop.line(f"{loop.own('groups')}[{'()' if self.layout.is_whole else 'g.key'}] = g")
-        if self.layout.keeps_entries:
-            loop.line(f"{self._queue(loop, 'entries')}.append({self.entry})")
-        for name in self.layout.kept:
-            loop.line(f"{self._queue(loop, f'held_{name}')}.append({name})")
-        if not self.layout.is_whole:
+    def _write_counted(self, loop: Loop, entry: str) -> None:
+        """An event, whose contributions are in locals, counts in the group `g`."""
+        if self.kept.counts_rows:
+            loop.line("g.n += 1")
+        for part in self.kept.parts:
+            part.write(loop.writer, "g.", enters=True)
+        if not self.is_whole:
+            with loop.block("if not g.entries:"):
+                loop.line(f"{loop.own('groups')}[g.key] = g")
             loop.line(f"{loop.own('members')}.append(g)")
+        texts = {"entries": entry, "numbers": "number", "given": self.kept.values, "events": "x"}
+        for name in self.queues:
+            loop.line(f"{_queue(loop, name)}.append({texts[name]})")
         loop.line(f"{loop.own('times')}.append(at)")
-
-    def _filled(self, loop: Loop) -> str:
-        """The text of a queue that is empty where the group at hand is."""
-        return self._queue(loop, "entries") if self.layout.keeps_entries else loop.own("times")
 
     def write_dropped(self, loop: Loop) -> None:
         """The event at hand is in the window, but in no group."""
@@ -152,39 +154,32 @@ class GroupText:
         """The oldest event of the window leaves."""
         loop.line(f"{loop.own('times')}.popleft()")
         loop.observed("left(p)")
-        if self.layout.is_whole:
+        if self.is_whole:
             self._write_only(loop)
             self._write_leaving(loop)
             return
         loop.line(f"g = {loop.own('members')}.popleft()")
         with loop.block("if g is not None:"):
             self._write_leaving(loop)
+            with loop.block("if not g.entries:"):
+                loop.line(f"del {loop.own('groups')}[g.key]")
 
     def _write_leaving(self, loop: Loop) -> None:
         """The oldest event of the group `g` leaves."""
-        if self.layout.keeps_entries:
-            loop.line(f"{self._queue(loop, 'entries')}.popleft()")
-        for name in self.layout.kept:
-            loop.line(f"{name} = {self._queue(loop, f'held_{name}')}.popleft()")
-        with loop.block(f"if not {self._filled(loop)}:"):
-            loop.line(f"del {loop.own('groups')}[{'()' if self.layout.is_whole else 'g.key'}]")
-            if self.layout.is_whole:
-                loop.line("g.reset()")
-        with loop.block("else:"):
-            if self.arguments.valued:
-                with loop.block("if g.acc is not None:"):
-                    loop.line(f"{self._fallback(loop)}.withdraw(g, {self.arguments.given})")
-                with loop.block("else:"):
-                    self.arguments.write_inline(loop, "remove")
-            else:
-                self.arguments.write_inline(loop, "remove")
-            for place, call in self.arguments.accumulated.items():
-                with unless_skipped(loop, call, f"f_{place}"):
-                    loop.line(f"g.acc_{place}.remove(f_{place}, event)")
-
-    def _fallback(self, loop: Loop) -> str:
-        return loop.names.bind(self.fallback, "fallback")
+        taken = {"given": ", ".join(f"l_{local}" for local in self.kept.remembered), "events": "y"}
+        for name in self.queues:
+            pop = f"{_queue(loop, name)}.popleft()"
+            loop.line(f"{taken[name]} = {pop}" if name in taken else pop)
+        if self.kept.counts_rows:
+            loop.line("g.n -= 1")
+        for part in self.kept.parts:
+            part.write(loop.writer, "g.", enters=False, prefix="l_")
 
     def refuse_group(self) -> None:
         """There may be no further group."""
         raise over_max_groups(self.max_groups)
+
+
+def _queue(loop: Loop, name: str) -> str:
+    """The text of a queue of the group at hand."""
+    return name if name in loop.hoisted else f"g.{name}"

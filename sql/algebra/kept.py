@@ -16,7 +16,19 @@ from typing import Any, NamedTuple
 
 from sql.aggregates import rare
 from sql.aggregates.base import Accumulator, Removal
-from sql.aggregates.inline import COUNT, FINE, LARGE, NUMBERS, QUEUES, UNIT_SHIFT, Inline, in_units, lines
+from sql.aggregates.inline import (
+    COUNT,
+    FINE,
+    LARGE,
+    NUMBERS,
+    QUEUES,
+    UNIT,
+    UNIT_SHIFT,
+    WHOLE_MAX,
+    Inline,
+    in_units,
+    lines,
+)
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.structures.exact import check_number
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
@@ -36,6 +48,10 @@ class GroupSlot(NamedTuple):
     pack: Callable[[Any], Any]
     unpack: Callable[[Any, Any], Any]
     """Takes what was stored and a function that finds an event by its number."""
+
+    def first(self, bind: Callable[[object, str], str]) -> str:
+        """The text of its first value."""
+        return "0" if self.make is int else f"{bind(self.make, f'new_{self.name}')}()"
 
 
 def number_slot(name: str) -> GroupSlot:
@@ -82,11 +98,25 @@ class Numbers:
             with source.block("else:"):
                 source.line(f"{scaled} = {loop.expressions.names.bind(in_units, 'in_units')}({value})")
         with source.block(f"elif {value}.__class__ is int:"):
-            source.line(f"{scaled} = {value} << {UNIT_SHIFT} if -{2**53} < {value} < {2**53} else ({value},)")
+            source.line(
+                f"{scaled} = {value} << {UNIT_SHIFT} if -{WHOLE_MAX} < {value} < {WHOLE_MAX} else ({value},)"
+            )
         with source.block("else:"):
             names = loop.expressions.names
             source.line(f"{names.bind(check_number, 'check_number')}({value}, {self.name!r})", self.node.span)
             source.line(f"{scaled} = None")
+
+    def given(self, value: object) -> list[Any]:
+        """What is remembered of a value."""
+        local = in_units(value) if self.is_scaled and isinstance(value, int | float) else value
+        return [local, *([value] if self.has_floats else [])]
+
+    def argument(self, given: list[Any]) -> Any:
+        """The value of which this is remembered; a whole number may come back as a float."""
+        value = given[-1]
+        if self.has_floats or not self.is_scaled or value is None:
+            return value
+        return value[0] if value.__class__ is tuple else value * UNIT
 
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
         """The statements as the value enters or leaves; `prefix` stands before the locals of
@@ -118,12 +148,8 @@ class Numbers:
     def _words(self, owner: str, prefix: str) -> dict[str, str]:
         place = self.place
         return {state: f"{owner}{state}_{place}" for state in NUMBERS} | {
-            "shift": str(UNIT_SHIFT),
-            "scale": repr(2.0**-UNIT_SHIFT),
             "value": f"{prefix}a_{place}",
             "scaled": f"{prefix}x_{place}",
-            "left": f"{prefix}a_{place}",
-            "left_scaled": f"{prefix}x_{place}",
         }
 
 
@@ -166,6 +192,15 @@ class Extremes:
         with loop.source.block(f"if not ({plain}):"):
             loop.source.line(f"{local} = ({local},)")
 
+    def given(self, value: object) -> list[Any]:
+        """What is remembered of a value."""
+        is_plain = value is None or value.__class__ is int or (value.__class__ is float and value == value)
+        return [value if is_plain else (value,)]
+
+    def argument(self, given: list[Any]) -> Any:
+        """The value of which this is remembered."""
+        return given[0][0] if given[0].__class__ is tuple else given[0]
+
     def check(self, loop: LoopWriter, owner: str = "g.") -> None:
         """A value that cannot be ordered among those of its group is refused."""
         name = loop.expressions.names.bind(rare.check_extreme, "check_extreme")
@@ -177,7 +212,7 @@ class Extremes:
     def write(self, loop: LoopWriter, owner: str, *, enters: bool, prefix: str = "") -> None:
         """The statements as the value enters or leaves."""
         source, local, place = loop.source, prefix + self.local, self.place
-        words = {name: f"{owner}{name}_{place}" for name in QUEUES} | {"value": local, "left": local}
+        words = {name: f"{owner}{name}_{place}" for name in QUEUES} | {"value": local}
         statements = [line for form in self.forms for line in (form.add if enters else form.remove)]
         with source.block(f"if {local}.__class__ is not tuple:"), source.block(f"if {local} is not None:"):
             _write_lines(loop, statements, words)
@@ -298,6 +333,12 @@ class Kept:
         return [*self.numbers.values(), *self.extremes.values(), *self.accumulated.values()]
 
     @property
+    def arguments(self) -> list[Bound]:
+        """The distinct arguments of the calls with statements, in their order."""
+        calls = [call for place, call in enumerate(self.calls) if place not in self.accumulated]
+        return list(dict.fromkeys(call.args[0] for call in calls if call.args))
+
+    @property
     def checked(self) -> list[Extremes | Accumulated]:
         """The parts that may refuse a value because of the values in its group."""
         return [*self.extremes.values(), *(item for item in self.accumulated.values() if item.is_checked)]
@@ -306,6 +347,12 @@ class Kept:
     def remembered(self) -> list[str]:
         """The locals that are remembered with an event."""
         return [local for part in self.parts for local in part.remembered]
+
+    @property
+    def values(self) -> str:
+        """The text of what is remembered with an event: one local itself, several as a tuple."""
+        locals_ = self.remembered
+        return locals_[0] if len(locals_) == 1 else f"({', '.join(locals_)})" if locals_ else "None"
 
     @cached_property
     def slots(self) -> list[GroupSlot]:
