@@ -119,7 +119,7 @@ class Engine:
         if isinstance(query, SampledQuery) and _takes_instants(self, query, stream):
             self._reach(instants[-1])
             found = self.dispatch.bounded(
-                query.name, rows, instants[-1], lambda: query.push_timed(rows, instants)
+                query.name, rows, instants[-1], lambda: query.push_timed(stream, rows, instants)
             )
             return Emissions(found)
         if self.dispatch.needs_no_instants(stream, rows):
@@ -276,7 +276,7 @@ def _takes_instants(engine: Engine, query: SampledQuery, stream: str) -> bool:
     """True if a rule takes the events of a stream with their instants, and nothing
     changes these before."""
     dispatch = engine.dispatch
-    if not query.takes_times or query.plan.insert is not None:
+    if query.plan.joins or query.plan.insert is not None:
         return False
     is_changed = stream in dispatch.before or dispatch.validators.is_due(stream)
     is_read = (

@@ -22,7 +22,6 @@ class Running(ABC):
 
     steps_itself  it goes through due instants by itself: their bounds are nominal
     takes_lots    rows that another query gave out together enter it as one step
-    takes_times   events may be given with their own instants, many at a time
     """
 
     name: str
@@ -31,16 +30,19 @@ class Running(ABC):
     counts: dict[str, int]
     steps_itself = False
     takes_lots = False
-    takes_times = False
 
     @abstractmethod
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive, in order, at `now_ms`. Everything due by then has been done."""
 
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        """Events with their own instants, which never decrease, for queries with `takes_times`; what is due
-        before each is done before it."""
-        raise AssertionError(f"a {type(self).__name__} takes events one by one")
+    def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        """Events of one stream with their own instants, in order; what is due before each is done before
+        it."""
+        out: list[Emission] = []
+        for row, at_ms in zip(rows, times, strict=True):
+            out += self.step_to(at_ms)
+            out += self.push(stream, [row], at_ms)
+        return out
 
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows that another query gave out together arrive."""
@@ -65,6 +67,13 @@ class Running(ABC):
         """The earliest instant at which `advance` has something to do."""
         return None
 
+    def step_to(self, until_ms: int) -> list[Emission]:
+        """Do what is due up to an instant, in turn."""
+        out: list[Emission] = []
+        while (deadline := self.next_deadline()) is not None and deadline <= until_ms:
+            out += self.advance(until_ms if self.steps_itself else deadline)
+        return out
+
     def flush(self, now_ms: int) -> list[Emission]:
         """The bounded source has ended."""
         return []
@@ -73,9 +82,6 @@ class Running(ABC):
         """The context partition of the instance ends: the output of `when terminated`. Windows that are open
         go with it."""
         return []
-
-    def leave(self) -> None:
-        """Work alone from now on, with a copy of what was done together with other rules."""
 
     def variable_changed(self, name: str) -> None:
         """A variable has a new value; what that causes is posted at the next advance of time."""

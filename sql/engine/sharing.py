@@ -179,7 +179,7 @@ class Party(Several):
             if batch.times is None:
                 out += query.push(query.plan.sources[0].stream, batch.rows, batch.now_ms)
             else:
-                out += query.push_timed(batch.rows, batch.times)
+                out += query.push_timed(query.plan.sources[0].stream, batch.rows, batch.times)
         except Exception as error:  # noqa: BLE001 - the rule boundary
             out += self.defect(query.name, batch.rows, batch.now_ms, error)
         if query.next_deadline() != end_ms:

@@ -32,7 +32,7 @@ class OwnContext(RunningQuery, Running):
         self.host = ContextHost(env.name, plan.context, env.catalog)
         self.member: ContextMember | None = None
         self.takes_times = len(plan.streams) == 1 and not env.catalog.variables and not env.catalog.relations
-        """True if events may be given with their own instants, many at a time: they have a lane."""
+        """True if events of one instant may be given together: they have a lane."""
         self.lane: Lane | None = None
 
     def _joined(self, now_ms: int) -> ContextMember:
@@ -42,10 +42,10 @@ class OwnContext(RunningQuery, Running):
                 self.lane = Lane(self.host, self.plan.streams[0], _raised)
         return self.member
 
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        """Events of the only stream with their own instants; what is due before each is done before it."""
+    def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        if not self.takes_times:
+            return super().push_timed(stream, rows, times)
         out: list[Emission] = []
-        (stream,) = self.plan.streams
         first, count = 0, len(rows)
         while first < count:
             at_ms, end = times[first], first + 1

@@ -21,7 +21,6 @@ class EventTime(QueryDecorator):
         """`query`: any that runs in processing time."""
         super().__init__(query)
         self.make_row = env.make_row
-        self.takes_batches = query.takes_times
         self.waits = not is_stateless(query.plan)
         """True if order and lateness matter to the rule."""
         self.stage = EventTimeStage(self.plan, self, env.now_ms, waits=self.waits)
@@ -78,25 +77,14 @@ class EventTime(QueryDecorator):
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events."""
-        if self.takes_batches:
-            return self.query.push_timed(rows, times)
-        out: list[Emission] = []
-        for row, at_ms in zip(rows, times, strict=True):
-            out += self.step_to(at_ms) if self.waits else []
-            out += self.query.push(stream, [row], at_ms)
-        return out
+        return self.query.push_timed(stream, rows, times)
 
     def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
         # A table is what it holds when an event of a stream is handed over.
         return self.query.push(stream, rows, self.query.now_ms)
 
     def step_to(self, until_ms: int) -> list[Emission]:
-        """Every instant at which something is due, in turn."""
-        out: list[Emission] = []
-        query = self.query
-        while (deadline := query.next_deadline()) is not None and deadline <= until_ms:
-            out += query.advance(until_ms if query.steps_itself else deadline)
-        return out
+        return self.query.step_to(until_ms)
 
     def refuse(self, row: object, why: str, now_ms: int, *, is_future: bool = False) -> list[Emission]:
         self.query.counts["errors"] += 1

@@ -17,6 +17,7 @@ from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.filter_index import FilterIndex
+from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.shared_groups import SHARING_MIN
 from sql.engine.sharing import Defect, Several, parties
 from sql.engine.timers import Timers
@@ -24,8 +25,6 @@ from sql.engine.timers import Timers
 
 class Audience:
     """The rules behind a shared stage."""
-
-    takes_batches = True
 
     def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
         self.by_name = {member.name: member for member in members}
@@ -47,7 +46,8 @@ class Audience:
         self.index.reconcile()
         member = self.by_name.pop(name)
         del self.queries[name]
-        member.query.leave()
+        if isinstance(member.query, SampledQuery):
+            member.query.leave()
         self.has_left = True
         return stage.copied_to(member, member.query.now_ms)
 
@@ -88,7 +88,7 @@ class Audience:
         while due := self.timers.due(until_ms):
             for name in due:
                 try:
-                    out += self.by_name[name].step_to(until_ms)
+                    out += self.queries[name].step_to(until_ms)
                 except Exception as error:  # noqa: BLE001 - the rule boundary
                     out += self.defect(name, (), until_ms, error)
                 else:

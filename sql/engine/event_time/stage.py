@@ -12,7 +12,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
-from itertools import repeat
+from itertools import groupby, repeat
+from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any, Protocol
 
@@ -32,9 +33,6 @@ SORT_MIN = 16
 
 class Behind(Protocol):
     """The rules a stage works for."""
-
-    takes_batches: bool
-    """True if events with their time stamps may be given many at a time."""
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Events in order of their time stamps; what is due before each is done before it."""
@@ -60,7 +58,9 @@ class Behind(Protocol):
 
 
 def _whole_numbers(rows: Sequence[Any], column: str) -> list[int] | None:
-    """The values of a column, of at least one row; None if some are no whole numbers."""
+    """The values of a column; None if some are no whole numbers."""
+    if not rows:
+        return []
     read = itemgetter(column) if rows[0].__class__ is dict else attrgetter(attribute_name(column))
     try:
         values = list(map(read, rows))
@@ -79,7 +79,6 @@ class EventTimeStage:
         self.waits = waits
         """True if order and lateness matter to the rules."""
         self.options = plan.options
-        self.column = plan.timestamp or ""
         self.tables = {source.stream for source in plan.sources if source.retained_rows is not None}
         self.heap: list[Waiting] = []
         self.arrivals = 0
@@ -88,16 +87,16 @@ class EventTimeStage:
         self.heard_ms = dict.fromkeys(streams, now_ms)
         self.watermark: int | None = None
 
-    # --- driving --------------------------------------------------------------------------------------------
+    # --- arrivals -------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive at `now_ms` of the processing clock."""
-        if self.behind.takes_batches and rows:
-            times = self._whole_stamps(rows, now_ms)
-            if times is not None:
-                return self._take_runs(stream, rows, times, now_ms)
         if stream in self.tables:
             return self.behind.table_rows(stream, rows)
+        times = self._whole_stamps(stream, rows)
+        latest = inf if self.options.max_future_ms is None else now_ms + self.options.max_future_ms
+        if times is not None and (latest == inf or max(times, default=0) <= latest):
+            return self._take_runs(stream, rows, times, now_ms)
         out: list[Emission] = []
         for row in rows:
             try:
@@ -105,45 +104,31 @@ class EventTimeStage:
             except DATA_ERRORS as error:
                 out += self.behind.refuse(row, str(error), now_ms)
                 continue
-            future = self.options.max_future_ms
-            if future is not None and at_ms > now_ms + future:
-                why = f"time stamp {at_ms} is more than maxFuture ({future} ms) ahead of the clock"
+            if at_ms > latest:
+                ahead = f"maxFuture ({self.options.max_future_ms} ms) ahead of the clock"
+                why = f"time stamp {at_ms} is more than {ahead}"
                 out += self.behind.refuse(row, why, now_ms, is_future=True)
                 continue
-            out += self._take(stream, row, at_ms, now_ms)
+            out += self._take_runs(stream, [row], [at_ms], now_ms)
         return out
 
     def is_stamped(self, stream: str, rows: Sequence[Any]) -> bool:
         """True if each event bears a whole number as its time stamp, so that none is refused.
         The report of a refused one tells when it arrived."""
-        column, _ = self.plan.timestamps.get(stream, (self.column, None))
-        return _whole_numbers(rows, column) is not None
+        return self._whole_stamps(stream, rows) is not None
 
-    def _take(self, stream: str, row: object, at_ms: int, now_ms: int) -> list[Emission]:
-        self.heard_ms[stream] = now_ms
-        if not self.waits:
-            return self.behind.give(stream, [row], [at_ms])
-        if self.watermark is not None and at_ms < self.watermark:
-            return self.behind.late(row, at_ms)
-        highest = self.highest[stream]
-        self.highest[stream] = at_ms if highest is None else max(highest, at_ms)
-        self.arrivals += 1
-        heappush(self.heap, (at_ms, self.arrivals, stream, row))
-        return self._release(now_ms)
+    def _whole_stamps(self, stream: str, rows: Sequence[Any]) -> list[int] | None:
+        """The time stamps, if all are whole numbers; else each event is read."""
+        column, _ = self.plan.timestamps.get(stream, (self.plan.timestamp or "", None))
+        return _whole_numbers(rows, column)
 
-    # --- batches: what a generated loop takes in one go -----------------------------------------------------
-
-    def _whole_stamps(self, rows: Sequence[Any], now_ms: int) -> list[int] | None:
-        """The time stamps, if all are whole numbers and none is too far ahead; else each event is read."""
-        times = _whole_numbers(rows, self.column)
-        future = self.options.max_future_ms
-        return None if times and future is not None and max(times) > now_ms + future else times
-
-    def _take_runs(self, stream: str, rows: Sequence[Any], times: list[int], now_ms: int) -> list[Emission]:
+    def _take_runs(
+        self, stream: str, rows: Sequence[Any], times: Sequence[int], now_ms: int
+    ) -> list[Emission]:
         """The events between those that are late together: a late one changes nothing but its count."""
         out: list[Emission] = []
         first = 0
-        for place in self._late_places(times) if self.waits else ():
+        for place in self._late_places(stream, times, now_ms) if self.waits else ():
             if first < place:
                 out += self._take_all(stream, rows[first:place], times[first:place], now_ms)
             out += self.behind.late(rows[place], times[place])
@@ -153,99 +138,105 @@ class EventTimeStage:
             rows, times = rows[first:], times[first:]
         return out + self._take_all(stream, rows, times, now_ms) if rows else out
 
-    def _late_places(self, times: list[int]) -> list[int]:
+    def _late_places(self, stream: str, times: Sequence[int], now_ms: int) -> list[int]:
         """The places of the events that will be below the watermark when they arrive."""
-        tolerance = self.options.late_tolerance_ms
-        newest = times[0] if self.watermark is None else self.watermark + tolerance
-        if newest <= times[0] and times == sorted(times):
+        mark = -inf if self.watermark is None else self.watermark
+        if not times or (mark <= times[0] and times == sorted(times)):
             return []
+        others = [mark for other, mark in self._heard(now_ms).items() if other != stream]
+        limit = min([inf, *(-inf if mark is None else mark for mark in others)])
+        highest = self.highest[stream]
+        newest = -inf if highest is None else highest
         found = []
         for place, at_ms in enumerate(times):
-            if at_ms > newest:
-                newest = at_ms
-            elif at_ms < newest - tolerance:
+            if at_ms < mark:
                 found.append(place)
+                continue
+            newest = max(newest, at_ms)
+            mark = max(mark, min(newest, limit) - self.options.late_tolerance_ms)
         return found
 
-    def _take_all(self, stream: str, rows: Sequence[Any], times: list[int], now_ms: int) -> list[Emission]:
+    def _take_all(
+        self, stream: str, rows: Sequence[Any], times: Sequence[int], now_ms: int
+    ) -> list[Emission]:
+        """Events of which none is late."""
         self.heard_ms[stream] = now_ms
         if not self.waits:
             return self.behind.give(stream, rows, times)
         first = self.arrivals + 1
         self.arrivals += len(rows)
-        highest = self.highest[stream]
-        newest = max(times)
-        self.highest[stream] = newest = newest if highest is None else max(highest, newest)
-        mark = newest - self.options.late_tolerance_ms
-        if self.watermark is None or mark > self.watermark:
-            self.watermark = mark
-        if self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms:
-            released = self._through(
-                zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False), len(rows)
-            )
-            times = [entry[0] for entry in released]
-            rows = [entry[3] for entry in released]
-        out = self.behind.give(stream, rows, times) if rows else []
-        return out + self.behind.step_to(self.watermark)
+        highest, newest = self.highest[stream], max(times)
+        self.highest[stream] = newest if highest is None else max(highest, newest)
+        arrived = zip(times, range(first, self.arrivals + 1), repeat(stream), rows, strict=False)
+        if not self._moved(now_ms) or self.watermark is None:
+            for entry in arrived:
+                heappush(self.heap, entry)
+            return []
+        waits = self.heap or times[-1] > self.watermark or self.options.late_tolerance_ms
+        if waits or len(self.highest) > 1:
+            return self._hand_over(self.watermark, arrived, len(rows))
+        return self.behind.give(stream, rows, times) + self.behind.step_to(self.watermark)
 
-    def _through(self, arrived: Iterable[Waiting], count: int) -> list[Waiting]:
-        """Put arrivals to those that wait; all that the watermark has passed, in order."""
-        assert self.watermark is not None
+    # --- the watermark --------------------------------------------------------------------------------------
+
+    def _heard(self, now_ms: int) -> dict[str, int | None]:
+        """By stream the highest time stamp, of those that hold the watermark back: a silent one does not."""
+        timeout = self.options.idle_timeout_ms
+        if timeout is None or len(self.highest) == 1:
+            return self.highest
+        heard_ms = self.heard_ms
+        return {name: mark for name, mark in self.highest.items() if now_ms - heard_ms[name] < timeout}
+
+    def _moved(self, now_ms: int) -> bool:
+        """Move the watermark as far as the streams let it; False while one of them has sent nothing."""
+        marks = [mark for mark in self._heard(now_ms).values() if mark is not None]
+        if not marks or len(marks) < len(self._heard(now_ms)):
+            return False
+        mark = min(marks) - self.options.late_tolerance_ms
+        self.watermark = mark if self.watermark is None else max(self.watermark, mark)
+        return True
+
+    def _hand_over(self, until_ms: int, arrived: Iterable[Waiting] = (), count: int = 0) -> list[Emission]:
+        """Put so many arrivals to those that wait; hand over, in order, those at or before an instant, and do
+        what is due by then."""
+        out: list[Emission] = []
+        for stream, entries in groupby(self._through(until_ms, arrived, count), key=itemgetter(2)):
+            times, _, _, rows = zip(*entries, strict=True)
+            out += self.behind.give(stream, rows, times)
+        return out + self.behind.step_to(until_ms)
+
+    def _through(self, until_ms: int, arrived: Iterable[Waiting], count: int) -> list[Waiting]:
+        """Put arrivals to those that wait; all at or before an instant, in order."""
         if count * SORT_MIN < len(self.heap):  # few among many: each finds its place by itself
             for entry in arrived:
                 heappush(self.heap, entry)
             released = []
-            while self.heap and self.heap[0][0] <= self.watermark:
+            while self.heap and self.heap[0][0] <= until_ms:
                 released.append(heappop(self.heap))
             return released
         waiting = sorted([*self.heap, *arrived])  # no two have the same number
-        passed = bisect_right(waiting, self.watermark, key=itemgetter(0))
+        passed = bisect_right(waiting, until_ms, key=itemgetter(0))
         self.heap = waiting[passed:]
         return waiting[:passed]
-
-    # --- the watermark --------------------------------------------------------------------------------------
-
-    def _release(self, now_ms: int) -> list[Emission]:
-        """Move the watermark and hand over what it has passed."""
-        marks = [mark for stream, mark in self.highest.items() if not self._is_idle(stream, now_ms)]
-        known = [mark for mark in marks if mark is not None]
-        if not known or len(known) < len(marks):
-            return []
-        mark = min(known) - self.options.late_tolerance_ms
-        if self.watermark is None or mark > self.watermark:
-            self.watermark = mark
-        return self._hand_over(self.watermark)
-
-    def _hand_over(self, until_ms: int) -> list[Emission]:
-        out: list[Emission] = []
-        while self.heap and self.heap[0][0] <= until_ms:
-            at_ms, _, stream, row = heappop(self.heap)
-            out += self.behind.step_to(at_ms)
-            out += self.behind.give(stream, [row], [at_ms])
-        return out + self.behind.step_to(until_ms)
 
     def release_all(self) -> list[Emission]:
         """No event is expected any more: hand over all that wait."""
         return self._hand_over(max(entry[0] for entry in self.heap)) if self.heap else []
 
-    def _is_idle(self, stream: str, now_ms: int) -> bool:
-        timeout = self.options.idle_timeout_ms
-        if timeout is None or len(self.highest) == 1:
-            return False
-        return now_ms - self.heard_ms[stream] >= timeout
-
     def advance(self, now_ms: int) -> list[Emission]:
         """The processing clock moves: a silent stream may stop holding the watermark back."""
-        if self.options.idle_timeout_ms is None:
+        timeout = self.options.idle_timeout_ms
+        if timeout is None:
             return []
-        if len(self.highest) == 1 and now_ms - max(self.heard_ms.values()) >= self.options.idle_timeout_ms:
+        if len(self.highest) == 1 and now_ms - max(self.heard_ms.values()) >= timeout:
             # The only stream is silent: nothing older than what was seen is expected any more.
             highest = max((mark for mark in self.highest.values() if mark is not None), default=None)
-            if highest is not None and (self.watermark is None or highest > self.watermark):
-                self.watermark = highest
-                return self._hand_over(highest)
+            if highest is None or (self.watermark is not None and highest <= self.watermark):
+                return []
+            self.watermark = highest
+        elif not self._moved(now_ms):
             return []
-        return self._release(now_ms)
+        return [] if self.watermark is None else self._hand_over(self.watermark)
 
     def next_deadline(self) -> int | None:
         """When, on the processing clock, a silent stream stops holding back events that wait."""

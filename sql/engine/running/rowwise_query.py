@@ -26,8 +26,6 @@ class Rowwise(RunningQuery, Running):
     results.
     """
 
-    takes_times = True
-
     def __init__(self, plan: Plan, env: Environment) -> None:
         super().__init__(env.name, plan, env.now_ms)
         self.shape = shape = env.shape
@@ -86,8 +84,7 @@ class Rowwise(RunningQuery, Running):
         out += self.errors
         self.errors.clear()
 
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        """Events with their time stamps, which never decrease."""
+    def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         self.counts["events_in"] += len(rows)
         errors = self.counts["errors"]
         self.events(rows, times, self.out)

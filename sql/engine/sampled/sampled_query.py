@@ -81,8 +81,9 @@ class SampledQuery(SampledState):
             event = Event(self.join.one_sided(row, index), self.now_ms, self.core.next_number())
             self.join.tables[index].append(event)
 
-    def push_timed(self, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
-        """Events of the only source with their time stamps; what is due before each is done before it."""
+    def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
+        if self.plan.joins:
+            return super().push_timed(stream, rows, times)
         if self.member.shared is not None:
             self.leave()
         self.begin(times[0])
@@ -114,6 +115,7 @@ class SampledQuery(SampledState):
         return self.take()
 
     def leave(self) -> None:
+        """Work alone from now on, with a copy of the groups that it shared with other rules."""
         self.member.leave()
 
     def take(self) -> list[Emission]:

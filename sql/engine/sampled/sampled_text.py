@@ -77,7 +77,6 @@ class SampledState(RunningQuery, Running):
         if plan.analytics:
             self.analytic = AnalyticStage(plan.analytics, code.functions, plan.options.max_groups)
         self.is_timed = code.is_timed
-        self.takes_times = not plan.joins
         self.common: CommonRows | None = None
         """The rule's rows among those that all make, while it shares groups."""
 
