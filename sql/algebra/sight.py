@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Reversible, Sequence
 from itertools import dropwhile, islice
 from typing import Protocol
 
+from sql.aggregates.structures.ordered_multiset import OrderedMultiset
 from sql.algebra.event import Event
 
 
@@ -61,15 +62,20 @@ class BatchSight(Sight):
 class RankSight(Sight):
     """A content in rank order, best first; `prev` counts from the best, whatever the event."""
 
-    def __init__(self, entries: Sequence[tuple[object, int, Event]]) -> None:
+    def __init__(self, entries: OrderedMultiset) -> None:
+        """`entries`: tuples whose last element is the event."""
         super().__init__(())
         self.entries = entries
 
     def back(self, place: int, event: Event) -> Event | None:
-        return self.entries[place][2] if 0 <= place < len(self.entries) else None
+        return self._at(place) if place >= 0 else None
 
     def tail(self, place: int) -> Event | None:
-        return self.entries[-1 - place][2] if 0 <= place < len(self.entries) else None
+        return self._at(len(self) - 1 - place) if place >= 0 else None
+
+    def _at(self, place: int) -> Event | None:
+        found: Event | None = self.entries.at(place)[2] if 0 <= place < len(self) else None
+        return found
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -40,7 +40,8 @@ class OrderedMultiset:
             self._highest.append(value)
             self._derived.append(None)
             return
-        index = min(bisect_left(self._highest, value), len(self._blocks) - 1)
+        last = len(self._blocks) - 1
+        index = bisect_left(self._highest, value, 0, last) if last else 0
         block = self._blocks[index]
         insort(block, value)
         self._highest[index] = block[-1]
@@ -53,19 +54,24 @@ class OrderedMultiset:
 
     def remove(self, value: Value) -> Any:
         """Remove one value equal to `value` and return it; KeyError if there is none."""
-        index = bisect_left(self._highest, value)
-        block = self._blocks[index] if index < len(self._blocks) else []
+        last = len(self._blocks) - 1
+        index = bisect_left(self._highest, value, 0, last) if last > 0 else 0
+        block = self._blocks[index] if last >= 0 else []
         place = bisect_left(block, value)
-        if place == len(block) or block[place] != value:
+        if place == len(block) or (block[place] is not value and block[place] != value):
             raise KeyError(value)
-        self.count -= 1
         found = block.pop(place)
+        self.count -= 1
         if block:
             self._highest[index] = block[-1]
             self._derived[index] = None
         else:
             del self._blocks[index], self._highest[index], self._derived[index]
         return found
+
+    def pop(self) -> Any:
+        """Remove the last value and return it; IndexError if there is none."""
+        return self.remove(self._highest[-1])
 
     def at(self, index: int) -> Any:
         """The value at a place in the order, from 0."""

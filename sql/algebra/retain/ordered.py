@@ -3,13 +3,13 @@ timetolive)."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable
 from heapq import heappop, heappush
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
+from sql.aggregates.structures.ordered_multiset import OrderedMultiset
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy
@@ -31,27 +31,24 @@ class Ranked(Policy):
     def __init__(self, size: int, criteria: Callable[[Event], Any]) -> None:
         self.size = size
         self.criteria = criteria
-        self.entries: list[Entry] = []  # best first
+        self.entries = OrderedMultiset()  # best first
 
     def insert(self, event: Event, now: int) -> list[Event]:
         entry, entries = (self.criteria(event), -event.seq, event), self.entries
-        if len(entries) < self.size:
-            insort(entries, entry)
+        if entries.count < self.size:
+            entries.add(entry)
             return []
-        if entries[-1] < entry:
+        if entries.highest() < entry:
             return [event]
-        insort(entries, entry)
+        entries.add(entry)
         return [entries.pop()[2]]
 
     def discard(self, event: Event) -> bool:
-        return self._remove((self.criteria(event), -event.seq, event))
-
-    def _remove(self, entry: Entry) -> bool:
-        index = bisect_left(self.entries, entry)
-        held = index < len(self.entries) and self.entries[index][2] is entry[2]
-        if held:
-            del self.entries[index]
-        return held
+        try:
+            self.entries.remove((self.criteria(event), -event.seq, event))
+        except KeyError:
+            return False
+        return True
 
     def content(self) -> Iterable[Event]:
         return (entry[2] for entry in self.entries)
@@ -63,7 +60,9 @@ class Ranked(Policy):
         return not self.entries
 
     def restore(self, state: list[int], find: FindEvent) -> None:
-        self.entries = [(self.criteria(event), -event.seq, event) for event in map(find, state)]
+        self.entries = OrderedMultiset(
+            (self.criteria(event), -event.seq, event) for event in map(find, state)
+        )
 
 
 class RankedPerKey(Ranked):
@@ -78,18 +77,17 @@ class RankedPerKey(Ranked):
         key = self.key(event)
         entry = (self.criteria(event), -event.seq, event)
         out = []
-        older = self.by_key.pop(key, None)
+        older, entries = self.by_key.pop(key, None), self.entries
         if older is not None:
-            self._remove(older)
-            out.append(older[2])
-        if len(self.entries) >= self.size and self.entries[-1] < entry:
+            out.append(entries.remove(older)[2])
+        if entries.count >= self.size and entries.highest() < entry:
             out.append(event)
             return out
-        insort(self.entries, entry)
+        entries.add(entry)
         if not _is_unranked(entry[0]):
             self.by_key[key] = entry
-        if len(self.entries) > self.size:
-            worst = self.entries.pop()[2]
+        if entries.count > self.size:
+            worst = entries.pop()[2]
             self._forget(worst)
             out.append(worst)
         return out
@@ -185,9 +183,7 @@ class Scheduled(Policy):
 
     def sight(self, event: Event) -> Sight:
         # A heap is ordered at its head only: a place in the middle needs the rest sorted.
-        return RankSight(
-            [entry for entry in sorted(self.heap, key=lambda entry: entry[:2]) if entry[2] in self.waiting]
-        )
+        return RankSight(OrderedMultiset(entry for entry in self.heap if entry[2] in self.waiting))
 
     def is_blank(self) -> bool:
         return not self.waiting
