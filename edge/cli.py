@@ -1,13 +1,7 @@
 """The command `penstock`: finds the subcommand, imports only that one, turns errors into one clear text.
 
 A subcommand is a module of `edge.commands` with `add_arguments(parser)` and `run(arguments) -> exit code`; it
-is listed in `COMMANDS` with its one-line help. Exit codes are the same everywhere:
-
-    0  done, nothing wrong
-    1  the input has problems (printed), a test failed, an upload was not acknowledged
-    2  wrong usage: unknown option, missing file, configuration that cannot be used
-    3  something needed is missing on this machine, such as Java for the cloud job
-    130  interrupted
+is listed in `COMMANDS` with its one-line help. Exit codes are the same everywhere: `EXIT_CODES`.
 """
 
 from __future__ import annotations
@@ -56,13 +50,13 @@ MODULES = {
 }
 """Modules of commands that are not called as the command is."""
 
-_EPILOG = """exit codes:
-  0  done, nothing wrong
-  1  the input has problems, a test failed, an upload was not acknowledged
-  2  wrong usage, or a configuration that cannot be used
-  3  something needed is missing on this machine
-  130  interrupted
-"""
+EXIT_CODES = {
+    0: "done, nothing wrong",
+    1: "problems were found, a test failed, an upload was not acknowledged",
+    2: "wrong usage, or a file, a configuration or a gateway that cannot be used",
+    3: "something needed is missing on this machine",
+    130: "interrupted",
+}
 
 
 class Command(Protocol):
@@ -102,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         print(f"penstock {arguments.command}: {what}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -113,7 +107,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     parser = argparse.ArgumentParser(
         prog="penstock",
         description="Streaming SQL rules for edge gateways.",
-        epilog=_EPILOG,
+        epilog="\n".join(["exit codes:", *(f"  {code}  {text}" for code, text in EXIT_CODES.items())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")

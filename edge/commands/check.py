@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edge.base.errors import UsageError
 from edge.commands.shared import recorded, rule_arguments, watching
 
 if TYPE_CHECKING:
     from rules.compiled import Compiled
     from rules.problems import FileProblem
+    from sql import Catalog
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sample",
         action="append",
         default=[],
-        metavar="STREAM=DATA.jsonl",
+        metavar="STREAM=DATA",
         help="recorded events of a stream: columns that none of them has are told",
     )
     parser.add_argument("--quiet", action="store_true", help="print problems only, no summary")
@@ -51,7 +53,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from rules.lint.check import lint
     from rules.problems import in_order
 
-    samples = dict(recorded.columns_of(text) for text in arguments.sample)
+    samples = recorded.samples(arguments.sample)
+    _check_streams(samples, compiled.catalog)
     problems = in_order(
         [*problems, *lint(compiled, samples), *_beyond_configuration(compiled, arguments.config)]
     )
@@ -68,6 +71,16 @@ def _check(arguments: argparse.Namespace) -> int:
         }
         print(", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()))
     return 1 if errors else 0
+
+
+def _check_streams(samples: Iterable[str], catalog: Catalog) -> None:
+    """Raises UsageError for the sample of a stream that no file declares."""
+    from sql.errors import did_you_mean
+
+    for name in samples:
+        if name not in catalog.streams:
+            hint = did_you_mean(name, catalog.streams) or f"there are {', '.join(catalog.streams) or 'none'}"
+            raise UsageError(f"--sample: no file declares the stream '{name}'; {hint}")
 
 
 def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[FileProblem]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edge.base.errors import MissingError, UsageError
 from edge.commands.shared import reconciling, spool_arguments
+from edge.commands.shared.argument_types import count, duration
 from edge.commands.shared.spark_arguments import add_master, add_rules, chosen_rules
 
 
@@ -88,7 +89,7 @@ def add_aggregate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--lookback",
-        type=_duration,
+        type=duration,
         default="1h",
         metavar="TIME",
         help="how long before the last run an hour of uploads is looked at again (1h); "
@@ -135,14 +136,14 @@ def add_stream(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", help="path of the tables, one for each rule, and of the states")
     parser.add_argument(
         "--files",
-        type=_number,
+        type=count,
         default=1_000,
         metavar="N",
         help="files of one batch (1000): memory follows it",
     )
     parser.add_argument(
         "--delay",
-        type=_duration,
+        type=duration,
         default="1h",
         metavar="TIME",
         help="how far the time of keys without events stays behind the newest event of the fleet (1h)",
@@ -172,23 +173,6 @@ def _days(text: str) -> int:
     if not number.isdecimal() or not 0 < int(number) < 100_000:
         raise argparse.ArgumentTypeError(f"expected a number of days such as 90d, not '{text}'")
     return int(number)
-
-
-def _number(text: str) -> int:
-    """A number above 0."""
-    if not text.isdecimal() or not 0 < int(text) < 1_000_000:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, not '{text}'")
-    return int(text)
-
-
-def _duration(text: str) -> int:
-    """A length of time in milliseconds."""
-    from rules.durations import parse_duration
-
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _keys(path: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments
+from edge.commands.shared.argument_types import count
 
 if TYPE_CHECKING:
     from edge.delivery.letters import Letter
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         verb.add_argument("--reason", metavar="TEXT", help="only letters whose reason contains this")
         if name != "ls":
-            verb.add_argument("--last", type=int, metavar="N", help="only the newest N of these")
+            verb.add_argument("--last", type=count, metavar="N", help="only the newest N of these")
         if name == "retry":
             verb.add_argument("--broker", metavar="URL", help="another broker than that of the configuration")
             verb.add_argument("--again", action="store_true", help="also letters that were sent again before")
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"there is no data directory {data}; name the gateway's with --data")
     letters = [letter for letter in read_letters(data) if _is_meant(arguments, letter)]
     if arguments.verb != "ls" and arguments.last is not None:
-        letters = letters[-max(0, arguments.last) :] if arguments.last else []
+        letters = letters[-arguments.last :]
     if arguments.verb == "ls":
         return _ls(data, letters)
     return _show(letters) if arguments.verb == "show" else _retry(arguments, data, letters)

@@ -14,8 +14,14 @@ import sqlite3
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edge.clock import SystemClock
+from edge.commands.shared import rule_arguments
+from edge.commands.shared.argument_types import seconds
+
+if TYPE_CHECKING:
+    from rules.problems import FileProblem
 
 SQLITE_FIXED = (3, 51, 3)
 """The first release without the WAL-reset defect, which needs two writing connections; penstock has one."""
@@ -40,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=seconds,
         default=3.0,
         metavar="S",
         help="how long to wait for messages (default 3; 0: the broker is not visited)",
@@ -61,11 +67,21 @@ def run(arguments: argparse.Namespace) -> int:
         )
     else:
         findings.append(("note", f"broker {config.mqtt.server}: {BROKER_HINT}"))
+    compiled = None
+    if arguments.rules is not None:
+        compiled, problems = rule_arguments.compile_files([arguments.rules], config.gateway.zone)
+        findings += _problems(arguments.rules, problems)
     if arguments.seconds > 0:
-        findings += look(config, arguments.rules, arguments.seconds)
+        findings += look(config, compiled, arguments.seconds)
     for level, text in findings:
         print(f"{level:8} {text}")
     return 1 if any(level == "error" for level, _ in findings) else 0
+
+
+def _problems(rules: Path, problems: list[FileProblem]) -> list[tuple[str, str]]:
+    """That rule files have errors; `penstock check` prints them."""
+    errors = sum(problem.is_error for problem in problems)
+    return [("error", f"{errors} errors in the rules: see penstock check {rules}")] if errors else []
 
 
 def _libraries() -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
 from edge.commands.shared import recorded, rule_arguments
+from edge.commands.shared.argument_types import count
 
 if TYPE_CHECKING:
     from rules.compiled import CompiledRule
@@ -30,15 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--start", metavar="TIME", help="with --timeline: when the rule starts; default: the first event"
     )
     parser.add_argument(
-        "--events", type=_count, default=60, metavar="N", help="with --timeline: events drawn (default 60)"
+        "--events",
+        type=count,
+        default=60,
+        metavar="N",
+        help="with --timeline: events drawn (default 60)",
     )
     recorded.add_options(parser)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -66,13 +66,18 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(path: Path) -> Mapping[str, Any]:
     if path.stat().st_size > EXPORT_BYTES_MAX:
         raise UsageError(f"{path}: larger than {EXPORT_BYTES_MAX} bytes")
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not JSON: {error}") from None
+    found = _json(path.read_bytes(), f"{path}:")
     if not isinstance(found, dict):
         raise UsageError(f"{path}: an export is a JSON object with 'streams', 'tables' and 'rules'")
     return found
+
+
+def _json(text: str | bytes, where: str) -> Any:
+    """The value of a text. Raises UsageError."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where} not JSON: {error}") from None
 
 
 def _files(export: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -113,10 +118,7 @@ def _rule(export: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A rule, which an export holds as text inside JSON. Without an id it is called
     as the export calls it."""
     written = export["rules"][name]
-    try:
-        rule = json.loads(written) if isinstance(written, str) else written
-    except ValueError as error:
-        raise UsageError(f"'rules.{name}' of the export is no JSON: {error}") from None
+    rule = _json(written, f"'rules.{name}' of the export:") if isinstance(written, str) else written
     if not isinstance(rule, dict):
         raise UsageError(f"'rules.{name}' of the export is no rule")
     return {"id": name, **{key: value for key, value in rule.items() if value not in (None, "")}}
@@ -128,7 +130,8 @@ def _left_out(export: Mapping[str, Any]) -> Iterator[str]:
         for name in _part(export, part):
             yield f"{part} '{name}': {what}"
     for kind, sections in _part(export, "sourceConfig").items():
-        found = json.loads(sections) if isinstance(sections, str) else sections
+        where = f"'sourceConfig.{kind}' of the export:"
+        found = _json(sections, where) if isinstance(sections, str) else sections
         for name in found or {}:
             is_own = (kind, name) == ("mqtt", "default")
             where = "mqtt: of the gateway" if is_own else f"sources.{kind}.{name} of the gateway"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments, recorded, rule_arguments
+from edge.commands.shared.argument_types import seconds
 
 if TYPE_CHECKING:
     from edge.commands.prompt.session import Prompt
@@ -33,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         action="append",
         default=[],
-        metavar="STREAM=DATA.jsonl",
-        help="recorded events of a stream; may be given several times",
+        metavar="STREAM=DATA",
+        help="recorded events of a stream, as for replay; may be given several times",
     )
     parser.add_argument(
         "--time-column", metavar="NAME", help="column with the time at which the event arrived"
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--broker", metavar="URL", help="MQTT broker of live streams")
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=seconds,
         metavar="N",
         help="how long a query of live streams runs; default: until it is interrupted",
     )
@@ -101,19 +102,24 @@ def _ask_gateway(arguments: argparse.Namespace) -> int:
 
 
 def _ask_data(arguments: argparse.Namespace) -> int:
-    from edge.commands.prompt.session import Session
+    from edge.commands.prompt.session import Refused, Session
     from edge.commands.replay import printed
 
     catalog = _catalog(arguments)
-    files = dict(map(recorded.stream_and_file, arguments.data))
-    _declare(catalog, files)
+    files = [*map(recorded.stream_and_file, arguments.data)]
+    _declare(catalog, (stream for stream, _ in files))
 
     def events() -> Iterable[Arrival]:
         return _merged(files, arguments.time_column, catalog)
 
     def live(text: str, streams: Sequence[Stream]) -> Iterator[str]:
+        from edge.base import logs
         from edge.commands.prompt.live import lines
+        from edge.deploy.stream_types import MQTT, stream_type
 
+        if arguments.broker is None and any(stream_type(stream) == MQTT for stream in streams):
+            raise Refused("there are no events: name a file with --data, or a broker with --broker")
+        logs.configure("warning")
         return lines(text, streams, arguments.broker, arguments.seconds)
 
     parameters = _parameters(arguments.parameters)
@@ -210,23 +216,23 @@ def _catalog(arguments: argparse.Namespace) -> Catalog:
     return compiled.catalog.copied()
 
 
-def _declare(catalog: Catalog, files: Iterable[str]) -> None:
+def _declare(catalog: Catalog, names: Iterable[str]) -> None:
     """Streams that only data is known of have any column."""
     from sql.catalog.streams import Stream
 
-    for name in files:
+    for name in names:
         if name not in catalog.streams:
             catalog.add(Stream(name))
 
 
-def _merged(files: dict[str, str], column: str | None, catalog: Catalog) -> Iterator[Arrival]:
+def _merged(files: Sequence[tuple[str, str]], column: str | None, catalog: Catalog) -> Iterator[Arrival]:
     """The events of all files, by time."""
     from heapq import merge
     from operator import itemgetter
 
     def of(stream: str, path: str) -> Iterator[Arrival]:
-        timestamp = catalog.streams[stream].timestamp
-        for at_ms, row in recorded.read_events(path, column, timestamp):
+        declared = catalog.streams[stream]
+        for at_ms, row in recorded.read_events(path, column, declared.timestamp, declared.columns):
             yield at_ms, stream, row
 
-    return merge(*(of(stream, path) for stream, path in files.items()), key=itemgetter(0))
+    return merge(*(of(stream, path) for stream, path in files), key=itemgetter(0))

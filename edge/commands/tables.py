@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from edge.commands.shared import gateway_arguments
+from edge.commands.shared.argument_types import count
 
 COLUMNS = ("TABLE", "KIND", "ROWS", "MOST", "REFUSED", "EXPIRED", "DROPPED", "KEYS")
 
@@ -22,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = actions.add_parser("show", help="print rows, as a table")
     shown.add_argument("name", metavar="TABLE", help="its name")
     shown.add_argument("--where", metavar="CONDITION", help="only rows that meet this condition, as in SQL")
-    shown.add_argument("--rows", type=int, default=50, metavar="N", help="at most so many rows (default 50)")
+    shown.add_argument(
+        "--rows", type=count, default=50, metavar="N", help="at most so many rows (default 50)"
+    )
     exported = actions.add_parser("export", help="write all rows, as JSON lines or CSV")
     exported.add_argument("name", metavar="TABLE", help="its name")
     exported.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="default: jsonl")

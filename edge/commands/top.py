@@ -15,6 +15,7 @@ from typing import Any
 from edge.base.errors import UsageError
 from edge.base.keys import single_keys
 from edge.commands.shared import gateway_arguments
+from edge.commands.shared.argument_types import seconds
 from edge.monitor.client import Client
 from edge.monitor.top import SORTS, render
 
@@ -24,7 +25,7 @@ CLEAR = "\x1b[H\x1b[2J"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     gateway_arguments.add_gateway(parser)
     parser.add_argument(
-        "--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (default 2)"
+        "--interval", type=seconds, default=2.0, metavar="S", help="seconds between two looks (default 2)"
     )
     parser.add_argument("--once", action="store_true", help="print one table and exit")
     parser.add_argument(

@@ -47,12 +47,10 @@ def cli() -> str:
     """The commands with their arguments."""
     import importlib
 
-    from edge.cli import COMMANDS, MODULES
+    from edge.cli import COMMANDS, EXIT_CODES, MODULES
 
-    parts = [
-        "# Command line\n\nExit codes: 0 done, 1 the input has problems, 2 wrong usage or configuration, "
-        "3 something is missing on this machine, 130 interrupted.\n"
-    ]
+    codes = table(("exit code", "meaning"), [(str(number), text) for number, text in EXIT_CODES.items()])
+    parts = [f"# Command line\n\n{codes}"]
     for name, text in COMMANDS.items():
         parser = argparse.ArgumentParser(prog=f"penstock {name}", description=text)
         importlib.import_module(f"edge.commands.{MODULES.get(name, name)}").add_arguments(parser)

@@ -15,6 +15,8 @@ ANSWER_S = 2.0
 MARGIN_S = 3.0
 """The time that an answer may take on its way, beyond what the gateway takes."""
 
+PORT_MAX = 65_535
+
 
 @dataclass(frozen=True)
 class Client:
@@ -59,7 +61,7 @@ class Client:
         """The answer of the gateway, while it is read. Raises UsageError if there is none."""
         host, _, port = self.address.rpartition(":")
         host = host.strip("[]")
-        if not host or not port.isdigit():
+        if not host or not port.isdecimal() or int(port) > PORT_MAX:
             raise UsageError(f"'{self.address}' is not an address; expected address:port")
         # A server bound to all addresses is reached on loopback.
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
@@ -70,8 +72,9 @@ class Client:
             response = connection.getresponse()
         except OSError as error:
             connection.close()
+            why = error.strerror or error
             raise UsageError(
-                f"no gateway answers at {self.address}: {error}; is it running, with this http.bind?"
+                f"no gateway answers at {self.address}: {why}; is it running, with this http.bind?"
             ) from None
         try:
             with response:

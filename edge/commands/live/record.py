@@ -17,8 +17,8 @@ from typing import TextIO
 from urllib.parse import urlencode
 
 from edge.clock import Clock, SystemClock
-from edge.commands.live.why import period_ms
 from edge.commands.shared import gateway_arguments
+from edge.commands.shared.argument_types import duration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "streams", nargs="*", metavar="STREAM", help="streams to record; default: all of them"
     )
     parser.add_argument(
-        "--for", dest="for_ms", type=period_ms, metavar="TIME", help="how long; default: until Ctrl-C"
+        "--for", dest="for_ms", type=duration, metavar="TIME", help="how long; default: until Ctrl-C"
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE.jsonl", help="file to write"

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from edge.commands.shared import gateway_arguments
+from edge.commands.shared.argument_types import duration
 
 WORK_S = 125.0
 """The time in which the gateway goes through its journal, or gives up."""
@@ -23,20 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rule", metavar="RULE", help="the rule's id")
     parser.add_argument("--key", metavar="K", help="look only at groups with this key")
     parser.add_argument(
-        "--since", type=period_ms, default=600_000, metavar="TIME", help="how far back (default 10m)"
+        "--since", type=duration, default=600_000, metavar="TIME", help="how far back (default 10m)"
     )
     parser.add_argument("--as-test", action="store_true", help="print the last events as an inline test")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
-
-
-def period_ms(text: str) -> int:
-    """A length of time such as 90s, 10m, 1h, in milliseconds."""
-    from rules.durations import parse_duration
-
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from edge.base.errors import UsageError
+from edge.commands.shared import rule_arguments
 
 YAML = (".yaml", ".yml")
 
@@ -18,24 +22,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rules.source.directory import rule_files
-    from rules.source.layout import formatted
+    outcomes = [_laid_out(file, write=not arguments.check) for file in _files(arguments.paths)]
+    return 1 if "bad" in outcomes or (arguments.check and "changed" in outcomes) else 0
 
-    changed = 0
-    for path in arguments.paths:
-        if not path.exists():
-            raise UsageError(f"'{path}' does not exist")
-        for file in rule_files(path) if path.is_dir() else [path]:
-            if file.suffix not in YAML or not file.is_file():
-                continue
-            before = file.read_text("utf-8")
-            after = formatted(before, str(file))
-            if after == before:
-                continue
-            changed += 1
-            print(f"{file} would change" if arguments.check else f"{file} written")
-            if not arguments.check:
-                beside = file.with_name(f".{file.name}.new")
-                beside.write_text(after, "utf-8")
-                beside.replace(file)
-    return 1 if arguments.check and changed else 0
+
+def _files(paths: list[Path]) -> Iterator[Path]:
+    """The YAML files meant. Raises UsageError for a file that is named and is none."""
+    for file in rule_arguments.files_in(paths):
+        if file.suffix in YAML:
+            yield file
+        elif file in paths:
+            raise UsageError(f"'{file}' is no YAML: the layout is that of queries in YAML")
+
+
+def _laid_out(file: Path, *, write: bool) -> Literal["same", "changed", "bad"]:
+    """Bring a file into the layout; one that is no YAML stays, and its problems are printed."""
+    from rules.problems import render_all
+    from rules.source.document import Limits
+    from rules.source.layout import formatted
+    from rules.source.yaml_source import read_file
+
+    document, problems = read_file(file, str(file), Limits())
+    if errors := [problem for problem in problems if problem.is_error]:
+        print(render_all(errors), file=sys.stderr)
+        return "bad"
+    before = "" if document is None else document.text.text.replace("\r\n", "\n")
+    after = formatted(before, str(file))
+    if after == before:
+        return "same"
+    print(f"{file} written" if write else f"{file} would change")
+    if write:
+        beside = file.with_name(f".{file.name}.new")
+        beside.write_text(after, "utf-8")
+        beside.replace(file)
+    return "changed"

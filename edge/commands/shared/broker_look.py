@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from edge.config import Config
@@ -27,14 +26,13 @@ PAYLOAD_SHOWN = 120
 """Characters of a payload that are shown."""
 
 
-def look(config: Config, rules: Path | None, seconds: float) -> Iterator[Finding]:
-    """Findings about the brokers of a configuration,
-    and the streams of a rule directory where one is given."""
+def look(config: Config, rules: Compiled | None, seconds: float) -> Iterator[Finding]:
+    """Findings about the brokers of a configuration, and the streams of rules where some are given."""
     from edge.config.brokers import brokers_of, own_broker
     from edge.config.mqtt_options import BadOptions
 
     names = brokers_of(config)
-    streams = None if rules is None else _streams(_compiled(rules, config.gateway.zone), names)
+    streams = None if rules is None else _streams(rules, names)
     written = config.sources.get("mqtt", {})
     yield from (
         ("error", f"sources.mqtt.{name} {names.faults[name]}") for name in written if name in names.faults
@@ -80,12 +78,6 @@ def _visited(
             yield from _silent(streams or {}, visit.messages, seconds)
     except VisitFailed as error:
         yield "error", f"{called}: {error}"
-
-
-def _compiled(rules: Path, zone: str) -> Compiled:
-    from edge.commands.shared.rule_arguments import compile_files
-
-    return compile_files([rules], zone)[0]
 
 
 def _streams(compiled: Compiled, names: BrokerNames) -> dict[str, dict[str, str]]:

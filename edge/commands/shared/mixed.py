@@ -9,7 +9,6 @@ at,dev,temp                                               CSV with a header
 from __future__ import annotations
 
 import base64
-import csv
 import heapq
 import json
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 from edge.base.errors import UsageError
 from edge.commands.shared import recorded
+from edge.commands.shared.event_files import is_csv, json_lines
 from edge.commands.shared.progress import Progress
 from edge.deploy.stream_types import codec_options
 from edge.intake.codecs import Decoder, decoder_for
@@ -59,9 +59,6 @@ class Mixed:
             yield newest_ms, name, row
 
     def _of_file(self, path: str, stream: str) -> Iterator[Arrival]:
-        if path.lower().endswith(".csv"):
-            yield from self._of_csv(path, self._only(stream, path))
-            return
         first = first_line(path)
         if "event" in first and "stream" in first:
             yield from self._of_recording(path)
@@ -69,10 +66,9 @@ class Mixed:
             yield from self._of_messages(path)
         else:
             name = self._only(stream, path)
-            timestamp = self.streams[name].timestamp
-            yield from (
-                (at_ms, name, row) for at_ms, row in recorded.read_events(path, self.column, timestamp)
-            )
+            declared = self.streams[name]
+            found = recorded.read_events(path, self.column, declared.timestamp, declared.columns)
+            yield from ((at_ms, name, row) for at_ms, row in found)
 
     def _only(self, stream: str, path: str) -> str:
         """The stream of a file that names none."""
@@ -83,7 +79,7 @@ class Mixed:
         return stream or next(iter(self.streams))
 
     def _of_recording(self, path: str) -> Iterator[Arrival]:
-        for where, line in lines_of(path):
+        for where, line in json_lines(path):
             name, event = line.get("stream"), line.get("event")
             if name in self.streams and isinstance(event, dict):
                 yield (
@@ -105,7 +101,7 @@ class Mixed:
             raise UsageError(f"{where}: columns {', '.join(sorted(texts))} are not base64: {error}") from None
 
     def _of_messages(self, path: str) -> Iterator[Arrival]:
-        for where, line in lines_of(path):
+        for where, line in json_lines(path):
             topic, payload = str(line.get("topic", "")), line.get("payload", "")
             at_ms = recorded.instant_ms(line.get("tst"), f"{where}: column 'tst'")
             data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
@@ -122,23 +118,11 @@ class Mixed:
             self._decoders[name] = decoder_for(str(stream.options.get("FORMAT", "json")), None, options)
         return self._decoders[name]
 
-    def _of_csv(self, path: str, name: str) -> Iterator[Arrival]:
-        stream, column = self.streams[name], self.column
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            for row in reader:
-                where = f"{path}:{reader.line_num}"
-                event = {
-                    key: value_of(text, (stream.columns or {}).get(key)) for key, text in row.items() if key
-                }
-                column = column or recorded.time_column(event, stream.timestamp, where)
-                yield recorded.instant_ms(event.get(column), f"{where}: column '{column}'"), name, event
-
 
 def is_mixed(files: Sequence[str], streams: Sequence[str], *, is_named: bool = False) -> bool:
     """True if files hold more than the plain events of one stream. `is_named`: the user
     names the stream."""
-    if len(files) != 1 or files[0].partition("=")[0] in streams or files[0].lower().endswith(".csv"):
+    if len(files) != 1 or files[0].partition("=")[0] in streams or is_csv(files[0]):
         return True
     if files[0] == "-" or is_named:
         return False
@@ -158,35 +142,6 @@ def first_line(path: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def lines_of(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place and object of each line of a file."""
-    with Path(path).open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                where = f"{path}:{number}"
-                yield where, recorded.event_of(line, where)
-
-
-def value_of(text: str | None, declared: Type | None) -> Any:
-    """A value of a CSV file: as declared, else a number where it reads as one; empty is NULL.
-
-    >>> value_of("81.5", None), value_of("7", None), value_of("7", Type.STRING), value_of("", None)
-    (81.5, 7, '7', None)
-    """
-    if text is None or text == "":
-        return None
-    if declared is Type.STRING:
-        return text
-    if declared is Type.BOOLEAN or (declared is None and text in ("true", "false")):
-        return text.strip().lower() in ("true", "1")
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def tell_rejected(rejected: Sequence[str]) -> int:

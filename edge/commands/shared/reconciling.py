@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from edge.base.errors import UsageError
+from edge.commands.shared.argument_types import count
 from edge.commands.shared.spark_arguments import add_rules, chosen_rules
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", help="path of the tables of penstock cloud aggregate")
     parser.add_argument(
         "--limit",
-        type=int,
+        type=count,
         default=20,
         metavar="N",
         help="list so many windows of a rule (20); all are counted",
@@ -97,8 +98,8 @@ def _plain(found: Comparison) -> Iterator[str]:
             f"  {found.refused:,} rows of the backfill do not fit the cloud action: "
             "dead letters of the gateways"
         )
-    for name, count in found.reasons.items():
-        yield f"  {count:>7,}  {name}: {REASONS[name]}"
+    for name, number in found.reasons.items():
+        yield f"  {number:>7,}  {name}: {REASONS[name]}"
     for row in found.listed:
         yield f"  {row['gateway']}  {_span(row)}  {row['keys']}  {row['reason']}" + (
             f": {row['detail']}" if row["detail"] else ""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import accumulate
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge.base.errors import UsageError
+from edge.commands.shared.event_files import Columns, event_of, events_of
 
 TIME_COLUMNS = ("at", "at_ms", "ts", "timestamp")
 
@@ -48,19 +48,14 @@ def chosen_stream(streams: tuple[str, ...], asked: str | None) -> str:
     return asked
 
 
-def read_events(path: str, column: str | None, timestamp: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(time in ms, event) of each line. Raises UsageError with the number of a line without event."""
-    with contextlib.nullcontext(sys.stdin) if path == "-" else Path(path).open(encoding="utf-8") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                row = event_of(line, f"{path}:{number}")
-                if column is None:
-                    column = time_column(row, timestamp, f"{path}:{number}")
-                yield instant_ms(row.get(column), f"{path}:{number}: column '{column}'"), row
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{path}: not UTF-8: {error}") from None
+def read_events(
+    path: str, column: str | None, timestamp: str | None, columns: Columns | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(time in ms, event) of each line. Raises UsageError with the place of a line without event."""
+    for where, row in events_of(path, columns):
+        if column is None:
+            column = time_column(row, timestamp, where)
+        yield instant_ms(row.get(column), f"{where}: column '{column}'"), row
 
 
 class Batch(NamedTuple):
@@ -151,14 +146,14 @@ class Recording:
         return (lambda row: row.get(column)) if self.columns is None else attrgetter(attribute_name(column))
 
 
-def columns_of(text: str) -> tuple[str, frozenset[str]]:
-    """The stream and the columns of its events in `STREAM=FILE`. Raises UsageError."""
-    stream, path = stream_and_file(text)
-    columns: set[str] = set()
-    for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), 1):
-        if line.strip():
-            columns |= event_of(line, f"{path}:{number}").keys()
-    return stream, frozenset(columns)
+def samples(texts: Iterable[str]) -> dict[str, frozenset[str]]:
+    """The columns of the events in each `STREAM=FILE`, by stream. Raises UsageError."""
+    found: dict[str, set[str]] = {}
+    for stream, path in map(stream_and_file, texts):
+        columns = found.setdefault(stream, set())
+        for _, row in events_of(path):
+            columns |= row.keys()
+    return {stream: frozenset(columns) for stream, columns in found.items()}
 
 
 def stream_and_file(text: str) -> tuple[str, str]:
@@ -169,19 +164,6 @@ def stream_and_file(text: str) -> tuple[str, str]:
     if path != "-" and not Path(path).is_file():
         raise UsageError(f"{text}: there is no file '{path}'")
     return stream, path
-
-
-def event_of(line: str | bytes, where: str) -> dict[str, Any]:
-    """The object of a line. Raises UsageError if it is none."""
-    try:
-        row = json.loads(line)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{where}: not UTF-8: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: not JSON: {error}") from None
-    if not isinstance(row, dict):
-        raise UsageError(f"{where}: an event is a JSON object, not a {type(row).__name__}")
-    return row
 
 
 def time_column(row: dict[str, Any], timestamp: str | None, where: str) -> str:

@@ -47,13 +47,8 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     from rules.problems import in_order
     from rules.protobuf import load_schemas
     from rules.secrets import Secrets
-    from rules.source.directory import rule_files
 
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"'{path}' does not exist")
-        if path.is_dir() and not rule_files(path):
-            raise UsageError(f"'{path}' holds no rule files (*.yaml, *.yml, *.json, *.sql)")
+    files_in(paths)
     _check_zone(zone)
     load_plugins()
     register_sinks()
@@ -63,6 +58,24 @@ def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProb
     return compiled, in_order(
         [*beside, *compiled.problems, *stream_problems(compiled), *circle_problems(compiled)]
     )
+
+
+def files_in(paths: list[Path]) -> list[Path]:
+    """The given files, and the rule files of the given directories. Raises UsageError for a path without any,
+    OSError for a directory that cannot be read."""
+    from rules.source.directory import rule_files
+
+    found = []
+    for path in paths:
+        if not path.exists():
+            what = "is a link to a file that is not there" if path.is_symlink() else "does not exist"
+            raise UsageError(f"'{path}' {what}")
+        files = rule_files(path) if path.is_dir() else [path]
+        if not files:
+            next(path.iterdir(), None)  # raises for a directory that cannot be read
+            raise UsageError(f"'{path}' holds no rule files (*.yaml, *.yml, *.json, *.sql)")
+        found += files
+    return found
 
 
 def _check_zone(zone: str) -> None:

@@ -119,7 +119,7 @@ def test_replay_prints_json_also_where_a_result_is_no_number(
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("{", "data.jsonl:1: not JSON"),
+        ("{", "data.jsonl:1:2: not JSON: expecting property name"),
         ("[1]", "data.jsonl:1: an event is a JSON object, not a list"),
         ('{"dev": "a"}', "data.jsonl:1: no time found; name its column with --time-column"),
         ('{"at": "soon"}', "data.jsonl:1: column 'at': 'soon' is no time"),

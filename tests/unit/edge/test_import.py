@@ -85,7 +85,7 @@ def test_files_that_are_there_are_kept(tmp_path: Path, capsys: pytest.CaptureFix
         ("[]", "is a JSON object"),
         ("{", "not JSON"),
         ("{}", "no streams"),
-        ('{"rules": {"a": "x"}}', "no JSON"),
+        ('{"rules": {"a": "x"}}', "not JSON"),
         ('{"streams": {"a": 1}}', "no CREATE"),
         ('{"rules": []}', "no streams"),
         ('{"rules": [1]}', "by name"),
