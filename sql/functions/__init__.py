@@ -11,7 +11,7 @@ from sql.functions.definition import Context, Function
 from sql.functions.refused import REFUSED
 from sql.functions.registry import Parameter, all_functions, function, lookup, names
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
 
 __all__ = ["REFUSED", "Context", "Function", "Parameter", "all_functions", "function", "lookup", "names"]

@@ -10,7 +10,7 @@ from sqlglot.dialects.dialect import Dialect
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
-from sql.language.relation_parser import RelationParser
+from sql.language.statements.relation_parser import RelationParser
 from sql.language.tokens import StreamTokenizer
 from sql.record import replace
 from sql.syntax import Annotation, Column, CreateContext, CreateExpression, Statement

@@ -9,7 +9,7 @@ from sqlglot import Token, TokenType
 
 from sql.language.contexts.point_parser import PointGrammar
 from sql.language.cursor import span_of, word_of
-from sql.language.expression_parser import ExpressionParser
+from sql.language.expressions.expression_parser import ExpressionParser
 from sql.language.tokens import UNITS
 from sql.syntax import (
     Call,

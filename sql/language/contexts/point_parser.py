@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of, word_of
-from sql.language.expression_parser import ExpressionParser
+from sql.language.expressions.expression_parser import ExpressionParser
 from sql.language.patterns.pattern_parser import PatternGrammar
 from sql.syntax import (
     CrontabPoint,

@@ -13,7 +13,7 @@ from sqlglot import TokenType
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
-from sql.language.expression_parser import ExpressionParser
+from sql.language.expressions.expression_parser import ExpressionParser
 from sql.language.patterns.timer_parser import TimerGrammar
 from sql.record import replace
 from sql.syntax import (

@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import TokenType
 
 from sql.language.cursor import node_of, span_of
-from sql.language.expression_parser import ExpressionParser
+from sql.language.expressions.expression_parser import ExpressionParser
 from sql.syntax import (
     Definition,
     Expr,

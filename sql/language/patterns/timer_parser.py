@@ -6,7 +6,7 @@ from sqlglot import Token, TokenType
 
 from sql.errors import did_you_mean
 from sql.language.cursor import span_of
-from sql.language.expression_parser import ExpressionParser
+from sql.language.expressions.expression_parser import ExpressionParser
 from sql.record import replace
 from sql.syntax import Binary, CrontabAtom, Expr, IntervalAtom, PeriodLiteral, PeriodPart, ScheduleAtom
 

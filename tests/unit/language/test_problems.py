@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sql.errors import Problem, SqlError, line_and_column
 from sql.language import parse, parse_expression
 from sql.language.cursor import require_extendable
-from sql.language.expression_cursor import NESTING_MAX
+from sql.language.expressions.expression_cursor import NESTING_MAX
 from sql.language.lexical import TEXT_CHARS_MAX
 from sql.language.reading import DEPTH_MAX
 from sql.syntax import Select

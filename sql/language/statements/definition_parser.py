@@ -8,7 +8,7 @@ from sqlglot import Token, TokenType
 
 from sql.language.contexts.context_parser import ContextGrammar
 from sql.language.cursor import span_of
-from sql.language.select_parser import SelectParser
+from sql.language.statements.select_parser import SelectParser
 from sql.syntax import (
     ColumnDefinition,
     ColumnType,

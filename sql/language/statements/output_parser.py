@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sqlglot import TokenType
 
 from sql.language.cursor import word_of
-from sql.language.expression_parser import ExpressionParser
+from sql.language.expressions.expression_parser import ExpressionParser
 from sql.syntax import Assignment, Expr, OutputLimit, PeriodLiteral, Terminated
 
 OutputMode = Literal["default", "first", "last", "all", "snapshot"]

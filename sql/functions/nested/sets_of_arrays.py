@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sql.functions.arrays import ARRAY, VALUE, Array
+from sql.functions.nested.arrays import ARRAY, VALUE, Array
 from sql.functions.registry import Parameter, function
 from sql.types import Type, key_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
-from sql.language.select_parser import SelectParser
+from sql.language.statements.select_parser import SelectParser
 from sql.record import replace
 from sql.syntax import MergeAction, MergeBranch, OnMerge, Source
 

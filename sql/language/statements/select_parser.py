@@ -7,8 +7,8 @@ from typing import Any, Literal
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of, word_of
-from sql.language.output_parser import OutputGrammar
-from sql.language.source_parser import SourceParser
+from sql.language.statements.output_parser import OutputGrammar
+from sql.language.statements.source_parser import SourceParser
 from sql.syntax import Assignment, Expr, GroupWindow, InsertInto, Join, Select, SelectItem, Source
 from sql.syntax.window_words import GROUP_WINDOWS
 

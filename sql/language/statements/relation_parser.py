@@ -7,8 +7,8 @@ from typing import Literal
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import word_of
-from sql.language.definition_parser import DefinitionParser
-from sql.language.merge_parser import MergeGrammar
+from sql.language.statements.definition_parser import DefinitionParser
+from sql.language.statements.merge_parser import MergeGrammar
 from sql.record import replace
 from sql.syntax import (
     Call,

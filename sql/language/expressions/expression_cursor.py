@@ -10,7 +10,7 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 
 from sql.language.cursor import Cursor, node_of, span_of
-from sql.language.literal_parser import LiteralGrammar
+from sql.language.expressions.literal_parser import LiteralGrammar
 from sql.syntax import Call, Column, Constant, Expr
 
 WITHOUT_PARENTHESES = frozenset({"current_timestamp"})

@@ -7,7 +7,7 @@ from typing import Literal
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
-from sql.language.expression_parser import ExpressionParser
+from sql.language.expressions.expression_parser import ExpressionParser
 from sql.language.patterns.pattern_parser import PatternGrammar
 from sql.language.patterns.recognize_parser import RecognizeGrammar
 from sql.language.tokens import NAME_TOKENS, UNITS

@@ -6,7 +6,7 @@ from sqlglot import Token, TokenType
 
 from sql.errors import Span, did_you_mean
 from sql.language.cursor import span_of
-from sql.language.expression_cursor import ExpressionCursor
+from sql.language.expressions.expression_cursor import ExpressionCursor
 from sql.language.lexical import unquote
 from sql.language.tokens import NAME_TOKENS, UNITS
 from sql.syntax import CronField, Expr, PeriodLiteral, PeriodPart

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 
-from sql.language.call_parser import CallGrammar
-from sql.language.comparison_parser import NEGATABLE, TESTS, ComparisonGrammar, negated
 from sql.language.cursor import span_of, word_of
-from sql.language.expression_cursor import ExpressionCursor
-from sql.language.period_parser import PeriodGrammar
+from sql.language.expressions.call_parser import CallGrammar
+from sql.language.expressions.comparison_parser import NEGATABLE, TESTS, ComparisonGrammar, negated
+from sql.language.expressions.expression_cursor import ExpressionCursor
+from sql.language.expressions.period_parser import PeriodGrammar
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.record import replace
 from sql.syntax import (

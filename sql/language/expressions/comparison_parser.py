@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import node_of, span_of
-from sql.language.expression_cursor import ExpressionCursor
+from sql.language.expressions.expression_cursor import ExpressionCursor
 from sql.record import replace
 from sql.syntax import Between, Binary, Expr, In, IsNull, Like, Quantified, Unary
 

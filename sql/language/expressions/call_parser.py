@@ -7,8 +7,8 @@ from typing import Any
 from sqlglot import Token, TokenType
 
 from sql.language.cursor import span_of
-from sql.language.expression_cursor import ExpressionCursor
-from sql.language.period_parser import PeriodGrammar
+from sql.language.expressions.expression_cursor import ExpressionCursor
+from sql.language.expressions.period_parser import PeriodGrammar
 from sql.language.tokens import NAME_TOKENS
 from sql.record import replace
 from sql.syntax import (

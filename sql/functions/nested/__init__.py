@@ -1,0 +1,1 @@
+"""Functions of nested values: arrays, objects, JSON."""

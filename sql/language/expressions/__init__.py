@@ -1,0 +1,1 @@
+"""Expressions: operands, operators, calls and constants."""

@@ -1,0 +1,1 @@
+"""Statements, clause by clause."""
