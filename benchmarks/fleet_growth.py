@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud_sync.declaration import CloudSettings
-from cloud_sync.files import DiskFiles
+from cloud_sync.file_operations import DiskFiles
 from cloud_sync.layout import form_file, manifest
 from cloud_sync.names import arrival_name
 from cloud_sync.records import SpooledRow

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_
 from cloud_sync.fleet_windows import PATTERN, FleetWindow, parse_fleet_window
 from cloud_sync.schemas import Check, Schema, SchemaFile, schema_file
 from rules.base import Model
-from rules.expect.model import Expect
+from rules.expect.expectation import Expect
 from rules.secrets import Secret
 from sinks.settings import CACHE, SinkSettings
 
@@ -151,11 +151,6 @@ class CloudSettings(SinkSettings):
     def rule_hash(self) -> str:
         """The hash of the rule that made a row: 16 hexadecimal digits of its SQL; empty before `bind`."""
         return self._rule_hash
-
-    @property
-    def contract(self) -> Schema | None:
-        """The schema of the rows; None before `bind`."""
-        return self._schema
 
     @property
     def schema_file(self) -> SchemaFile | None:

@@ -15,7 +15,14 @@ from typing import Any
 
 from cloud_sync.errors import SpoolError
 from cloud_sync.records import ROW_OVERHEAD_BYTES, SpooledRow
-from cloud_sync.spool.database import WriterLock, connect, readable, transaction, translated
+from cloud_sync.spool.database import (
+    WriterLock,
+    connect,
+    readable,
+    rows_of,
+    transaction,
+    translated,
+)
 from cloud_sync.spool.rows import DAMAGED
 from cloud_sync.spool.state import is_intact_state
 from cloud_sync.spool.store import SEQ_GAP, SEQ_MAX
@@ -108,15 +115,15 @@ def _copy_with_header(path: Path, copy: Path) -> None:
 def _salvage(damaged: sqlite3.Connection, whole: sqlite3.Connection, path: Path) -> _Saved:
     saved = _Saved()
     with transaction(whole, path):
-        for key, value in _readable(damaged, "SELECT key, value FROM meta", saved.lost):
+        for key, value in rows_of(damaged, "SELECT key, value FROM meta", saved.lost):
             if key in KEPT_SETTINGS and isinstance(value, str):
                 whole.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         _salvage_rows(damaged, whole, saved)
-        for found in _readable(damaged, "SELECT key, body, checksum FROM state", saved.lost):
+        for found in rows_of(damaged, "SELECT key, body, checksum FROM state", saved.lost):
             if is_intact_state(*found):
                 whole.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", found)
                 saved.state += 1
-        for found in _readable(
+        for found in rows_of(
             damaged, f"SELECT {_columns(damaged, 'files', FILE_COLUMNS)} FROM files", saved.lost
         ):
             if None not in found:  # the uploader checks more
@@ -151,12 +158,12 @@ def _put_aside(whole: sqlite3.Connection, found: tuple[Any, ...], saved: _Saved)
 def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, saved: _Saved) -> None:
     counters = {
         name: value
-        for name, value in _readable(damaged, "SELECT name, value FROM counters", saved.lost)
+        for name, value in rows_of(damaged, "SELECT name, value FROM counters", saved.lost)
         if name in (*COUNTERS, "changes") and isinstance(value, int) and 0 <= value < SEQ_MAX
     }
     counters |= {"rows": saved.rows + saved.set_aside, "bytes": saved.bytes}
     whole.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", list(counters.items()))
-    for (seq,) in _readable(damaged, "SELECT seq FROM sqlite_sequence WHERE name = 'rows'", saved.lost):
+    for (seq,) in rows_of(damaged, "SELECT seq FROM sqlite_sequence WHERE name = 'rows'", saved.lost):
         if isinstance(seq, int) and seq < SEQ_MAX // 2:
             saved.highest = max(saved.highest, seq)
     whole.execute("DELETE FROM sqlite_sequence WHERE name = 'rows'")
@@ -166,7 +173,7 @@ def _salvage_counters(damaged: sqlite3.Connection, whole: sqlite3.Connection, sa
 
 def _columns(damaged: sqlite3.Connection, table: str, columns: str) -> str:
     """The columns to read; empty text for those that a spool of version 1 lacks."""
-    there = {found[1] for found in _readable(damaged, f"PRAGMA table_info({table})", [])}
+    there = {found[1] for found in rows_of(damaged, f"PRAGMA table_info({table})", [])}
     return ", ".join(name if name in there else "''" for name in columns.split(", "))
 
 
@@ -175,23 +182,14 @@ def _from_both_ends(
 ) -> Iterator[tuple[Any, ...]]:
     """Every row before the first page that cannot be read, then every row behind the last such page."""
     query, found_before, seq = f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY seq", len(lost), -(2**63)
-    for found in _readable(damaged, query, lost):
+    for found in rows_of(damaged, query, lost):
         seq = found[0]
         yield found
     if len(lost) > found_before:
-        for found in _readable(damaged, query + " DESC", []):
+        for found in rows_of(damaged, query + " DESC", []):
             if found[0] <= seq:
                 return
             yield found
-
-
-def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query up to the first page that cannot be read; its error is appended to `lost`."""
-    try:
-        yield from db.execute(query)
-    except sqlite3.Error as error:
-        table = query.partition(" FROM ")[2].split()
-        lost.append(f"{table[0] if table else query}: {error}")
 
 
 def _database_files(path: Path) -> list[Path]:

@@ -6,17 +6,15 @@ gateway must be stopped (SpoolBusy otherwise); so does `cloud_sync.repair`.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from cloud_sync.heartbeat import Pulse
 from cloud_sync.records import RESULTS, Layout, SpooledRow
 from cloud_sync.spool import Spool
-from cloud_sync.spool.database import connect_read_only, translated
+from cloud_sync.spool.database import connect_read_only, rows_of, translated
 from cloud_sync.spool.high_water import read_mark
 from cloud_sync.spool.state import is_intact_state
 from cloud_sync.spool.store import missing
@@ -71,20 +69,20 @@ def verify(path: Path) -> Verdict:
     mark = read_mark(path)  # before the database, which may go on meanwhile
     with closing(connect_read_only(path)) as db:
         structure += [
-            text for (text,) in _readable(db, "PRAGMA integrity_check(20)", structure) if text != "ok"
+            text for (text,) in rows_of(db, "PRAGMA integrity_check(20)", structure) if text != "ok"
         ]
         rows, damaged = 0, []
-        for found in _readable(db, f"SELECT {ROW_COLUMNS} FROM rows ORDER BY seq", structure):
+        for found in rows_of(db, f"SELECT {ROW_COLUMNS} FROM rows ORDER BY seq", structure):
             rows += 1
             if not SpooledRow(*found).is_intact:
                 damaged.append(found[0])
-        state = _readable(db, "SELECT key, body, checksum FROM state", structure)
+        state = rows_of(db, "SELECT key, body, checksum FROM state", structure)
         wrong = tuple(str(key) for key, body, check in state if not is_intact_state(key, body, check))
         aside = tuple(
-            (seq, reason) for seq, reason in _readable(db, "SELECT seq, reason FROM set_aside", structure)
+            (seq, reason) for seq, reason in rows_of(db, "SELECT seq, reason FROM set_aside", structure)
         )
-        counters = dict(_readable(db, "SELECT name, value FROM counters", structure))
-        spool_id = dict(_readable(db, "SELECT key, value FROM meta", structure)).get("spool_id", "")
+        counters = dict(rows_of(db, "SELECT name, value FROM counters", structure))
+        spool_id = dict(rows_of(db, "SELECT key, value FROM meta", structure)).get("spool_id", "")
     lost = missing(mark, counters, spool_id, rows + len(aside)) if not structure else None
     return Verdict(rows, tuple(damaged), wrong, aside, tuple(structure), lost)
 
@@ -124,12 +122,3 @@ def replay(
         return uploader.stats.rows
     finally:
         spool.close()
-
-
-def _readable(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query up to the first page that cannot be read; its error is appended to `lost`."""
-    try:
-        yield from db.execute(query)
-    except sqlite3.Error as error:
-        table = query.partition(" FROM ")[2].split()
-        lost.append(f"{table[0] if table else query}: {error}")

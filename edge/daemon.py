@@ -31,7 +31,7 @@ from edge.delivery.effects import Effects
 from edge.delivery.letters import FOLDER
 from edge.delivery.mqtt_lines import Lines
 from edge.delivery.outbox import Outbox
-from edge.deploy.brokers import Broker, Brokers
+from edge.deploy.connections import Broker, Brokers
 from edge.deploy.lookup_stores import Stores
 from edge.deploy.manager import Manager
 from edge.deploy.reading.reader import NotRead, RuleReader

@@ -68,8 +68,3 @@ class Compiled(Record):
     def ok(self) -> bool:
         """True if there are no errors; there may be notes."""
         return not any(problem.is_error for problem in self.problems)
-
-    @property
-    def failed_paths(self) -> frozenset[str]:
-        """Files with at least one error: the gateway keeps their last good version."""
-        return frozenset(problem.path for problem in self.problems if problem.is_error)

@@ -18,7 +18,7 @@ from typing import Any
 from rules.compiled import Compiled, CompiledRule
 from rules.drive import deploy_with
 from rules.durations import format_duration
-from rules.expect.model import Expect, broken
+from rules.expect.expectation import Expect, broken
 from rules.problems import FileProblem
 from rules.read.reading import LoadedTest
 from rules.scenario import Expectation, Step

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from rules.base import Model
 from rules.contexts import Context
-from rules.expect.model import Expect
+from rules.expect.expectation import Expect
 from rules.options import Options
 from rules.scenario import Test
 from rules.source.document import Path

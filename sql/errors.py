@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from sql.record import Record
 
@@ -180,10 +180,6 @@ def positioned(error: BaseException, span: Span, text: str = "") -> DataError:
         return DataError(reason, span)
     line, column = line_and_column(text, span.start)
     return DataError(f"{line}:{column}: cannot evaluate {text[span.start : span.end]}: {reason}")
-
-
-Json = Any
-"""A decoded JSON value: None, bool, int, float, str, list of Json, dict of str to Json."""
 
 
 def over_max_groups(limit: int) -> DataError:

@@ -22,7 +22,7 @@ from cloud_sync.names import (
 )
 from cloud_sync.spark.contract.declared import told
 from cloud_sync.spark.contract.fields import Bad
-from cloud_sync.spark.contract.files import (
+from cloud_sync.spark.contract.uploaded_file import (
     FILE_BYTES_MAX,
     MANIFEST_BYTES_MAX,
     Manifest,

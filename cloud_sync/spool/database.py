@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cloud_sync.errors import SpoolBusy, SpoolCorrupt, SpoolError, SpoolFull, SpoolVersion
 
@@ -113,6 +114,15 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 def readable(raw: bytes) -> str:
     """Text of the database. Text that is no UTF-8 was damaged, and the checksum of its row shows it."""
     return raw.decode("utf-8", "replace")
+
+
+def rows_of(db: sqlite3.Connection, query: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query up to the first page that cannot be read; its error is appended to `lost`."""
+    try:
+        yield from db.execute(query)
+    except sqlite3.Error as error:
+        table = query.partition(" FROM ")[2].split()
+        lost.append(f"{table[0] if table else query}: {error}")
 
 
 def check_version(connection: sqlite3.Connection, path: Path, *, upgrades: bool = False) -> None:

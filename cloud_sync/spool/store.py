@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cloud_sync.errors import SpoolCorrupt, SpoolError, SpoolFull
-from cloud_sync.files import Reserve
+from cloud_sync.file_operations import Reserve
 from cloud_sync.spool.database import WriterLock, connect, transaction, translated
 from cloud_sync.spool.high_water import HighWater, Mark, mark_path
 from cloud_sync.spool.types import ROW_BYTES, Lost, SpoolSettings

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cloud_sync.errors import TargetError
-from cloud_sync.files import DiskFiles, Files
+from cloud_sync.file_operations import DiskFiles, Files
 from cloud_sync.names import safe
 
 TEMPORARY = "_incoming"

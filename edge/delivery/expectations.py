@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rules.expect.model import Expect, broken
+from rules.expect.expectation import Expect, broken
 from sql import Emission
 
 log = logging.getLogger("penstock.expect")

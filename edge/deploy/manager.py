@@ -15,8 +15,8 @@ from typing import Any
 
 from edge.delivery.actions import Builder
 from edge.delivery.lasting import lasting_streams
-from edge.deploy.brokers import Brokers
 from edge.deploy.circles import moves
+from edge.deploy.connections import Brokers
 from edge.deploy.feeds import Feeds, feeds
 from edge.deploy.grace import Grace
 from edge.deploy.memory_streams import MemoryStreams

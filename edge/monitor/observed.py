@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from edge.delivery.cloud_path import CloudPath
     from edge.delivery.dead_letters import DeadLetters
     from edge.delivery.outbox import Outbox
-    from edge.deploy.brokers import Brokers
+    from edge.deploy.connections import Brokers
     from edge.deploy.manager import Manager
     from edge.deploy.reading.reader import RuleReader
     from edge.deploy.recover.recovery import Recovery

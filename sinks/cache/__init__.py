@@ -1,9 +1,9 @@
 """`enableCache` of an action: results on disk while their destination is unreachable.
 
-Start reading at `sinks.cache.delivery`; `sinks.cache.store` is the file.
+Start reading at `sinks.cache.cached_action`; `sinks.cache.store` is the file.
 """
 
-from sinks.cache.delivery import CachedDelivery
+from sinks.cache.cached_action import CachedDelivery
 from sinks.cache.store import cache_path, mark_of, results_in
 
 __all__ = ["CachedDelivery", "cache_path", "mark_of", "results_in"]

@@ -15,8 +15,8 @@ line, so the lines stand in the order of arrival, and memory does not grow with 
     handover  the state at a cut, with which a later backfill goes on
 """
 
+from cloud_sync.spark.backfill.rule_tables import FIXED, Cut, backfill, rows
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
 from cloud_sync.spark.backfill.slots import TYPES
-from cloud_sync.spark.backfill.tables import FIXED, Cut, backfill, rows
 
 __all__ = ["FIXED", "TYPES", "BackfillError", "Cut", "Sources", "backfill", "compiled", "rows"]

@@ -30,7 +30,7 @@ from cloud_sync.sink import Form
 from cloud_sync.spark import fleet
 from cloud_sync.spark.backfill import FIXED, TYPES
 from cloud_sync.spark.contract.fields import Bad
-from cloud_sync.spark.contract.files import Manifest, read_record
+from cloud_sync.spark.contract.uploaded_file import Manifest, read_record
 from cloud_sync.spark.intake import READ, row_of
 from cloud_sync.spark.reconciling.evidence import WINDOW, Subject, with_evidence
 from cloud_sync.spark.reconciling.reasons import reason

@@ -22,8 +22,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from cloud_sync.names import safe
 from cloud_sync.spark.backfill import handover, slots
+from cloud_sync.spark.backfill.rule_tables import by_gateway, check_columns, typed
 from cloud_sync.spark.backfill.rules import BackfillError, Sources, compiled
-from cloud_sync.spark.backfill.tables import by_gateway, check_columns, typed
 from cloud_sync.spark.session import is_connect
 from cloud_sync.spark.storage import Storage, literal, open_storage
 from cloud_sync.spark.streaming import keying

@@ -42,10 +42,10 @@ def _load() -> None:
 
 def reply(question: Question) -> bytes:
     """The answer as JSON. `cost_ms`: processor time of this process."""
+    from edge.monitor.flight.answer import answer
     from edge.monitor.flight.lanes import lanes
     from edge.monitor.flight.moment import as_test, timeline
     from edge.monitor.flight.observe import Observer, Seen
-    from edge.monitor.flight.report import answer
 
     facts = question.facts
     seen = Seen(question.rule, question.from_ms, facts.now_ms)

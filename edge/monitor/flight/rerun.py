@@ -16,7 +16,7 @@ from edge.delivery.assigned import Action, rows_of
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import MEMORY, memory_action
 from edge.delivery.outbox import Outbox
-from edge.deploy.brokers import Brokers
+from edge.deploy.connections import Brokers
 from edge.deploy.manager import Manager
 from edge.deploy.reading.rule_files import RuleFiles
 from edge.deploy.recover.recovery import Recovery

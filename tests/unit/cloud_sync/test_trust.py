@@ -13,7 +13,7 @@ from cloud_sync.records import Record
 from cloud_sync.signing import read_keys, signature
 from cloud_sync.sink import partial
 from cloud_sync.spark.contract.fields import Bad
-from cloud_sync.spark.contract.files import read_file
+from cloud_sync.spark.contract.uploaded_file import read_file
 from cloud_sync.spool import Spool
 from cloud_sync.uploader import Uploader, UploadSettings
 from tests.unit.cloud_sync.support import NOW_MS, MemoryTarget

@@ -21,7 +21,7 @@ from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.effects import Effects
 from edge.delivery.outbox import Outbox
 from edge.delivery.spools import Spools
-from edge.deploy.brokers import Brokers
+from edge.deploy.connections import Brokers
 from edge.deploy.manager import Manager
 from edge.deploy.reading.rule_files import RuleFiles
 from edge.deploy.recover.recovery import Recovery, open_journal
