@@ -18,6 +18,7 @@ from edge.commands.shared.argument_types import seconds
 
 if TYPE_CHECKING:
     from edge.commands.prompt.session import Prompt
+    from rules.compiled import Compiled
     from rules.drive import Arrival
     from sql import Catalog
     from sql.catalog.streams import Stream
@@ -103,9 +104,12 @@ def _ask_gateway(arguments: argparse.Namespace) -> int:
 
 def _ask_data(arguments: argparse.Namespace) -> int:
     from edge.commands.prompt.session import Refused, Session
+    from edge.commands.prompt.tables import Tables
     from edge.commands.replay import printed
+    from sql import Catalog
 
-    catalog = _catalog(arguments)
+    compiled = _compiled(arguments)
+    catalog = Catalog() if compiled is None else compiled.catalog.copied()
     files = [*map(recorded.stream_and_file, arguments.data)]
     _declare(catalog, (stream for stream, _ in files))
 
@@ -122,8 +126,15 @@ def _ask_data(arguments: argparse.Namespace) -> int:
         logs.configure("warning")
         return lines(text, streams, arguments.broker, arguments.seconds)
 
-    parameters = _parameters(arguments.parameters)
-    session = Session(catalog, events if files else None, live, printed, arguments.zone, parameters)
+    session = Session(
+        catalog,
+        events if files else None,
+        live,
+        printed,
+        arguments.zone,
+        _parameters(arguments.parameters),
+        Tables(compiled),
+    )
     if arguments.execute is not None:
         return 0 if _answered(session, arguments.execute) else 1
     return _converse(session, sys.stdin.isatty())
@@ -202,18 +213,17 @@ def split(text: str) -> list[str]:
 # --- data ---------------------------------------------------------------------------------------------------
 
 
-def _catalog(arguments: argparse.Namespace) -> Catalog:
-    from sql import Catalog
-
+def _compiled(arguments: argparse.Namespace) -> Compiled | None:
+    """The rules and tables of the files, if there are any."""
     if not arguments.paths:
-        return Catalog()
+        return None
     from rules.problems import render_all
 
     compiled, problems = rule_arguments.compile_paths(arguments)
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         print(render_all(errors), file=sys.stderr)
-    return compiled.catalog.copied()
+    return compiled
 
 
 def _declare(catalog: Catalog, names: Iterable[str]) -> None:

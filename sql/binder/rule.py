@@ -25,6 +25,17 @@ from sql.plan.options import RuleOptions
 from sql.plan.relation_plan import RelationPlan
 from sql.record import replace
 
+SECTIONS: dict[type[ast.Statement], str] = {
+    ast.CreateStream: "streams",
+    ast.CreateWindow: "tables",
+    ast.CreateTable: "tables",
+    ast.CreateIndex: "tables",
+    ast.CreateContext: "contexts",
+    ast.CreateVariable: "variables",
+    ast.CreateExpression: "expressions",
+}
+"""The section of a rule file in which a declaration stands."""
+
 
 def plan_rule(
     text: str, catalog: Catalog, options: RuleOptions | None = None, context: str | None = None
@@ -36,12 +47,11 @@ def plan_rule(
     statements = parse(text)
     problems = Problems()
     first = statements[0] if statements else None
-    if len(statements) != 1 or first is None or not is_bound(first) or _declares(first):
+    if len(statements) != 1 or first is None or not is_bound(first) or type(first) in SECTIONS:
         extra = statements[1].span if len(statements) > 1 else Span(0, len(text))
-        place = "it under tables:" if first is not None and _declares(first) else "streams under streams:"
-        problems.error(
-            "B001", "a rule is one statement: SELECT, or ON … with what it does", extra, f"declare {place}"
-        )
+        section = None if first is None else SECTIONS.get(type(first))
+        hint = "write one rule for each statement" if section is None else f"declare it under {section}:"
+        problems.error("B001", "a rule is one statement: SELECT, or ON … with what it does", extra, hint)
         problems.raise_if_any(text)
     assert first is not None
     if context is not None and first.context not in (None, context):
@@ -57,10 +67,6 @@ def plan_rule(
         problems.error("B002", "a rule reads at least one stream: FROM is missing", statement.span)
         problems.raise_if_any(text)
     return bind_statement(statement, catalog, options or RuleOptions(), text)
-
-
-def _declares(statement: ast.Statement) -> bool:
-    return isinstance(statement, ast.CreateWindow | ast.CreateTable)
 
 
 def _refused(message: str, span: Span, text: str, hint: str) -> SqlError:

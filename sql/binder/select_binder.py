@@ -110,7 +110,7 @@ class SelectBinder:
             isinstance(source, ast.StreamSource) and (source.windows or source.filter)
             for source in self.sources.all
         )
-        relations = any(stream.is_relation for stream in self.sources.streams)
+        relations = any(stream.is_relation and not stream.is_filled for stream in self.sources.streams)
         return bool(select.lots or epl_source or select.selector or select.output or select.insert_into
                     or relations or select.annotations or self.outer or self.on_demand
                     or select.into_table)  # fmt: skip

@@ -21,7 +21,9 @@ def declaration(stream: Stream) -> str:
 
 def described(stream: Stream) -> list[str]:
     """A stream as DESCRIBE shows it: its columns, then its options."""
-    columns = [f"{column.name}  {type_text(column.type)}" for column in stream.declared]
+    types = {name: type_.value for name, type_ in (stream.columns or {}).items()}
+    types |= {column.name: type_text(column.type) for column in stream.declared}
+    columns = [f"{name}  {type_}" for name, type_ in types.items()]
     options = [f"{key}: {value}" for key, value in stream.options.items()]
     return [*(columns or ["any column: none is declared"]), *options]
 

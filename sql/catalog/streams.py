@@ -67,6 +67,12 @@ class Stream(Record):
         return self.kind in ("window", "table")
 
     @property
+    def is_filled(self) -> bool:
+        """True for a lookup table whose rows a source puts in: what joins it speaks eKuiper's language, as
+        what joins a table of a store does."""
+        return self.kind == "table" and "KIND" in self.options
+
+    @property
     def validation(self) -> Literal["none", "intake", "rules"]:
         """The place where messages are checked against the declared columns: none; at intake, which refuses
         one that does not fit as one dead letter, by the columns that rules read; or in each rule, by all

@@ -23,7 +23,11 @@ class RelationPlan(Record):
 
 def relations_of(plan: Plan) -> frozenset[str]:
     """The named windows and tables that a statement reads or writes."""
+    return plan.relations | written_by(plan) | {ask.table for ask in plan.asks}
+
+
+def written_by(plan: Plan) -> frozenset[str]:
+    """The relation that a statement writes, or the stream that it inserts into."""
     target = plan.into_table.table if plan.into_table is not None else plan.insert_into
     acts = plan.acts.relation if isinstance(plan.acts, TriggerPlan) else None
-    written = {name for name in (target, acts) if name is not None}
-    return plan.relations | written | {ask.table for ask in plan.asks}
+    return frozenset(name for name in (target, acts) if name is not None)

@@ -1,34 +1,41 @@
 """The session of `penstock sql`: statements that declare, query and explain, over recorded data or
 live streams.
 
-CREATE STREAM …, CREATE TABLE …       declare
+CREATE STREAM | TABLE | WINDOW …      declare
 CREATE EXPRESSION name { x => … }     declare what queries may call
 SHOW STREAMS | TABLES                 list
 DESCRIBE STREAM | TABLE name          show columns and options
 EXPLAIN SELECT … | STREAM name        show the plan of a query; who could read a stream
 DROP STREAM | TABLE name              forget
 SELECT …                              run over the data, print each output as a line of JSON
+INTO TABLE name SELECT …, ON … MERGE …, INSERT INTO name SELECT …
+                                      write a table or named window from now on
+SELECT … FROM table, UPDATE, DELETE FROM, INSERT INTO table VALUES …
+                                      ask for the rows that the data leaves there, or change them
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rules.drive import Arrival, drive, in_runs
+from edge.commands.prompt.tables import Tables
+from rules.drive import Arrival
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
 from sql.binder.statements.declarations import declare_expression
 from sql.catalog.stream_text import declaration, described
 from sql.catalog.streams import Stream
 from sql.emission import apart
+from sql.engine.questions.demand import is_question
 from sql.engine.questions.question_parameters import Parameters, with_parameters
 from sql.errors import DataError, SqlError, did_you_mean
 from sql.explain.tree import explain
-from sql.syntax import CreateExpression, CreateStream
+from sql.syntax import CreateExpression, CreateStream, CreateTable, CreateWindow, Select
 
-QUERY = "query"
-"""The id of the rule of a query."""
+QUERY = "the query"
+"""The id of the rule of a query; no rule of a file has it."""
 
 TABLES = ("scan", "lookup", "table", "window")
 KINDS = {"stream": ("stream",), "table": TABLES, "streams": ("stream",), "tables": TABLES}
@@ -53,6 +60,9 @@ class Session:
     zone: str = "UTC"
     parameters: Parameters = ()
     """The values of `?` and `:name` in queries over the data."""
+    tables: Tables = field(default_factory=Tables)
+    _filled: Engine | None = None
+    """The engine that answers what is asked of tables; None until then, and after a declaration."""
 
     def names(self) -> list[str]:
         """The names for completion: the streams, the tables and their columns."""
@@ -83,9 +93,17 @@ class Session:
             elif isinstance(statement, CreateExpression):
                 declare_expression(self.catalog, statement, text)
                 yield f"expression {statement.name} is declared"
+            elif isinstance(statement, CreateTable | CreateWindow):
+                self.tables.declare(statement, text, self.catalog)
+                yield f"table {statement.name} is declared"
+            elif is_question(statement, self.catalog):
+                is_change = not isinstance(statement, Select) or statement.source is None
+                yield from self._answered(text, nothing="done" if is_change else "no rows")
+                return
             else:
                 yield from self._ask(text)
                 return
+            self._filled = None
 
     # --- commands -------------------------------------------------------------------------------------------
 
@@ -102,6 +120,9 @@ class Session:
     def _drop(self, rest: str) -> Iterator[str]:
         stream = self._named(rest, "DROP")
         del self.catalog.streams[stream.name]
+        self.catalog.relations.pop(stream.name, None)
+        self.tables.drop(stream.name)
+        self._filled = None
         yield f"{'stream' if stream.kind == 'stream' else 'table'} {stream.name} is dropped"
 
     def _explain(self, rest: str) -> Iterator[str]:
@@ -134,22 +155,33 @@ class Session:
         plan = self._planned(text, catalog)
         if self.parameters and self.data is None:
             raise Refused("parameters are for recorded data, and for the tables of a gateway")
-        if self.data is not None:
-            yield from self._over(self.data(), plan, catalog)
-        elif self.live is not None:
-            yield from self.live(text, [self.catalog.streams[name] for name in plan.streams])
+        if self.tables.keep(plan):
+            self._filled = None
+            yield "the statement writes from now on"
+        elif self.data is not None or self.live is None:
+            yield from self._over(self._recorded(), plan, catalog)
         else:
+            yield from self.live(text, [self.catalog.streams[name] for name in plan.streams])
+
+    def _recorded(self) -> Iterable[Arrival]:
+        if self.data is None:
             raise Refused("there are no events: name a file with --data, or a broker with --broker")
+        return self.data()
 
     def _over(self, arrivals: Iterable[Arrival], plan: Plan, catalog: Catalog) -> Iterator[str]:
-        wanted = set(plan.streams)
-        chosen = ((at_ms, stream, row) for at_ms, stream, row in arrivals if stream in wanted)
         lines = 0
-        for emission in apart(drive(Engine(catalog), {QUERY: plan}, in_runs(chosen, 1))):
+        for emission in apart(self.tables.run(QUERY, plan, catalog, arrivals)):
             lines += 1
             yield self.printed(emission)
         if not lines:
             yield "no output"
+
+    def _answered(self, text: str, *, nothing: str) -> Iterator[str]:
+        """The rows that answer a question, or `nothing`; a change stays until something is declared."""
+        if self._filled is None:
+            self._filled = self.tables.filled(self.catalog.copied(), self._recorded())
+        rows = self._filled.query(text, parameters=self.parameters).rows
+        yield from [json.dumps(row, ensure_ascii=False) for row in rows] or [nothing]
 
 
 class Prompt(Protocol):

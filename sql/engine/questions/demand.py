@@ -90,6 +90,21 @@ def ask(
     )
 
 
+def is_question(statement: ast.Statement, catalog: Catalog) -> bool:
+    """True for what reads or changes the rows of relations, and runs over no stream."""
+    if not isinstance(statement, ast.Select):
+        return isinstance(statement, ast.DeleteRows | ast.UpdateRows | ast.InsertRows)
+    if statement.source is None or statement.insert_into is not None or statement.into_table is not None:
+        return statement.source is None and statement.insert_into is not None
+    if statement.selector is not None or statement.output is not None:
+        return False
+    names = [
+        source.name if isinstance(source, ast.StreamSource) else ""
+        for source in (statement.source, *(join.source for join in statement.joins))
+    ]
+    return all(name in catalog.relations for name in names)
+
+
 def planned(text: str, catalog: Catalog, parameters: Parameters = ()) -> Plan:
     """The plan of a SELECT on demand. Raises SqlError for anything else."""
     statement, *further = parse(text)

@@ -14,7 +14,10 @@ import pytest
 
 from edge.commands.prompt.gateway import GatewaySession
 from edge.commands.prompt.session import Refused, Session, answer
+from edge.commands.prompt.tables import Tables
 from edge.commands.sql import split
+from rules.compile import compile_rules
+from rules.loader import load_text, unite
 from sql import Catalog, parse
 from sql.catalog.stream_text import declaration
 from sql.syntax import CreateStream
@@ -41,6 +44,87 @@ def told(session: Session, *texts: str) -> list[str]:
     for text in texts:
         answer(session, text, lines.append)
     return lines
+
+
+TABLES = """
+streams: {m: CREATE STREAM m () WITH (DATASOURCE="m")}
+tables:
+  totals: create table totals (dev string primary key, n count(*), top maxever(double))
+  latest: create window latest#unique(dev) as (dev string, v double)
+rules:
+  count: {sql: "into table totals select count(*) as n, maxever(v) as top from m group by dev"}
+  keep: {sql: "insert into latest select dev, v from high"}
+  choose: {sql: "insert into high select dev, v from m where v > 1"}
+"""
+
+
+def test_tables_hold_what_the_rules_of_the_files_write() -> None:
+    compiled = compile_rules(unite([load_text(TABLES, "f.yaml")]))
+    session = Session(compiled.catalog.copied(), lambda: EVENTS, tables=Tables(compiled))
+    session.printed = lambda emission: json.dumps(emission.inserted)
+    session.parameters = ()
+    assert told(
+        session,
+        "SELECT dev, n, top FROM totals ORDER BY dev",
+        "SELECT m.dev AS dev, t.n AS n FROM m unidirectional, totals AS t WHERE t.dev = m.dev",
+        "SELECT dev, v FROM latest ORDER BY v",
+        "UPDATE latest SET v = 9.5 WHERE dev = 'b'",
+        "DELETE FROM totals",
+        "SELECT max(v) AS most FROM latest",
+        "SELECT * FROM totals",
+        "SELECT v FROM high",
+        "DESCRIBE TABLE totals",
+    ) == [
+        '{"dev": "a", "n": 2, "top": 5}',
+        '{"dev": "b", "n": 1, "top": 2}',
+        '[{"dev": "a", "n": 1}]',
+        '[{"dev": "b", "n": 1}]',
+        '[{"dev": "a", "n": 2}]',
+        '{"dev": "b", "v": 2}',
+        '{"dev": "a", "v": 5}',
+        '{"dev": "b", "v": 9.5}',
+        "done",
+        '{"most": 9.5}',
+        "no rows",
+        '[{"v": 2}]',
+        '[{"v": 5}]',
+        "dev  string",
+        "n  bigint",
+        "top  float",
+    ]
+
+
+def test_tables_of_the_prompt_are_written_by_its_statements(session: Session) -> None:
+    assert told(
+        session,
+        "CREATE STREAM m (dev STRING, v FLOAT) WITH ()",
+        "create table last (dev string primary key, v double)",
+        "describe table last",
+        "on m as e merge last as l where l.dev = e.dev when matched then update set v = e.v "
+        "when not matched then insert select e.dev as dev, e.v as v",
+        "select dev, v from last order by dev",
+        "insert into last values ('c', 7.0)",
+        "select count(*) as n from last",
+        "drop table last",
+        "select * from last",
+    )[:-1] == [
+        "stream m is declared",
+        "table last is declared",
+        "dev  string",
+        "v  double",
+        "the statement writes from now on",
+        '{"dev": "a", "v": 5}',
+        '{"dev": "b", "v": 2}',
+        "done",
+        '{"n": 3}',
+        "table last is dropped",
+    ]
+
+
+def test_questions_need_recorded_data() -> None:
+    session = Session()
+    (_, refused) = told(session, "create table t (k string primary key)", "select * from t")
+    assert refused.startswith("there are no events: name a file with --data")
 
 
 def test_questions_take_parameters_and_call_declared_expressions(session: Session) -> None:

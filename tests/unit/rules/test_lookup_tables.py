@@ -99,6 +99,54 @@ def test_what_is_wrong_is_told_with_its_place(table: str, place: str, message: s
     assert f"f.yaml:{place}: {message}" in render_all(loaded.problems)
 
 
+FILLED = """
+streams: {reading: {datasource: reading}}
+tables:
+  site: {kind: lookup, type: memory, datasource: site, key: name COLUMNS}
+rules:
+  placed:
+    sql: SELECT reading.dev, upper(site.city) FROM reading LEFT JOIN site ON reading.line = site.name
+    actions: [log: {}]
+    tests:
+      - name: eKuiper's names
+        events:
+          - {at: 0s, stream: site, send: {name: n, city: Oslo}}
+          - {at: 1s, stream: reading, send: {dev: a, line: n}}
+        expect: [{at: 1s, rows: [{dev: a, upper: OSLO}]}]
+  whole:
+    sql: SELECT * FROM reading INNER JOIN site ON reading.line = site.name
+    actions: [log: {}]
+    tests:
+      - name: one row of all columns
+        events:
+          - {at: 0s, stream: site, send: {name: n, city: Oslo}}
+          - {at: 1s, stream: reading, send: {dev: a, line: n}}
+        expect: [{at: 1s, rows: [{dev: a, line: n, name: n, city: Oslo}]}]
+"""
+
+
+@pytest.mark.parametrize("columns", ["", ", columns: {name: string, city: string}"])
+def test_rules_over_a_filled_table_show_the_same_with_and_without_columns(columns: str) -> None:
+    compiled = compile_rules(unite([load_text(FILLED.replace(" COLUMNS", columns), "f.yaml")]))
+    failures = [failure for result in run_tests(compiled) for failure in result.failures]
+    assert len(compiled.rules) == 2
+    assert not failures, render_all(failures)
+
+
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [
+        ("create table T (k string primary key)", "tables"),
+        ("create index i on T (k)", "tables"),
+        ("create variable double x = 1.0", "variables"),
+        ("create context c partition by k from m", "contexts"),
+    ],
+)
+def test_a_declaration_among_the_rules_names_its_section(text: str, section: str) -> None:
+    compiled = compile_rules(unite([load_text(f'rules:\n  r: {{sql: "{text}"}}\n', "f.yaml")]))
+    assert f"hint: declare it under {section}:" in render_all(compiled.problems)
+
+
 def test_a_name_stands_for_one_stream_or_table() -> None:
     text = "streams:\n  t: {datasource: t}\ntables:\n  t: {kind: scan, datasource: t}\n"
     assert "f.yaml:4:3: R106 the stream 't' is already defined in line 2" in render_all(
