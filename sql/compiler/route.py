@@ -130,7 +130,7 @@ class RouteText:
         source, loop, start, end = self.source, self.loop, kind.start, kind.end
         with source.block("def route(lane, rows):"):
             source.line("change = lane.change")
-            if self._is_mine(end):
+            if isinstance(end, EventPointPlan) and self._is_mine(end) and end.correlation is not None:
                 source.line("ending = lane.level.ends.by_key.found.get")
             for place in range(len(keys)):
                 source.line(f"find_{place} = lane.found[{place}].get")

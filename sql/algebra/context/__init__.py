@@ -4,7 +4,7 @@
     lifecycle           the tree of live partitions, their ids, the heap of their deadlines
     partition           partitions, the contract of levels, events on their way
     keyed, trigger_levels   the kinds of levels
-    pattern_ends        the events and patterns that end partitions, indexed where correlated
+    ends                what ends partitions: time, silence, events, patterns; indexed where correlated
     selectors           the partitions that a query on demand reads
 
 It contains no statements: a `Bodies` is called for each partition that starts, gets an event, ends.

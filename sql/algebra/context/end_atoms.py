@@ -7,10 +7,11 @@ partition finds the partitions by hash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sql.algebra.context.by_property import Find, KeyOf
 from sql.algebra.pattern.filter_conditions import conjuncts, joined, reads
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.plan.bound import Bound, Op, Read, Slot
@@ -64,12 +65,11 @@ def _slots(part: Bound) -> bool:
 
 @dataclass(slots=True, frozen=True)
 class Atom:
-    """The functions of one filter: `find` gives what a dict by keys has for a row,
-    `key` the key of the partition at work."""
+    """The functions of one filter: what is asked of a row once, and the two sides of the equality."""
 
     alone: Callable[[Any], bool] | None = None
-    find: Callable[[Any, Mapping[Any, Any]], Any] | None = None
-    key: Callable[[None], Any] | None = None
+    find: Find | None = None
+    key: KeyOf | None = None
 
     def passes(self, row: object) -> bool:
         """True if a row passes what is asked once.
@@ -82,14 +82,14 @@ class Atom:
             return True
 
 
-def compiled(pattern: PatternPlan, functions: FunctionSet) -> dict[str, tuple[Atom, ...]]:
+def compiled(
+    pattern: PatternPlan, of_rows: FunctionSet, of_partitions: FunctionSet
+) -> dict[str, tuple[Atom, ...]]:
     """The filters of a pattern as functions, by stream."""
     found: dict[str, tuple[Atom, ...]] = {}
     for plan in atoms_of(pattern):
-        alone = None if plan.alone is None else functions.true(plan.alone)
-        if plan.column is None or plan.value is None:
-            atom = Atom(alone)
-        else:
-            atom = Atom(alone, functions.find(plan.column), functions.wanted_key((plan.value,), (False,)))
+        find = None if plan.column is None else of_rows.find(plan.column)
+        key = None if plan.value is None else of_partitions.wanted_key((plan.value,), (False,))
+        atom = Atom(None if plan.alone is None else of_rows.true(plan.alone), find, key)
         found[plan.stream] = (*found.get(plan.stream, ()), atom)
     return found

@@ -2,16 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
-from sql.algebra.context.level_definitions import EventCondition, LevelDefinition
+from sql.algebra.context.ends import Ends
+from sql.algebra.context.level_definitions import LevelDefinition
 from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Arrival, Level, Partition
-from sql.algebra.context.pattern_ends import PatternEnds, PatternStart
-from sql.algebra.event import Event
+from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch
 from sql.algebra.event_store import pack_key, unpack_key
+
+
+class PatternStart:
+    """The pattern that starts partitions of one level, while it is watched."""
+
+    def __init__(self, point: PatternCondition, moved: Callable[[int | None], None]) -> None:
+        """`moved` gets the instant at which time may complete it."""
+        self.point = point
+        self.moved = moved
+        self.watch: PatternWatch | None = None
+
+    def begin(self, now_ms: int) -> list[Match]:
+        """Watch for it anew; the matches that are there at once."""
+        self.watch = PatternWatch(self.point, ())
+        return self._moved(self.watch.start(now_ms))
+
+    def enter(self, arrival: Arrival) -> list[Match]:
+        """The matches that an event completes."""
+        if self.watch is None:
+            return []
+        return self._moved(self.watch.enter(arrival.stream, arrival.event.row, arrival.now_ms))
+
+    def advance(self, now_ms: int) -> list[Match]:
+        """The matches that time completes."""
+        return [] if self.watch is None else self._moved(self.watch.advance(now_ms))
+
+    def stop(self) -> None:
+        """Watch for it no longer."""
+        if self.watch is not None:
+            self.watch.pattern.quit()
+            self.watch = None
+
+    def _moved(self, matches: list[Match]) -> list[Match]:
+        """The matches; the level's deadline is that of the pattern."""
+        assert self.watch is not None
+        self.moved(self.watch.pattern.deadline())
+        return matches
+
+    def snapshot(self) -> dict[str, Any] | None:
+        return None if self.watch is None else self.watch.pattern.snapshot()
+
+    def restore(self, state: dict[str, Any] | None, now_ms: int) -> None:
+        """Put a snapshot back."""
+        if state is not None:
+            self.watch = PatternWatch(self.point, ())
+            self.watch.restore(state, now_ms)
 
 
 class LiveLevel(Level):
@@ -22,16 +68,13 @@ class LiveLevel(Level):
         self.life = life
         self.pattern_start: PatternStart | None = None
         """The pattern that starts partitions, where the level starts them so."""
-        self.pattern_ends: PatternEnds | None = None
-        """The patterns that may end partitions, where the level ends them so."""
+        self.ends = Ends(self, life)
 
     def started(self, partition: Partition, now_ms: int) -> None:
-        if self.pattern_ends is not None:
-            self.pattern_ends.watch(partition, now_ms)
+        self.ends.watch(partition, now_ms)
 
-    def discard(self, partition: Partition) -> None:
-        if self.pattern_ends is not None:
-            self.pattern_ends.forget(partition)
+    def end_due(self, partition: Partition, now_ms: int) -> None:
+        self.ends.due(partition, now_ms)
 
     def move_start(self, due_ms: int | None) -> None:
         """Time starts a partition at another instant; None: never."""
@@ -40,27 +83,11 @@ class LiveLevel(Level):
             if due_ms is not None:
                 self.life.timers.start(self)
 
-    def end_due(self, partition: Partition, now_ms: int) -> None:
-        if self.pattern_ends is None:
-            self.life.end(partition, now_ms)
-        else:
-            self.pattern_ends.advance(partition, now_ms)
-
-    def end_by(
-        self, point: EventCondition, event: Event, partitions: Sequence[Partition], now_ms: int
-    ) -> None:
-        """An event ends partitions, and is among the properties of each then."""
-        if point.place is not None and partitions:
-            self.life.bodies.settle()
-            for partition in partitions:
-                point.keep(event, partition.values)
-        self.life.end_all(self, partitions, now_ms)
-
     # --- common ---------------------------------------------------------------------------------------------
 
     def values(self) -> list[Any]:
         """The properties of a new partition, all NULL."""
-        return [None] * self.definition.size
+        return [None] * len(self.definition.properties)
 
     def visit(self, partition: Partition, arrival: Arrival) -> None:
         """An event belongs to a partition: the level inside acts, or the partition is one of its targets."""
@@ -112,16 +139,15 @@ class LiveLevel(Level):
         """A partition as data."""
         below = None if partition.below is None else partition.below.snapshot()
         key, values = pack_key(partition.key), encode(partition.values)
-        pattern = None if self.pattern_ends is None else self.pattern_ends.snapshot(partition)
-        return [key, values, partition.id, partition.due_ms, below, pattern]
+        return [key, values, partition.id, partition.due_ms, below, self.ends.snapshot(partition)]
 
     def _unpack(self, packed: list[Any], now_ms: int) -> None:
         """A partition from data, its timers running again."""
-        key, values, *numbers, due_ms, below, pattern = packed
+        key, values, *numbers, due_ms, below, watched = packed
         number = numbers[-1 if below is None else 0]  # of version 1: over all, and over the innermost
         partition = Partition(self, unpack_key(key), decode(values), number)
         self.life.put_back(partition, below, now_ms)
-        if pattern is not None and self.pattern_ends is not None:
-            self.pattern_ends.restore(partition, pattern, now_ms)
+        if watched is not None:
+            self.ends.restore(partition, watched, now_ms)
         if due_ms is not None:
             self.life.timers.end(partition, due_ms)

@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from sql.algebra.context.end_atoms import compiled
-from sql.algebra.context.keyed import CategoriesLevel, HashedLevel, KeyedLevel
+from sql.algebra.context.keyed import CategoriesLevel, KeyedLevel
 from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import (
     CategoriesDefinition,
@@ -57,7 +57,7 @@ from sql.plan.context_plan import (
 
 _LEVELS: dict[type[LevelDefinition], type[LiveLevel]] = {
     KeyedDefinition: KeyedLevel,
-    HashedDefinition: HashedLevel,
+    HashedDefinition: KeyedLevel,
     CategoriesDefinition: CategoriesLevel,
     SpanDefinition: SpanLevel,
     OverlappingDefinition: OverlappingLevel,
@@ -66,7 +66,7 @@ _LEVELS: dict[type[LevelDefinition], type[LiveLevel]] = {
 
 def life_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog, bodies: Bodies) -> Lifecycle:
     """The life cycle of a context, not yet active."""
-    builder = _Builder(plan, functions, catalog)
+    builder = _Builder(plan, functions, catalog, bodies)
     definitions = [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
     return Lifecycle(definitions, _level, bodies, plan.max_partitions, oldest_first=plan.oldest_first)
 
@@ -76,15 +76,16 @@ def _level(definition: LevelDefinition, life: Lifecycle, parent: Partition | Non
 
 
 class _Builder:
-    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog) -> None:
+    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog, bodies: Bodies) -> None:
         self.plan = plan
+        self.bodies = bodies
         self.catalog = catalog
         self.functions = functions
         self.zone = plan.options.zone_info()
 
     def level(self, depth: int, plan: LevelPlan) -> LevelDefinition:
         properties = tuple(item.name for item in plan.properties)
-        common = (plan.name, depth, len(properties), properties)
+        common = (plan.name, depth, properties)
         kind = plan.kind
         if isinstance(kind, KeyedPlan):
             types = {item.stream: self._keyed(item) for item in kind.types}
@@ -97,7 +98,8 @@ class _Builder:
                 self.plan.idle_ms if kind.end is None else None,
             )
         if isinstance(kind, HashedPlan):
-            return HashedDefinition(*common, self._hashed(kind), kind.granularity, kind.preallocate)
+            at_once = range(kind.granularity) if kind.preallocate else ()
+            return HashedDefinition(*common, self._hashed(kind), at_once=at_once)
         if isinstance(kind, CategoriesPlan):
             conditions = tuple(self.functions.true(item) for item in kind.conditions)
             return CategoriesDefinition(
@@ -172,8 +174,10 @@ class _Builder:
         clock = Context(zone=self.zone, partition=at_work)
         functions = FunctionSet(self.catalog, clock, Warnings(), text=pattern.text, kind=PatternReader)
         builder = PatternBuilder(pattern, functions, self.zone, PartialBounds.of(self.plan.options))
-        atoms = compiled(pattern, functions)
-        return PatternCondition(builder, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive)
+        atoms = compiled(pattern, functions, self.functions)
+        return PatternCondition(
+            builder, self.bodies.fail, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive
+        )
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:
         crontabs = [Crontab.parse([field.text for field in fields], self.zone) for fields in plan.crontabs]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+from sql.algebra.context.by_property import Find, KeyOf
 from sql.algebra.context.pattern_watch import PatternCondition
 from sql.algebra.event import Event
 from sql.rows import as_dict
@@ -14,7 +15,6 @@ Row = Sequence[Any]
 """The properties of a partition: the values of each level (the id comes behind them)."""
 
 Test = Callable[[Event, Row], bool]
-Value = Callable[[Event, Row], Any]
 
 
 @dataclass(slots=True)
@@ -22,8 +22,7 @@ class EventCondition:
     """An event of `stream` that passes, and the place it is kept at.
 
     `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are
-    found by hash: `find` gives what a dict by keys has for an event. Keys are normal forms
-    (`sql.types.key_of`); None, NULL, equals nothing.
+    found by hash.
     `asks_each`: `passes` reads the partition, and no key finds it.
     """
 
@@ -31,8 +30,8 @@ class EventCondition:
     passes: Test | None = None
     place: int | None = None
     event_key: Callable[[Event], Any] | None = None
-    partition_key: Callable[[None, Row], Any] | None = None
-    find: Callable[[Event, Mapping[Any, Any]], Any] | None = None
+    partition_key: KeyOf | None = None
+    find: Find | None = None
     asks_each: bool = False
 
     def fits(self, event: Event, row: Row) -> bool:
@@ -67,11 +66,12 @@ Start = EventCondition | TimePoint | PatternCondition | NowCondition
 
 @dataclass(slots=True)
 class LevelDefinition:
-    """Base of what a level is. `size` is the number of properties of its partitions."""
+    """Base of what a level is: its place, and the names of the properties of its partitions."""
 
+    chosen_by: ClassVar[str] = ""
+    """The word by which its partitions are chosen in a query, with what follows: `keys`, `labels`."""
     name: str
     depth: int
-    size: int
     properties: tuple[str, ...]
 
 
@@ -90,25 +90,27 @@ class ListedType:
 class KeyedDefinition(LevelDefinition):
     """A partition per key."""
 
+    chosen_by = "keys"
     types: dict[str, ListedType]
     initiated: dict[str, EventCondition] = field(default_factory=dict)
     end: End = None
     idle_ms: int | None = None
+    at_once: Iterable[Hashable] = ()
+    """The keys of partitions that are there from the start."""
 
 
 @dataclass(slots=True)
-class HashedDefinition(LevelDefinition):
-    """A partition per hash; `ListedType.key` gives the hash modulo the granularity."""
+class HashedDefinition(KeyedDefinition):
+    """A partition per hash modulo the granularity."""
 
-    types: dict[str, ListedType]
-    granularity: int
-    preallocate: bool
+    chosen_by = "hashes"
 
 
 @dataclass(slots=True)
 class CategoriesDefinition(LevelDefinition):
     """A partition per category."""
 
+    chosen_by = "labels"
     stream: str
     labels: tuple[str, ...]
     conditions: tuple[Callable[[Event], bool], ...]

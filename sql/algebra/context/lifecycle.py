@@ -218,9 +218,9 @@ class Lifecycle:
             except TooMany:
                 self.end(partition, now_ms, alone=False)
                 raise
-        if due_ms is not None and partition.is_alive:
-            self.timers.end(partition, due_ms)
-        if partition.is_alive:
+        if partition.level is not None:
+            if due_ms is not None:
+                self.timers.end(partition, due_ms)
             level.started(partition, now_ms)
         return partition
 

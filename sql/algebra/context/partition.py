@@ -20,11 +20,10 @@ class Partition:
     id        its number in the order of allocation, over the whole context; outer ones are counted apart
     below     the level inside it; None on the innermost
     due_ms    when time ends it; None: never
-    end_key   the key of its end, where that is found by hash; None: none, NULL
     bodies    the instances of the statements, in the order in which those were created
     """
 
-    __slots__ = ("below", "bodies", "due_ms", "end_key", "id", "key", "level", "row")
+    __slots__ = ("below", "bodies", "due_ms", "id", "key", "level", "row")
 
     def __init__(self, level: Level, key: Hashable, values: list[Any], number: int) -> None:
         self.level: Level | None = level
@@ -34,7 +33,6 @@ class Partition:
         self.id = number
         self.below: Level | None = None
         self.due_ms: int | None = None
-        self.end_key: Any = None
         self.bodies: tuple[Any, ...] = ()
 
     @property

@@ -26,6 +26,7 @@ class PatternCondition:
     level that it may start.
 
     builder    makes the machines
+    tell       gets the errors of evaluation
     functions  those of all machines, which read `clock` and, of the partition that is watched, `at_work`
     atoms      what an event must fulfil to matter, by stream
     tags       per tag: its name, the stream of its events,
@@ -35,6 +36,7 @@ class PatternCondition:
     """
 
     builder: PatternBuilder
+    tell: Tell
     functions: FunctionSet
     clock: Context
     at_work: list[Any]
@@ -66,15 +68,12 @@ class PatternCondition:
 class PatternWatch:
     """A pattern that is watched, for a partition with these properties."""
 
-    __slots__ = ("keys", "pattern", "point", "row", "tell")
+    __slots__ = ("pattern", "point", "row")
 
-    def __init__(self, point: PatternCondition, row: Row, tell: Tell) -> None:
+    def __init__(self, point: PatternCondition, row: Row) -> None:
         self.point = point
         self.row = row
-        self.tell = tell
         self.pattern: Pattern = point.builder.pattern()
-        self.keys: Sequence[Any] = ()
-        """The keys by which events find the partition."""
 
     def start(self, now_ms: int) -> list[Match]:
         """Begin; the matches that are there at once."""
@@ -107,7 +106,7 @@ class PatternWatch:
     def _told(self, matches: list[Match], now_ms: int) -> list[Match]:
         if self.pattern.has_failed:
             for error in self.pattern.failures():
-                self.tell(None, self.point.functions.failure(error), now_ms)
+                self.point.tell(None, self.point.functions.failure(error), now_ms)
         return matches
 
 

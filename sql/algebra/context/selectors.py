@@ -2,93 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from sql.algebra.context.keyed import CategoriesLevel, HashedLevel, KeyedLevel
-from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.partition import Partition
 from sql.errors import DataError
 from sql.types import key_of
 
-
-class Selector(ABC):
-    """Chooses among the innermost partitions."""
-
-    @abstractmethod
-    def takes(self, partition: Partition) -> bool:
-        """True if a partition is chosen."""
+Selector = Callable[[Partition], bool]
+"""True of the innermost partitions that are chosen."""
 
 
-@dataclass(frozen=True)
-class EveryPartition(Selector):
-    """All of them."""
-
-    def takes(self, partition: Partition) -> bool:
-        return True
-
-
-EVERY: Final = EveryPartition()
-
-
-@dataclass(frozen=True)
-class Ids(Selector):
-    """By id."""
-
-    ids: frozenset[int]
-
-    def takes(self, partition: Partition) -> bool:
-        return partition.id in self.ids
-
-
-@dataclass(frozen=True)
-class KeySelector(Selector):
-    """Partitions of one kind of level: by the normal forms of key tuples, by hash modulo granularity, or by
-    label."""
-
-    level: type[LiveLevel]
-    keys: frozenset[Any]
-
-    def takes(self, partition: Partition) -> bool:
-        return isinstance(partition.level, self.level) and partition.key in self.keys
-
-
-class Has(Selector):
-    """By the values of properties; those of a nested context are `Name.property`."""
-
-    def __init__(self, wanted: Mapping[str, Any]) -> None:
-        self.wanted = {name: key_of(value) for name, value in wanted.items()}
-
-    def takes(self, partition: Partition) -> bool:
-        found = properties_of(partition)
-        return all(key_of(_within(found, name)) == value for name, value in self.wanted.items())
-
-
-class Nested(Selector):
-    """One selector per level, from the outermost."""
-
-    def __init__(self, selectors: Sequence[Selector]) -> None:
-        self.selectors = tuple(selectors)
-
-    def takes(self, partition: Partition) -> bool:
-        path = partition.path()
-        return len(path) == len(self.selectors) and all(
-            selector.takes(item) for selector, item in zip(self.selectors, path, strict=True)
-        )
+def every(partition: Partition) -> bool:
+    """Choose all of them."""
+    return True
 
 
 def selector_of(data: object) -> Selector:
     """The selector a mapping describes: all, ids, keys, hashes, labels, has or nested. Raises DataError."""
     kinds: dict[str, Callable[[Any], Selector]] = {
-        "all": lambda value: EVERY,
-        "ids": lambda value: Ids(frozenset(value)),
-        "keys": lambda value: KeySelector(KeyedLevel, frozenset(map(_key, value))),
-        "hashes": lambda value: KeySelector(HashedLevel, frozenset(value)),
-        "labels": lambda value: KeySelector(CategoriesLevel, frozenset(value)),
-        "has": Has,
-        "nested": lambda value: Nested([selector_of(item) for item in value]),
+        "all": lambda value: every,
+        "ids": _by_id,
+        "keys": lambda value: _by_key("keys", map(_key, value)),
+        "hashes": lambda value: _by_key("hashes", value),
+        "labels": lambda value: _by_key("labels", value),
+        "has": _by_properties,
+        "nested": _by_level,
     }
     if not isinstance(data, Mapping) or len(data) != 1 or next(iter(data)) not in kinds:
         raise DataError(f"partitions are chosen by one of {', '.join(kinds)}, not by {data!r}")
@@ -97,6 +36,46 @@ def selector_of(data: object) -> Selector:
         return kinds[name](value)
     except (TypeError, AttributeError) as error:
         raise DataError(f"{value!r} does not say which partitions: {error}") from error
+
+
+def _by_id(ids: Iterable[int]) -> Selector:
+    wanted = frozenset(ids)
+    return lambda partition: partition.id in wanted
+
+
+def _by_key(word: str, keys: Iterable[Any]) -> Selector:
+    """Partitions of the levels that are chosen by this word: by the normal forms of key tuples, by hash
+    modulo granularity, or by label."""
+    wanted = frozenset(keys)
+    return lambda partition: (
+        partition.level is not None
+        and partition.level.definition.chosen_by == word
+        and partition.key in wanted
+    )
+
+
+def _by_properties(properties: Mapping[str, Any]) -> Selector:
+    """By the values of properties; those of a nested context are `Name.property`."""
+    wanted = {name: key_of(value) for name, value in properties.items()}
+
+    def takes(partition: Partition) -> bool:
+        found = properties_of(partition)
+        return all(key_of(_within(found, name)) == value for name, value in wanted.items())
+
+    return takes
+
+
+def _by_level(chosen: Iterable[object]) -> Selector:
+    """One selector per level, from the outermost."""
+    selectors = [selector_of(item) for item in chosen]
+
+    def takes(partition: Partition) -> bool:
+        path = partition.path()
+        return len(path) == len(selectors) and all(
+            selector(item) for selector, item in zip(selectors, path, strict=True)
+        )
+
+    return takes
 
 
 def _key(values: Sequence[Any]) -> Any:

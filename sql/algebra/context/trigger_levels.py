@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
-from sql.algebra.context.level import LiveLevel
+from sql.algebra.context.ends import ends_of
+from sql.algebra.context.level import LiveLevel, PatternStart
 from sql.algebra.context.level_definitions import (
     EventCondition,
     NowCondition,
@@ -14,7 +15,6 @@ from sql.algebra.context.level_definitions import (
     TimePoint,
 )
 from sql.algebra.context.partition import Arrival, Partition
-from sql.algebra.context.pattern_ends import EventEnds, PatternEnds, PatternStart
 from sql.algebra.context.pattern_watch import Match, PatternCondition
 from sql.algebra.event import Event
 
@@ -29,23 +29,25 @@ class TriggeredLevel(LiveLevel):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        start, end = self.definition.start, self.definition.end
+        start = self.definition.start
         if isinstance(start, PatternCondition):
-            self.pattern_start = PatternStart(start, self.life.bodies.fail, self.move_start)
-        if isinstance(end, PatternCondition):
-            self.pattern_ends = PatternEnds(end, self.life)
+            self.pattern_start = PatternStart(start, self.move_start)
 
-    def first_values(self, now_ms: int, arrival: Arrival | None, match: Match | None) -> list[Any]:
-        """The properties of a partition that starts now, by an event, by a match or by time."""
-        start, end = self.definition.start, self.definition.end
-        values = self.values()
-        values[START_TIME] = now_ms
-        values[END_TIME] = end.next_ms(now_ms) if isinstance(end, TimePoint) else None
-        if arrival is not None and isinstance(start, EventCondition):
+    def open(
+        self,
+        now_ms: int,
+        arrival: Arrival | None = None,
+        match: Match | None = None,
+        key: Hashable = None,
+    ) -> Partition:
+        """A partition starts now, by an event, by a match or by time."""
+        start, values, end_ms = self.definition.start, self.values(), self.ends.next_ms(now_ms)
+        values[START_TIME], values[END_TIME] = now_ms, end_ms
+        if isinstance(start, EventCondition) and arrival is not None:
             start.keep(arrival.event, values)
-        if match is not None and isinstance(start, PatternCondition):
+        if isinstance(start, PatternCondition) and match is not None:
             start.keep(match, values)
-        return values
+        return self.life.open(self, key, values, now_ms, arrival, due_ms=end_ms)
 
     def count_match(self, start: PatternStart, match: Match, partition: Partition, now_ms: int) -> None:
         """The events of the match that started a partition count in it."""
@@ -60,16 +62,17 @@ class SpanLevel(TriggeredLevel):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
+        self.ends = ends_of(self.definition.end, self, self.life, of_all=False)
         self.current: Partition | None = None
 
     def watch(self, now_ms: int) -> None:
         start = self.definition.start
         if isinstance(start, NowCondition) or self._is_inside(now_ms):
-            self._open(now_ms)
+            self.open(now_ms)
         elif isinstance(start, TimePoint):
             due_ms = start.next_ms(now_ms)
             if due_ms == now_ms:
-                self._open(now_ms)
+                self.open(now_ms)
             else:
                 self.move_start(due_ms)
         elif self.pattern_start is not None:
@@ -81,7 +84,7 @@ class SpanLevel(TriggeredLevel):
             return
         self.due_ms = None
         start.stop()
-        self._open(now_ms, match=matches[0])
+        self.open(now_ms, match=matches[0])
         if self.current is not None:
             self.count_match(start, matches[0], self.current, now_ms)
 
@@ -93,20 +96,16 @@ class SpanLevel(TriggeredLevel):
         assert isinstance(end, TimePoint)
         return end.next_ms(now_ms) <= start.next_ms(now_ms)
 
-    def _open(self, now_ms: int, arrival: Arrival | None = None, match: Match | None = None) -> None:
-        values = self.first_values(now_ms, arrival, match)
-        self.life.open(self, None, values, now_ms, arrival, due_ms=values[END_TIME])
-
     def start_due(self, now_ms: int) -> None:
         if self.pattern_start is not None:
             self._begin(self.pattern_start, self.pattern_start.advance(now_ms), now_ms)
         else:
-            self._open(now_ms)
+            self.open(now_ms)
 
     def ended(self, partition: Partition, now_ms: int) -> None:
         start = self.definition.start
         if isinstance(start, NowCondition):
-            self._open(now_ms)
+            self.open(now_ms)
         elif isinstance(start, TimePoint):
             # A start that is due at this very instant happens when time next moves.
             self.move_start(max(start.next_ms(now_ms), now_ms + 1))
@@ -114,25 +113,11 @@ class SpanLevel(TriggeredLevel):
             self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
 
     def act(self, arrival: Arrival) -> None:
-        start, end, current = self.definition.start, self.definition.end, self.current
-        if current is not None and self.pattern_ends is not None:
-            if not self.pattern_ends.enter(current, arrival):
+        start, current = self.definition.start, self.current
+        if current is not None:
+            if not self.ends.enter(current, arrival):
                 self.visit(current, arrival)
                 return
-            if self.current is not None:
-                self.life.join(self.current, arrival)
-                return
-        elif current is not None:
-            ends = (
-                isinstance(end, EventCondition)
-                and end.stream == arrival.stream
-                and end.fits(arrival.event, current.row)
-            )
-            if not ends:
-                self.visit(current, arrival)
-                return
-            assert isinstance(end, EventCondition)
-            self.end_by(end, arrival.event, (current,), arrival.now_ms)
             if self.current is not None:
                 self.life.join(self.current, arrival)
                 return
@@ -141,7 +126,7 @@ class SpanLevel(TriggeredLevel):
             and start.stream == arrival.stream
             and start.fits(arrival.event, ())
         ):
-            self._open(arrival.now_ms, arrival)
+            self.open(arrival.now_ms, arrival)
         elif self.pattern_start is not None and current is None:
             self._begin(self.pattern_start, self.pattern_start.enter(arrival), arrival.now_ms)
 
@@ -157,10 +142,11 @@ class SpanLevel(TriggeredLevel):
         return [] if self.current is None else [self.current]
 
     def add(self, partition: Partition) -> None:
+        self.ends.add(partition)
         self.current = partition
 
     def discard(self, partition: Partition) -> None:
-        super().discard(partition)
+        self.ends.discard(partition)
         self.current = None
 
 
@@ -174,9 +160,8 @@ class OverlappingLevel(TriggeredLevel):
         self.found: dict[Partition, None] = {}
         self.values_seen: dict[Any, Partition] = {}
         """`distinct`: the partition that lives for each value."""
-        end = self.definition.end
-        self.ends = EventEnds(end) if isinstance(end, EventCondition) else None
-        self.ends_together = self.is_innermost and self.pattern_ends is None
+        self.ends = ends_of(self.definition.end, self, self.life, of_all=True)
+        self.ends_together = self.is_innermost and self.ends.together
         start = self.definition.start
         self.event_start = start if isinstance(start, EventCondition) else None
 
@@ -184,7 +169,7 @@ class OverlappingLevel(TriggeredLevel):
         if isinstance(self.definition.start, TimePoint):
             self._await(now_ms)
         if self.definition.now:
-            self._open(now_ms)
+            self.open(now_ms)
         if self.pattern_start is not None:
             self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
 
@@ -193,7 +178,7 @@ class OverlappingLevel(TriggeredLevel):
     ) -> None:
         """A partition for each match of the pattern. The event that completes it does not count as such."""
         for match in matches:
-            partition = self._open(now_ms, match=match)
+            partition = self.open(now_ms, match=match)
             if arrival is not None:
                 arrival.first.add(partition.id)
             self.count_match(start, match, partition, now_ms)
@@ -209,24 +194,15 @@ class OverlappingLevel(TriggeredLevel):
             self._begin(start, start.advance(now_ms), now_ms)
         else:
             self._await(now_ms)
-            self._open(now_ms)
-
-    def _open(
-        self, now_ms: int, arrival: Arrival | None = None, key: object = None, match: Match | None = None
-    ) -> Partition:
-        values = self.first_values(now_ms, arrival, match)
-        return self.life.open(self, key, values, now_ms, arrival, due_ms=values[END_TIME])
+            self.open(now_ms)
 
     def act(self, arrival: Arrival) -> None:
-        stream, start, ends = arrival.stream, self.event_start, self.ends
-        if ends is not None and ends.point.stream == stream:
-            self.end_by(ends.point, arrival.event, ends.of(arrival.event), arrival.now_ms)
-        if self.pattern_ends is not None:
-            self.pattern_ends.enter_all(arrival)
+        start = self.event_start
+        self.ends.enter_all(arrival)
         is_innermost = self.is_innermost
         before = None if is_innermost else self.partitions()
         if start is not None:
-            if start.stream == stream and (start.passes is None or start.passes(arrival.event, ())):
+            if start.stream == arrival.stream and (start.passes is None or start.passes(arrival.event, ())):
                 self._initiate(arrival)
         elif self.pattern_start is not None:
             self._begin(self.pattern_start, self.pattern_start.enter(arrival), arrival.now_ms, arrival)
@@ -239,7 +215,7 @@ class OverlappingLevel(TriggeredLevel):
         distinct = self.definition.distinct
         key = None if distinct is None else distinct(arrival.event)
         if distinct is None or key not in self.values_seen:
-            self._open(arrival.now_ms, arrival, key)
+            self.open(arrival.now_ms, arrival, key=key)
 
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         return self.partitions()
@@ -248,16 +224,13 @@ class OverlappingLevel(TriggeredLevel):
         return list(self.found)
 
     def add(self, partition: Partition) -> None:
+        self.ends.add(partition)
         self.found[partition] = None
         if self.definition.distinct is not None:
             self.values_seen[partition.key] = partition
-        if self.ends is not None:
-            self.ends.add(partition)
 
     def discard(self, partition: Partition) -> None:
-        super().discard(partition)
+        self.ends.discard(partition)
         del self.found[partition]
         if self.definition.distinct is not None:
             del self.values_seen[partition.key]
-        if self.ends is not None:
-            self.ends.discard(partition)

@@ -4,10 +4,10 @@ statement that serves all."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from sql.algebra.buckets import Buckets, items_of
+from sql.algebra.context.by_property import ByProperty
 from sql.algebra.context.partition import Arrival, Partition
 from sql.algebra.event import NOTHING, Event
 from sql.algebra.row_blocks import plain
@@ -54,7 +54,7 @@ class Member(RunningQuery, Running):
         self.cells: CellStatement | None = None
         """The statement that runs in all partitions, made with the first, if their state fits in cells."""
         self.fits_cells = False
-        self.index: BodyIndex | None = None
+        self.index: ByProperty[Body] | None = None
         """The index of a statement over one stream whose filter is correlated with the partition."""
         self.streams = frozenset(streams_of(plan))
         self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
@@ -65,8 +65,7 @@ class Member(RunningQuery, Running):
     def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
         """The bodies that an event has to reach, in order of allocation of their partitions."""
         if self.index is not None:
-            found = self.index.of(event)
-            return [body for body in found if arrival.reaches(body.partition)] if found else ()
+            return [body for body in self.index.fitting(event) if arrival.reaches(body.partition)]
         return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
 
     def stops_together(self) -> bool:
@@ -330,33 +329,3 @@ class CellStatement(RunningStatement):
 def _no_event(number: int) -> Event:
     """Cells that are packed refer to no events."""
     raise CorruptState(f"there is no event {number} in a cell")
-
-
-class BodyIndex:
-    """The bodies of a statement whose filter holds `column = context.property`, by that property."""
-
-    def __init__(
-        self,
-        find: Callable[[Event, Mapping[Any, Any]], Any],
-        partition_key: Callable[[None, Sequence[Any]], Any],
-    ) -> None:
-        self.find = find
-        self.partition_key = partition_key
-        self.bodies: Buckets[Body] = Buckets()
-
-    def add(self, body: Body) -> None:
-        """A body has started. NULL equals nothing."""
-        key = self.partition_key(None, body.partition.row)
-        if key is not None:
-            self.bodies.add(key, body)
-
-    def discard(self, body: Body) -> None:
-        """A body has ended."""
-        key = self.partition_key(None, body.partition.row)
-        if key is not None:
-            self.bodies.discard(key, body)
-
-    def of(self, event: Event) -> Collection[Body]:
-        """The bodies an event can pass the filter of, in order of allocation."""
-        found = self.find(event, self.bodies.found)
-        return () if found is None else items_of(found)

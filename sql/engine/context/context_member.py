@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.context.selectors import EVERY, Selector
+from sql.algebra.context.by_property import ByProperty
+from sql.algebra.context.selectors import Selector, every
 from sql.algebra.event import Delta, Event
 from sql.algebra.row_blocks import plain
 from sql.codegen.functions import FunctionSet
 from sql.compiler.statement.deferral import fits_cells
 from sql.emission import Emission
-from sql.engine.context.bodies import Body, BodyIndex, Cell, Member
+from sql.engine.context.bodies import Body, Cell, Member
 from sql.engine.context.host import ContextHost
 from sql.plan.correlation import correlation_of
 from sql.plan.logical import Plan
@@ -52,10 +53,10 @@ class ContextMember(Member):
         bodies = [] if found is None else [body for body in found.bodies if body.member is self]
         return [item for body in bodies for item in self.host.statements.feed(body, changes, now_ms)]
 
-    def bodies(self, selector: Selector = EVERY) -> Iterator[Body]:
+    def bodies(self, selector: Selector = every) -> Iterator[Body]:
         """The live instances, in order of allocation of their partitions."""
         for partition in self.host.life.live:
-            if selector.takes(partition):
+            if selector(partition):
                 yield from (body for body in partition.bodies if body.member is self)
 
     def variable_changed(self, name: str) -> None:
@@ -67,7 +68,7 @@ class ContextMember(Member):
     def flush(self, now_ms: int) -> list[Emission]:
         return [emission for body in self.bodies() for emission in body.instance.flush(now_ms)]
 
-    def read(self, now_ms: int, selector: Selector = EVERY) -> list[dict[str, Any]]:
+    def read(self, now_ms: int, selector: Selector = every) -> list[dict[str, Any]]:
         """The rows of the chosen partitions, one after the other."""
         return [row for body in self.bodies(selector) for row in body.instance.read(now_ms)]
 
@@ -131,7 +132,7 @@ def join(host: ContextHost, name: str, plan: Plan, now_ms: int) -> tuple[Context
     return member, host.statements.outcome.take()
 
 
-def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
+def index_of(plan: Plan, functions: FunctionSet) -> ByProperty[Body] | None:
     """The index of a statement over one stream whose filter is correlated with the partition."""
     if (
         len(plan.sources) != 1
@@ -144,7 +145,7 @@ def index_of(plan: Plan, functions: FunctionSet) -> BodyIndex | None:
     correlation, _ = correlation_of(plan.sources[0].filter)
     if correlation is None:
         return None
-    return BodyIndex(
+    return ByProperty(
         functions.find(correlation.event), functions.wanted_key((correlation.partition,), (False,))
     )
 

@@ -103,7 +103,7 @@ class Statements:
         body = new_body(member, self.members, partition, now_ms)
         partition.bodies += (body,)
         if member.index is not None:
-            member.index.add(body)
+            member.index.enter(body, partition.row)
         if not isinstance(body, Cell):
             self._fill(body, now_ms, is_late=is_late)
 
@@ -134,7 +134,7 @@ class Statements:
             bodies, partition.bodies = partition.bodies, ()
             for body in bodies:
                 if body.member.index is not None:
-                    body.member.index.discard(body)
+                    body.member.index.leave(body, partition.row)
             if lane is not None:
                 if lane.takes_last(bodies):
                     continue

@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.algebra.context.level_builder import life_of
 from sql.algebra.context.partition import Arrival, Partition
-from sql.algebra.context.selectors import EVERY, Selector, properties_of
+from sql.algebra.context.selectors import Selector, every, properties_of
 from sql.algebra.event import Event
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -77,7 +77,7 @@ class ContextHost(RunningQuery, Running):
             return [body.instance.relation for body in bodies if body.member.name == name]
 
         def chosen(selector: Selector) -> list[Any]:
-            return parts(partition for partition in self.life.live if selector.takes(partition))
+            return parts(partition for partition in self.life.live if selector(partition))
 
         def owners(row: object, now_ms: int) -> list[Any]:
             if name not in self.members:
@@ -157,9 +157,9 @@ class ContextHost(RunningQuery, Running):
 
     # --- looking --------------------------------------------------------------------------------------------
 
-    def partitions(self, selector: Selector = EVERY) -> list[dict[str, Any]]:
+    def partitions(self, selector: Selector = every) -> list[dict[str, Any]]:
         """The live partitions with their built-in properties."""
-        found = (item for item in self.life.live if selector.takes(item))
+        found = (item for item in self.life.live if selector(item))
         return [{**properties_of(item), "name": self.context.name} for item in found]
 
     def counters(self) -> dict[str, int]:

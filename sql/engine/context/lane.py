@@ -79,7 +79,7 @@ class Lane:
     @property
     def found(self) -> list[dict[Any, Any]]:
         """The bodies of each statement by what its filter is correlated with."""
-        return [{} if member.index is None else member.index.bodies.found for member in self.runs]
+        return [{} if member.index is None else member.index.found for member in self.runs]
 
     def push(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events arrive; everything due by then has been done."""
@@ -176,7 +176,7 @@ class Lane:
         event = arrival.event
         for member, run in self.runs.items():
             index = member.index
-            if index is not None and index.find(event, index.bodies.found) is None:
+            if index is not None and index.find(event, index.found) is None:
                 continue
             for body in member.reached(event, arrival):
                 self._add(run, body, event.row)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.context.selectors import EVERY, Selector
+from sql.algebra.context.selectors import Selector, every
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.row import Change
 from sql.engine.statement.statement_sources import merged
@@ -58,39 +58,39 @@ class SpreadRelation:
 
     def all_parts(self) -> Sequence[Part]:
         """The relations of all partitions."""
-        return self.parts(EVERY)
+        return self.parts(every)
 
     # --- reading --------------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> AllRows:
         """The rows of all parts."""
-        return AllRows(self.parts(EVERY))
+        return AllRows(self.parts(every))
 
     @property
     def version(self) -> tuple[tuple[int, int], ...]:
         """Another one after every change."""
-        return tuple((id(part), part.version) for part in self.parts(EVERY))
+        return tuple((id(part), part.version) for part in self.parts(every))
 
     @property
     def refused(self) -> int:
         """The number of rows refused by the bounds of the live partitions."""
-        return sum(part.bounded.refused for part in self.parts(EVERY))
+        return sum(part.bounded.refused for part in self.parts(every))
 
     def content(self) -> Iterable[Event]:
         """The rows, partition by partition."""
-        return [event for part in self.parts(EVERY) for event in part.content()]
+        return [event for part in self.parts(every) for event in part.content()]
 
     def numbers(self) -> dict[Event, Any]:
         """The rows, each with what a snapshot calls it."""
         return {
             event: f"{place}.{event.seq}"
-            for place, part in enumerate(self.parts(EVERY))
+            for place, part in enumerate(self.parts(every))
             for event in part.rows
         }
 
     def __len__(self) -> int:
-        return sum(len(part) for part in self.parts(EVERY))
+        return sum(len(part) for part in self.parts(every))
 
     def index(self, equal: tuple[str, ...], ordered: str | None) -> None:
         """Over all partitions there is no index."""
@@ -98,7 +98,7 @@ class SpreadRelation:
 
     def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
         """A declared index, in every partition; `indexed` makes it in those to come."""
-        for part in self.parts(EVERY):
+        for part in self.parts(every):
             part.create_index(name, equal, ordered, unique=unique)
         self.named[name] = IndexDeclaration(name, equal, ordered, unique)
 
@@ -118,7 +118,7 @@ class SpreadRelation:
         """Rows leave the parts that have them, and others come."""
         gone = tuple(removed)
         deltas = [self.insert(row, now_ms) for row in rows]
-        for part in self.parts(EVERY) if gone else ():
+        for part in self.parts(every) if gone else ():
             held = set(part.content())
             deltas.append(part.change((), [event for event in gone if event in held], now_ms))
         return merged(deltas)
@@ -133,7 +133,7 @@ class SpreadRelation:
         """Rows are updated and removed in the parts that have them, others come."""
         came: list[dict[str, Any]] = []
         before: list[dict[str, Any]] = []
-        for part in self.parts(EVERY):
+        for part in self.parts(every):
             mine = set(part.content())
             changed = [item for item in updates if item[0] in mine]
             gone = [event for event in removed if event in mine]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from sql.algebra.context.ends import EventEnds, PatternEnds
 from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import EventCondition
-from sql.algebra.context.pattern_ends import EventEnds
 from sql.algebra.event import Event
 from tests.unit.contexts.support import World
 
@@ -28,10 +28,9 @@ def test_a_condition_that_reads_the_event_alone_is_asked_once_for_all_partitions
     world = World("create context C initiated by S as s; context C select context.s.id as s from E")
     for number in range(LIVE):
         world.send("S", id=str(number))
-    ends = EventEnds(point)
-    assert ends.of(Event({}, 0, 0)) == ()
-    for partition in world.engine.contexts["C"].life.live:
-        ends.add(partition)
+    life = world.engine.contexts["C"].life
+    assert life.root is not None
+    ends = EventEnds(life.root, life, point, of_all=True)
     assert ends.of(Event({}, 0, 0)) == ()
     assert len(asked) == 1
 
@@ -56,9 +55,9 @@ def test_an_event_is_given_to_the_patterns_that_it_may_move(pattern: str, given:
         world.send("S", id=str(number), n=0)
     root = world.engine.contexts["C"].life.root
     assert isinstance(root, LiveLevel)
-    assert root.pattern_ends is not None
-    assert len(root.pattern_ends.reached("T", {"id": "3", "n": 7})) == given
-    assert len(root.pattern_ends.reached("T", {"id": None, "n": 4})) == (LIVE if "s.n" in pattern else 0)
+    assert isinstance(root.ends, PatternEnds)
+    assert len(root.ends.reached("T", {"id": "3", "n": 7})) == given
+    assert len(root.ends.reached("T", {"id": None, "n": 4})) == (LIVE if "s.n" in pattern else 0)
 
 
 @pytest.mark.parametrize("end", ["after 3 sec", "T(n = 9) as t"])
