@@ -37,6 +37,13 @@ def monotonic_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
+def earlier(one_ms: int | None, other_ms: int | None) -> int | None:
+    """The first of two times, or the shorter of two waits; None: never."""
+    if one_ms is None or other_ms is None:
+        return one_ms if other_ms is None else other_ms
+    return min(one_ms, other_ms)
+
+
 class Clock(Protocol):
     """The source of time for the daemon."""
 
@@ -82,7 +89,8 @@ class SteadyTime:
         """Continue from a time of an earlier run. A wall clock that is behind it counts as a step."""
         if self._now is None or at_ms <= self._now:
             return
-        self._compare(self._now - at_ms)
+        if at_ms - self._now >= STEP_MS:
+            self._count(self._now - at_ms)
         self._now = float(at_ms)
 
     def read(self, wall_ms: int, monotonic_ms: int) -> int:
@@ -91,19 +99,20 @@ class SteadyTime:
             self._now = wall_ms
         else:
             elapsed = monotonic_ms - self._monotonic_ms
-            self._compare((wall_ms - self._wall_ms) - elapsed)
+            difference = (wall_ms - self._wall_ms) - elapsed
+            if abs(difference) >= STEP_MS:
+                self._count(difference)
             # A clock that is not set yet is no goal to wait for.
             speed = SLEW if wall_ms >= SANE_FROM_MS else 1
             self._now = max(float(wall_ms), self._now + elapsed * speed)
         self._wall_ms, self._monotonic_ms = wall_ms, monotonic_ms
         return int(self._now)
 
-    def _compare(self, by_ms: float) -> None:
-        """Count a difference that is a step."""
-        if abs(by_ms) >= STEP_MS:
-            self.steps += 1
-            if self._on_step is not None:
-                self._on_step(int(by_ms))
+    def _count(self, by_ms: float) -> None:
+        """Count a step."""
+        self.steps += 1
+        if self._on_step is not None:
+            self._on_step(int(by_ms))
 
 
 class SystemClock:

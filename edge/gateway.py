@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from edge.base.message import Message
-from edge.clock import Clock
+from edge.clock import Clock, earlier
 from edge.delivery.assigned import have_receipts
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
@@ -133,15 +133,23 @@ class Gateway:
         self._fire(now_ms)
         self._push_backlog(now_ms)
         self.consult(now_ms)
-        commit_in_ms = None if self.commits is None else self.commits.due_in_ms()
-        if self.commits is not None and (commit_in_ms == 0 or self.commits.background.is_busy):
-            if self.commits.acknowledgements.is_window_full:  # what comes next is taken at once
-                self._taken_ms = self.clock.monotonic_ms() - self.latency_ms
-            if not self.commits.settle() and commit_in_ms == 0:
-                self.commit()
-            commit_in_ms = self.commits.due_in_ms()
+        commit_in_ms = self._see_to_commits()
         self._brake()
         return self._sleep_ms(commit_in_ms)
+
+    def _see_to_commits(self) -> int | None:
+        """Acknowledge and commit what is due; the time until more is."""
+        commits = self.commits
+        if commits is None:
+            return None
+        due_in_ms = commits.due_in_ms()
+        if due_in_ms != 0 and not commits.background.is_busy:
+            return due_in_ms
+        if commits.acknowledgements.is_window_full:  # what comes next is taken at once
+            self._taken_ms = self.clock.monotonic_ms() - self.latency_ms
+        if not commits.settle() and due_in_ms == 0:
+            self.commit()
+        return commits.due_in_ms()
 
     def set_latency(self, of_streams: Iterable[int | None]) -> None:
         """Set the wait of messages to the shortest of the streams' limits (None: the configuration's)."""
@@ -165,13 +173,9 @@ class Gateway:
             if done:
                 return
             sleep_ms = self.turn()
-            self.intake.poller.wait(sleep_ms, self._gather_ms(sleep_ms))
-
-    def _gather_ms(self, sleep_ms: int | None) -> int:
-        """On a busy line, messages wait for company: at most `latency_ms` since the last look."""
-        if sleep_ms == 0 or not self._is_busy:
-            return 0
-        return self._taken_ms + self.latency_ms - self.clock.monotonic_ms()
+            # On a busy line, messages wait for company: at most `latency_ms` since the last look.
+            gather = self._is_busy and sleep_ms != 0
+            self.intake.poller.wait(sleep_ms, self._taken_ms + self.latency_ms if gather else 0)
 
     def drain(self, deadline_ms: int) -> None:
         """Process the messages taken in, without sleeping, until the monotonic `deadline_ms`."""
@@ -288,7 +292,8 @@ class Gateway:
         if self.sources.closing:
             return
         unacknowledged = self.commits.acknowledgements.messages if self.commits else 0
-        self.backlog.relieve(self._limits.intake_bytes_max)
+        if self.backlog.bytes >= self._limits.intake_bytes_max:
+            self.backlog.relieve(self._limits.intake_bytes_max)
         waiting_bytes = self.intake.bytes + self.backlog.bytes
         must_pause = self.outbox.is_full() or (self.commits is not None and self.commits.problem is not None)
         if not self.sources.paused:
@@ -311,14 +316,11 @@ class Gateway:
         """Until the next thing that is due of itself; 0 when there is work left."""
         if self.backlog or self.intake.has_items():
             return 0
-        waits = [] if commit_in_ms is None else [commit_in_ms]
+        sleep_ms = commit_in_ms
         deadline_ms = self.engine.next_deadline_ms()
         if deadline_ms is not None:
-            waits.append(
-                max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms())
-            )
+            least_ms = DEFECT_PAUSE_MS if self._timers_failed else 0
+            sleep_ms = earlier(sleep_ms, max(least_ms, deadline_ms - self.clock.now_ms()))
         if self.alarm_ms is not None:
-            waits.append(max(0, self.alarm_ms - self.clock.now_ms()))
-        if self.outbox.rows_waiting():
-            waits.append(SLOW_SINK_RETRY_MS)
-        return min(waits, default=None)
+            sleep_ms = earlier(sleep_ms, max(0, self.alarm_ms - self.clock.now_ms()))
+        return earlier(sleep_ms, SLOW_SINK_RETRY_MS) if self.outbox.rows_waiting() else sleep_ms

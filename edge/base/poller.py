@@ -12,24 +12,28 @@ import threading
 from typing import Protocol
 
 from edge.base.wakeup import Wakeup
-from edge.clock import monotonic_ms
+from edge.clock import earlier, monotonic_ms
+
+Interest = tuple[int, int, int | None]
+"""What a member waits for: the descriptor of its socket; the mask of `poll`, 0 where it waits for nothing
+but time; and when it should turn in any case, in ms of the monotonic clock (None: never)."""
+
+AT_ONCE = 0
+"""A time before any of the monotonic clock."""
 
 
 class Member(Protocol):
     """Something served by the loop; all of it runs on the loop's thread. It turns when its descriptor is
     ready or its time has come."""
 
-    def interest(self) -> tuple[int, int]:
-        """Descriptor and `poll` mask; a mask of 0: it waits for nothing but time."""
-
-    def due_in_ms(self) -> int | None:
-        """The time until `turn` should be called in any case; None: never."""
+    def interest(self) -> Interest:
+        """The descriptor and the time to wait for."""
 
     def prompt(self) -> bool:
         """Take what is there, so that the other side sends what it holds back; whether there was anything."""
 
     def turn(self, is_ready: bool) -> None:
-        """Do what can be done; `is_ready`: there is something to read."""
+        """Do what can be done; `is_ready`: there is something to read, or room to write."""
 
 
 ANSWER_MS = 1
@@ -44,7 +48,6 @@ class Poller:
 
     def __init__(self) -> None:
         self._wakeup = Wakeup()
-        self._wakeup_descriptor = self._wakeup.fileno()
         self._owner: int | None = None
         self._members: dict[Member, tuple[int, int]] = {}
         self._by_descriptor: dict[int, Member] = {}
@@ -73,70 +76,69 @@ class Poller:
 
     def remove(self, member: Member) -> None:
         """Serve it no longer."""
-        self._register(member, (-1, 0))
+        self._register(member, -1, 0)
         self._deadlines.pop(member, None)
         del self._members[member]
 
-    def wait(self, timeout_ms: int | None, gather_ms: int = 0) -> None:
+    def wait(self, timeout_ms: int | None, gather_until_ms: int = 0) -> None:
         """Let members turn that have something to do, or sleep until one has, `wake` was called, or the time
         has passed.
 
-        gather_ms   for so long the sockets are not looked at, so that what comes meanwhile is read together;
-                    `wake` ends it
+        gather_until_ms   until then, on the monotonic clock, the sockets are not looked at, so that what
+                          comes meanwhile is read together; `wake` ends it
         """
         self._owner = threading.get_ident()
-        self._ask()
-        due_ms = self._due_in_ms()
-        if due_ms == 0:
-            self._turn_due()
-            self._ask()
-            due_ms = self._due_in_ms()
+        now_ms = monotonic_ms()
+        due_ms = self._next_ms()
+        if due_ms is not None and due_ms <= now_ms:
+            self._turn_due(now_ms)
+            due_ms = self._next_ms()
+        until_ms = None if timeout_ms is None else now_ms + timeout_ms
         prompted: list[Member] = []
-        if gather_ms > 0 and due_ms != 0:
-            if self._orders.poll(gather_ms):
+        if gather_until_ms > now_ms and (due_ms is None or due_ms > now_ms):
+            if self._orders.poll(gather_until_ms - now_ms):
                 self._wakeup.clear()
                 return
-            prompted = [member for member in self._members if member.prompt()]
-            due_ms = later(due_ms, gather_ms)
-            timeout_ms = ANSWER_MS if prompted else later(timeout_ms, gather_ms)
-        ready = self._poll.poll(due_ms if timeout_ms is None else earlier(timeout_ms, due_ms))
-        if (self._wakeup_descriptor, select.POLLIN) in ready:
-            self._wakeup.clear()
+            now_ms = gather_until_ms
+            prompted = [member for member in self._by_descriptor.values() if member.prompt()]
+            if prompted:
+                until_ms = now_ms + ANSWER_MS
+        until_ms = earlier(until_ms, due_ms)
+        ready = self._poll.poll(None if until_ms is None else max(0, until_ms - now_ms))
         for descriptor, _ in ready:
             member = self._by_descriptor.get(descriptor)
-            if member is not None and member not in prompted:
+            if member is None:  # it is the wake-up's, or of a member that was removed in this turn
+                self._wakeup.clear()
+            elif member not in prompted:
                 self._turn(member, True)
         for member in prompted:
             self._turn(member, True)
         if not ready:
-            self._turn_due()
+            self._turn_due(monotonic_ms())
 
     def close(self) -> None:
         """Release the descriptors of the loop."""
         self._wakeup.close()
 
-    def _ask(self) -> None:
-        """Read the sockets and deadlines of the members that have changed."""
-        if not self._changed:
-            return
-        now_ms = monotonic_ms()
+    def _next_ms(self) -> int | None:
+        """The first deadline of a member; None if there is none. Asks the members that have changed."""
         while self._changed:
             member = self._changed.pop()
             if member in self._members:
-                self._register(member, member.interest())
-                due_ms = member.due_in_ms()
-                if due_ms is None:
-                    self._deadlines.pop(member, None)
-                else:
-                    self._deadlines[member] = now_ms + due_ms
+                self._expect(member, member.interest())
+        return min(self._deadlines.values(), default=None)
 
-    def _due_in_ms(self) -> int | None:
-        """The time until the first deadline of a member; None if there is none."""
-        return max(0, min(self._deadlines.values()) - monotonic_ms()) if self._deadlines else None
+    def _expect(self, member: Member, interest: Interest) -> None:
+        descriptor, mask, due_ms = interest
+        if due_ms is None:
+            self._deadlines.pop(member, None)
+        else:
+            self._deadlines[member] = due_ms
+        if self._members[member] != (descriptor, mask):
+            self._register(member, descriptor, mask)
 
-    def _turn_due(self) -> None:
+    def _turn_due(self, now_ms: int) -> None:
         """Let members turn whose time has come."""
-        now_ms = monotonic_ms()
         for member in [member for member, due_ms in self._deadlines.items() if due_ms <= now_ms]:
             self._turn(member, False)
 
@@ -145,25 +147,13 @@ class Poller:
         self._changed.add(member)
         member.turn(is_ready)
 
-    def _register(self, member: Member, interest: tuple[int, int]) -> None:
-        before = self._members[member]
-        if interest == before:
-            return
+    def _register(self, member: Member, descriptor: int, mask: int) -> None:
+        before, mask_before = self._members[member]
         # A socket without a mask is taken out: it would wake us for ever once the other side has hung up.
-        if before[1]:
-            self._poll.unregister(before[0])
-            del self._by_descriptor[before[0]]
-        if interest[1]:
-            self._poll.register(*interest)
-            self._by_descriptor[interest[0]] = member
-        self._members[member] = interest
-
-
-def earlier(one_ms: int, other_ms: int | None) -> int:
-    """The shorter of two waits; None: no wait."""
-    return one_ms if other_ms is None or one_ms < other_ms else other_ms
-
-
-def later(wait_ms: int | None, passed_ms: int) -> int | None:
-    """The rest of a wait; None: it has no end."""
-    return None if wait_ms is None else max(0, wait_ms - passed_ms)
+        if mask_before:
+            self._poll.unregister(before)
+            del self._by_descriptor[before]
+        if mask:
+            self._poll.register(descriptor, mask)
+            self._by_descriptor[descriptor] = member
+        self._members[member] = (descriptor, mask)

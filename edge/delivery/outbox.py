@@ -134,6 +134,8 @@ class Outbox:
 
     def rows_waiting(self) -> int:
         """Rows that a delivery has refused so far."""
+        if not self._behind:
+            return 0
         return sum(
             rows_of(action.open[last][1])
             for rule, action in self._behind

@@ -18,7 +18,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from edge.base.message import BadMessage, Message, payload_bytes, qos_of
 from edge.journal.record import Session
@@ -40,7 +42,7 @@ LONG_MS, SHORT_MS = 5, 2
 """A slice that took longer makes the next ones half as large; one that took less, twice as large."""
 
 
-class Arrival(NamedTuple):
+class Arrival(Struct, frozen=True):
     """The messages of one wake-up of a source."""
 
     source: str
@@ -99,7 +101,7 @@ class Backlog:
     def relieve(self, bytes_max: int) -> None:
         """Once `bytes_max` wait, drop messages of QoS 0, the oldest of the fullest lanes, until three
         quarters wait."""
-        if not self.sheds or self.bytes < bytes_max:
+        if not self.sheds:
             return
         before, worst = self.dropped, ""
         sizes = {
@@ -135,9 +137,9 @@ class Backlog:
 
     def next_slice(self) -> Arrival | None:
         """The messages to be processed next; None when nothing waits."""
-        if not self:
-            return None
-        if self._arrivals and not self._lanes and self._is_slice():
+        if not self._arrivals:
+            return self._from_lanes()
+        if not self._lanes and self._is_slice():
             arrival, size = self._arrivals.popleft()
             self.bytes -= size
             return arrival
@@ -146,7 +148,7 @@ class Backlog:
             arrival, _ = self._arrivals.popleft()
             self._spread(arrival)
             if arrival.session is not None or arrival.bad:
-                return arrival._replace(messages=[])
+                return replace(arrival, messages=[])
         return self._from_lanes()
 
     def _spread(self, arrival: Arrival) -> None:
@@ -191,7 +193,9 @@ class Backlog:
 
     def _is_slice(self) -> bool:
         """True if all that has arrived makes no more than a slice."""
-        count = sum([len(arrival.messages) for arrival, _ in self._arrivals])
+        count = 0
+        for arrival, _ in self._arrivals:
+            count += len(arrival.messages)
         if count > SLICE_MESSAGES // self._parts:
             return False
         return count <= 1 or self.bytes <= SLICE_BYTES // self._parts

@@ -71,7 +71,7 @@ class BrokerStates:
     def of_source(self, name: str) -> tuple[str, BrokerState | None]:
         """The connection of a source, and its state; for a source that is no broker, MAIN and None."""
         connection = self._by_source.get(name)
-        return (MAIN, None) if connection is None else (connection, self[connection])
+        return (MAIN, None) if connection is None else (connection, self.all[connection])
 
     @property
     def recognised(self) -> int:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,6 +28,8 @@ from edge.intake.topic_columns import TopicColumns
 from sql.record import Record
 
 log = logging.getLogger("penstock.streams")
+
+_topic, _payload = itemgetter(0), itemgetter(1)
 
 
 class StreamSpec(Record):
@@ -153,12 +156,17 @@ class StreamTable:
 
     def in_order(
         self, messages: Sequence[Message], decoded: Decoded, connection: str = MAIN
-    ) -> Iterator[tuple[str, list[Any]]]:
+    ) -> Iterable[tuple[str, list[Any]]]:
         """The rows of decoded messages by stream, cut where another stream begins whose order with the one
         before matters; message by message where they enter two such streams each."""
-        yield from ((stream, rows) for stream, rows in decoded.rows.items() if stream not in decoded.each)
         if not decoded.each:
-            return
+            return decoded.rows.items()
+        return self._pieces(messages, decoded, connection)
+
+    def _pieces(
+        self, messages: Sequence[Message], decoded: Decoded, connection: str
+    ) -> Iterator[tuple[str, list[Any]]]:
+        yield from ((stream, rows) for stream, rows in decoded.rows.items() if stream not in decoded.each)
         groups = {topic: self.groups_of(topic, connection) for topic in {message[0] for message in messages}}
         for streams, run in groupby(messages, key=lambda message: groups[message[0]]):
             if len({group for _, group in streams}) < len(streams):
@@ -174,12 +182,12 @@ class StreamTable:
         decoded = Decoded()
         refused: dict[int, Refused] = {}
         for stream, found in self._by_stream(messages, self.router(connection).match).items():
-            rows, bad = self._decoded(stream, found, self._metas(stream, found))
+            rows, bad = self._decoded(stream, found)
             self._learn(stream, found)
             self.received[stream] += len(found)
             if rows:
                 decoded.rows[stream] = rows
-                decoded.origins[stream] = Origins(_without(found, bad), rows)
+                decoded.origins[stream] = Origins(_without(found, bad) if bad else found, rows)
             if stream in self._groups and len(messages) > 1:
                 decoded.each[stream] = self._each(stream, found, rows, {at for at, _ in bad})
             for at, reason in bad:
@@ -200,19 +208,17 @@ class StreamTable:
         if is_one:
             found = iter(rows)
             return ([] if at in bad else [next(found)] for at in range(len(messages)))
-        return (self._decoded(stream, [message], self._metas(stream, [message]))[0] for message in messages)
-
-    def _metas(self, stream: str, messages: Sequence[Message]) -> list[Mapping[str, Any]] | None:
-        return [meta_of(message) for message in messages] if stream in self._meta else None
+        return (self._decoded(stream, [message])[0] for message in messages)
 
     def _by_stream(
         self, messages: Sequence[Message], match: Callable[[str], tuple[str, ...]]
     ) -> Mapping[str, Sequence[Message]]:
         """The messages by the streams that read them."""
-        streams_of = {topic: match(topic) for topic in {message[0] for message in messages}}
-        different = set(streams_of.values())
+        topics = set(map(_topic, messages))
+        different = set(map(match, topics))
         if len(different) == 1 and (streams := different.pop()):
             return dict.fromkeys(streams, messages)
+        streams_of = {topic: match(topic) for topic in topics}
         found: dict[str, list[Message]] = {}
         for message in messages:
             streams = streams_of[message[0]]
@@ -233,20 +239,19 @@ class StreamTable:
                 self._lessons_told.add((stream, column))
                 log.warning("payload.unexpected", extra={"stream": stream, "column": column, "note": text})
 
-    def _decoded(
-        self, stream: str, messages: Sequence[Message], metas: list[Mapping[str, Any]] | None
-    ) -> tuple[list[Any], list[tuple[int, str]]]:
-        payloads = [message[1] for message in messages]
+    def _decoded(self, stream: str, messages: Sequence[Message]) -> tuple[list[Any], list[tuple[int, str]]]:
+        payloads = [*map(_payload, messages)]
+        metas = [meta_of(message) for message in messages] if stream in self._meta else None
         with_topics = self._with_topics.get(stream)
         if with_topics is None:
             return self._decoders[stream].decode_many(payloads, metas)
-        return with_topics.decode_many(payloads, [message[0] for message in messages], metas)
+        return with_topics.decode_many(payloads, [*map(_topic, messages)], metas)
 
 
 def _without(messages: Sequence[Message], bad: list[tuple[int, str]]) -> Sequence[Message]:
     """The messages that gave rows."""
     refused = {at for at, _ in bad}
-    return [message for at, message in enumerate(messages) if at not in refused] if refused else messages
+    return [message for at, message in enumerate(messages) if at not in refused]
 
 
 def _may_be_array(message: Message) -> bool:

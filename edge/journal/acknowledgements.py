@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from edge.journal.window import Window
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """The function that acknowledges, its receipt, and the number of messages it covers.
 
     is_done   True once nothing is left of the messages that a crash could lose;
@@ -55,11 +57,11 @@ class Acknowledgements:
         return self._window.is_full(self.messages)
 
     def due_ms(self, sync_interval_ms: int, quiet_ms: int) -> int | None:
-        """The time of the next commit: after a quiet time,
-        once the first message has waited so long, or once there are many."""
+        """The time of the next commit: after a quiet time, once the first message has waited so long, or once
+        there are many, or the broker sends no more."""
         if self._first_ms is None:
             return None
-        if self.messages >= MESSAGES_MAX:
+        if self.messages >= MESSAGES_MAX or self.is_window_full:
             return self._last_ms
         return min(self._first_ms + sync_interval_ms, self._last_ms + quiet_ms)
 

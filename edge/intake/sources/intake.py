@@ -148,37 +148,41 @@ class BufferedReader(StockReader):
         super().__init__(client, epoch, packet_bytes_max)
         self._confirmed = confirmed
         self._ahead = b""
+        self._socket: Any = None
+        self._decrypted: Callable[[], int] | None = None
         self._parser = PublishParser(epoch, has_properties, packet_bytes_max, self._hand_to_paho)
+
+    def attach(self, connection: Any) -> None:
+        """Use a socket, which paho has connected."""
+        self._socket = connection
+        self._decrypted = getattr(connection, "pending", None)
 
     def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
         self._batch, self._bad = batch, bad
-        sock: Any = self._client.socket()
-        if sock is None:
-            raise ConnectionLost("connection closed by the broker")
         ahead, self._ahead = self._ahead, b""
-        data = self._received(sock, not ahead)
+        data = self._received(not ahead)
         if not (data or ahead):
             return False
         # paho sends pings, and gives a connection up, by this time stamp.
         self._client._last_bytes_received = paho.time_func()
-        self._parser.feed(ahead + data if ahead else data, batch, bad)
-        self.duplicates = self._parser.duplicates
-        return len(data) == RECEIVE_BYTES or buffered_by_tls(sock)
+        parser = self._parser
+        parser.feed(ahead + data if ahead else data, batch, bad)
+        self.duplicates = parser.duplicates
+        return len(data) == RECEIVE_BYTES or (self._decrypted is not None and self._decrypted() > 0)
 
     def read_ahead(self) -> bool:
-        sock: Any = self._client.socket()
-        if sock is not None and not self._ahead:
+        if not self._ahead:
             try:
-                self._ahead = sock.recv(RECEIVE_BYTES)
+                self._ahead = self._socket.recv(RECEIVE_BYTES)
             except OSError:  # nothing is there, or the next read reports the fault
                 return False
         return bool(self._ahead)
 
-    def _received(self, sock: Any, must: bool) -> bytes:
+    def _received(self, must: bool) -> bytes:
         """The bytes of the socket; a broken one raises `ConnectionLost` unless there is
         something to be read before."""
         try:
-            data: bytes = sock.recv(RECEIVE_BYTES)
+            data: bytes = self._socket.recv(RECEIVE_BYTES)
         except _NOTHING_THERE:
             return b""
         except OSError as error:

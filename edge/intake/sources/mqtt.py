@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Literal
 
-from edge.base.poller import Poller
+from edge.base.poller import Interest, Poller
 from edge.clock import Clock
 from edge.config.mqtt_options import BadOptions, MqttOptions, Version
 from edge.intake.router import BadTopicFilter, check_filter
@@ -191,13 +191,9 @@ class MqttSource:
 
     # The loop.
 
-    def interest(self) -> tuple[int, int]:
+    def interest(self) -> Interest:
         connection = self.attempts.connection
-        return (-1, 0) if connection is None else connection.interest()
-
-    def due_in_ms(self) -> int | None:
-        connection = self.attempts.connection
-        return self.attempts.due_in_ms() if connection is None else connection.due_in_ms()
+        return (-1, 0, self.attempts.due_ms()) if connection is None else connection.interest()
 
     def prompt(self) -> bool:
         connection = self.attempts.connection

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+from edge.base.poller import AT_ONCE
 from edge.clock import Clock
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
@@ -150,11 +151,11 @@ class Attempts:
         if session.name == self._session_name:
             self._granted = dict(session.granted)
 
-    def due_in_ms(self) -> int | None:
-        """The time until `turn` should be called where there is no connection."""
+    def due_ms(self) -> int | None:
+        """When `turn` should be called where there is no connection, on the monotonic clock."""
         if self._opening is not None:
-            return 0 if self._opening.is_over else None  # its thread wakes the loop
-        return max(0, self._pause.until_ms - self._clock.monotonic_ms())
+            return AT_ONCE if self._opening.is_over else None  # its thread wakes the loop
+        return self._pause.until_ms
 
     def turn(self) -> None:
         """Go on with making a connection."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edge.base.message import BadMessage, Message, payload_bytes
+from edge.base.poller import AT_ONCE, Interest
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost, OnBad, OnBatch
 from edge.intake.sources.mqtt_client import connect, make_client
@@ -141,6 +142,8 @@ class Connection:
         connect(self._client, self.options, self.version)
         self._socket = self._client.socket()
         self._descriptor = self._socket.fileno()
+        if self._sender is not None:
+            self._sender.attach(self._socket)
         # Each turn sends its acknowledgements at once; holding them back would only make
         # the broker wait for them.
         send_at_once(self._socket)
@@ -197,12 +200,13 @@ class Connection:
 
     # The loop.
 
-    def interest(self) -> tuple[int, int]:
-        """The socket, and what to wait for: bytes, and room to write where something waits."""
+    def interest(self) -> Interest:
+        """The socket, what to wait for (bytes, and room to write where something waits), and the time of the
+        next turn: at once where there is something to send."""
         mask = select.POLLIN if self._reading() else 0
-        if self._opened is not None and self._opened.want_write():
-            mask |= select.POLLOUT
-        return self._descriptor, mask
+        if self._client.want_write():
+            return self._descriptor, mask | select.POLLOUT, self._due_ms(is_writing=True)
+        return self._descriptor, mask, self._due_ms(is_writing=False)
 
     def prompt(self) -> bool:
         """Take what is there of the subscriptions: brokers hold back small packets until the kernel has
@@ -212,53 +216,40 @@ class Connection:
             return True
         return False
 
-    def due_in_ms(self) -> int:
-        """The time until the next turn: 0 while acknowledgements wait, else until the next check of the
-        keepalive."""
+    def _due_ms(self, *, is_writing: bool) -> int:
+        """When the next turn is due in any case: else the next check of the keepalive."""
         if self._more and self._reading():
-            return 0
+            return AT_ONCE
+        due_ms = self._looked_ms + self.options.keepalive_s * 250
+        if not self.accepted:
+            return min(due_ms, self._answer_by_ms + 1)
         orders = self._orders
-        is_behind = self.subscriptions.are_behind(orders.wanted) or orders.presence.is_behind()
-        if self.accepted and (orders.tokens or is_behind):
-            return 0
-        now_ms = self._clock.monotonic_ms()
-        due_ms = max(0, self._looked_ms + self.options.keepalive_s * 250 - now_ms)
-        if self.accepted and self.publishing is not None:
-            if self.publishing.can_send and not self._client.want_write():
-                return 0
-            overdue_ms = self.publishing.due_in_ms(now_ms)
+        if orders.tokens or self.subscriptions.are_behind(orders.wanted) or orders.presence.is_behind():
+            return AT_ONCE
+        if self.publishing is not None:
+            if self.publishing.can_send and not is_writing:
+                return AT_ONCE
+            overdue_ms = self.publishing.overdue_ms()
             due_ms = due_ms if overdue_ms is None else min(due_ms, overdue_ms)
-        return due_ms if self.accepted else min(due_ms, max(0, self._answer_by_ms + 1 - now_ms))
+        return due_ms
 
     def _reading(self) -> bool:
         """True if the socket is to be read: not while paused, but always before the broker accepts us."""
         return not (self._orders.paused and self.accepted)
 
     def _turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
-        if self._reading():
-            if is_ready:
-                self._read(on_batch, on_bad)
-        else:
+        if not self._reading():
             self._behind = True
-        has_answered = self._acknowledge()
-        client = self._client
-        if self.accepted:
-            if self.subscriptions.are_behind(self._orders.wanted):
-                self.subscriptions.follow(client, self._orders.wanted)
-            if self._orders.presence.is_behind():
-                self._orders.presence.follow(client)
-            if self.publishing is not None:
-                self._publish(self.publishing)
-        elif self._clock.monotonic_ms() > self._answer_by_ms:
-            raise ConnectionLost("the broker did not answer CONNECT in time")
-        if client.want_write():
-            client.loop_write()
-        elif is_ready and not has_answered:  # else the kernel's acknowledgement goes along with ours
+        elif is_ready or self._more:
+            self._read(on_batch, on_bad)
+        if not is_ready:
+            self._do_what_is_due()
+        if self._client.want_write():
+            self._client.loop_write()
+        elif is_ready:
             acknowledge_at_once(self._socket)
-        now_ms = self._clock.monotonic_ms()
-        if now_ms - self._looked_ms >= self.options.keepalive_s * 250:
-            self._keep_alive(now_ms)
-        if client.socket() is None:
+            return
+        if self._client.socket() is None:
             raise ConnectionLost("connection closed")
 
     def _read(self, on_batch: OnBatch, on_bad: OnBad) -> None:
@@ -272,9 +263,8 @@ class Connection:
             for _ in range(BUFFERS_PER_TURN):
                 self._more = reader.read(batch, bad)
                 if not self._more:
+                    self._behind = False
                     break
-            if not self._more:
-                self._behind = False
         finally:
             counters = self._counters
             counters.messages += len(batch)
@@ -286,14 +276,28 @@ class Connection:
             if batch:
                 on_batch(batch)
 
-    def _acknowledge(self) -> bool:
-        """Send the acknowledgements so far; True if there were any.
+    def _do_what_is_due(self) -> None:
+        """Acknowledge, tell the broker what has changed, publish, and keep the connection alive."""
+        now_ms = self._clock.monotonic_ms()
+        if self.accepted:
+            self._acknowledge()
+            if self.subscriptions.are_behind(self._orders.wanted):
+                self.subscriptions.follow(self._client, self._orders.wanted)
+            if self._orders.presence.is_behind():
+                self._orders.presence.follow(self._client)
+            if self.publishing is not None:
+                self._publish(self.publishing, now_ms)
+        elif now_ms > self._answer_by_ms:
+            raise ConnectionLost("the broker did not answer CONNECT in time")
+        if now_ms - self._looked_ms >= self.options.keepalive_s * 250:
+            self._keep_alive(now_ms)
+
+    def _acknowledge(self) -> None:
+        """Send the acknowledgements so far.
 
         A packet id of an earlier connection would mean another message here.
         """
         tokens = self._orders.tokens
-        if not tokens or not self.accepted:
-            return False
         waiting = [tokens.popleft() for _ in range(len(tokens))]
         epoch = self.epoch
         ids = [token & 0xFFFF for token in waiting if token >> 16 == epoch]
@@ -301,12 +305,11 @@ class Connection:
             self._reader.acknowledge(ids)
         self._counters.acknowledged += len(ids)
         self._counters.stale_acknowledgements += len(waiting) - len(ids)
-        return bool(ids)
 
-    def _publish(self, publishing: Publishing) -> None:
+    def _publish(self, publishing: Publishing, now_ms: int) -> None:
         """Send what waits, unless the broker is slow to read or to confirm."""
-        now_ms = self._clock.monotonic_ms()
-        if publishing.due_in_ms(now_ms) == 0:
+        overdue_ms = publishing.overdue_ms()
+        if overdue_ms is not None and overdue_ms <= now_ms:
             raise ConnectionLost("the broker did not confirm in time")
         if publishing.can_send and not self._client.want_write() and self._sender is not None:
             packets = publishing.packets(now_ms)

@@ -86,10 +86,12 @@ class Publishing:
         """True if `packets` would return some."""
         return bool(self._waiting) and (len(self._open) < self._window or not self._waiting[0].flags & 0x02)
 
-    def due_in_ms(self, now_ms: int) -> int | None:
-        """The time until the oldest unconfirmed message is overdue; None if there is none."""
-        oldest = next(iter(self._open.values()), None)
-        return None if oldest is None else max(0, oldest.sent_ms + self._confirm_ms - now_ms)
+    def overdue_ms(self) -> int | None:
+        """When the oldest unconfirmed message is overdue, on the clock of `packets`; None if there is
+        none."""
+        for oldest in self._open.values():
+            return oldest.sent_ms + self._confirm_ms
+        return None
 
     def packets(self, now_ms: int) -> bytes:
         """The next packets, joined."""

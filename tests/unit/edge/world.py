@@ -13,7 +13,7 @@ from typing import Any
 from cloud_sync.records import ARCHIVE
 from cloud_sync.spool import Spool, SpoolSettings
 from edge.base.poller import Poller
-from edge.clock import SimulatedClock, SystemClock
+from edge.clock import Clock, SimulatedClock, SystemClock
 from edge.config import JournalConfig
 from edge.config.brokers import BrokerNames
 from edge.delivery.actions import ActionBuilder
@@ -92,12 +92,13 @@ def plain(part: Any) -> Any:
 class Sleepless(Poller):
     """A poller for a clock that stands still: it notes how long it would have gathered, and returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__()
+        self._clock = clock
         self.gathered: list[int] = []
 
-    def wait(self, timeout_ms: int | None, gather_ms: int = 0) -> None:
-        self.gathered.append(gather_ms)
+    def wait(self, timeout_ms: int | None, gather_until_ms: int = 0) -> None:
+        self.gathered.append(max(0, gather_until_ms - self._clock.monotonic_ms()))
 
 
 class World:
@@ -131,7 +132,7 @@ class World:
         self.letters = DeadLetters(self.folder / "dead")
         self.spool = Spool(self.folder / "spool.db", "gw", self.spool_settings)
         self.outbox = Outbox(self.letters, rows_max=1_000)
-        self.poller = Sleepless()
+        self.poller = Sleepless(self.clock)
         self.intake: Intake[Arrival] = Intake(self.limits.intake_bytes_max, self.poller)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(self.engine, self.clock, self.intake, self.outbox, self.letters, self.limits)

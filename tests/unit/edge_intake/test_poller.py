@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from edge.base.poller import Poller
+from edge.base.poller import AT_ONCE, Interest, Poller
 from edge.base.wakeup import Wakeup
 from edge.clock import monotonic_ms
 from tests.support.waiting import PATIENCE_MS
@@ -28,12 +28,9 @@ class Listener:
         self.heard = b""
         self.ahead = b""
 
-    def interest(self) -> tuple[int, int]:
+    def interest(self) -> Interest:
         self.asked += 1
-        return self.connection.fileno(), select.POLLIN
-
-    def due_in_ms(self) -> int | None:
-        return self.due_ms
+        return self.connection.fileno(), select.POLLIN, self.due_ms
 
     def prompt(self) -> bool:
         try:
@@ -77,14 +74,14 @@ def test_a_member_is_asked_again_only_when_it_has_turned_or_changed(line: Line) 
 
 def test_a_member_turns_when_its_time_has_come_and_not_before(line: Line) -> None:
     poller, member, _ = line
-    member.due_ms = 300
-    began_ms = monotonic_ms()
+    member.due_ms = monotonic_ms() + 300
     poller.wait(0)
     assert member.turns == []
+    due_ms = member.due_ms
     poller.wait(None)
     assert member.turns == [False]
-    assert monotonic_ms() - began_ms >= 300
-    member.due_ms = 0
+    assert monotonic_ms() >= due_ms
+    member.due_ms = AT_ONCE
     poller.changed(member)
     poller.wait(0)
     assert member.turns == [False, False]
@@ -93,7 +90,7 @@ def test_a_member_turns_when_its_time_has_come_and_not_before(line: Line) -> Non
 def test_a_change_in_another_thread_ends_the_sleep(line: Line) -> None:
     poller, member, _ = line
     poller.wait(0)
-    member.due_ms = 0
+    member.due_ms = AT_ONCE
     changing = threading.Timer(0.02, poller.changed, (member,))
     changing.start()
     poller.wait(None)
@@ -127,7 +124,7 @@ def test_what_has_gathered_is_read_together(line: Line) -> None:
     poller, member, other = line
     for _ in range(3):
         other.send(b"x")
-    poller.wait(None, gather_ms=20)
+    poller.wait(None, gather_until_ms=monotonic_ms() + 20)
     assert (member.turns, member.heard) == ([True], b"xxx")
 
 
@@ -142,7 +139,7 @@ def test_an_order_ends_the_gathering_and_what_came_meanwhile_is_read_next(line: 
 
     ordering = threading.Timer(0.02, order)
     ordering.start()
-    poller.wait(None, gather_ms=PATIENCE_MS)
+    poller.wait(None, gather_until_ms=monotonic_ms() + PATIENCE_MS)
     assert member.turns == []
     ordering.join()
     poller.wait(None)
@@ -151,7 +148,7 @@ def test_an_order_ends_the_gathering_and_what_came_meanwhile_is_read_next(line: 
 
 def test_a_member_that_was_removed_is_not_served(line: Line) -> None:
     poller, member, other = line
-    member.due_ms = 0
+    member.due_ms = AT_ONCE
     poller.wait(0)
     poller.remove(member)
     other.send(b"x")

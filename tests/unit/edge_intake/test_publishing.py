@@ -87,8 +87,7 @@ def test_a_topic_that_is_none_is_refused(topic: str) -> None:
 
 def test_a_broker_that_does_not_confirm_is_overdue() -> None:
     publishing, publish = sent([])
-    assert publishing.due_in_ms(0) is None
+    assert publishing.overdue_ms() is None
     publish("a", 1)
     publishing.packets(100)
-    assert publishing.due_in_ms(200) == 4_900
-    assert publishing.due_in_ms(6_000) == 0
+    assert publishing.overdue_ms() == 5_100
