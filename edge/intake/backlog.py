@@ -138,7 +138,7 @@ class Backlog:
     def next_slice(self) -> Arrival | None:
         """The messages to be processed next; None when nothing waits."""
         if not self._arrivals:
-            return self._from_lanes()
+            return self._from_lanes() if self._lanes else None
         if not self._lanes and self._is_slice():
             arrival, size = self._arrivals.popleft()
             self.bytes -= size
@@ -149,7 +149,7 @@ class Backlog:
             self._spread(arrival)
             if arrival.session is not None or arrival.bad:
                 return replace(arrival, messages=[])
-        return self._from_lanes()
+        return self._from_lanes() if self._lanes else None
 
     def _spread(self, arrival: Arrival) -> None:
         """Put messages into the lanes of their topics."""
@@ -162,10 +162,8 @@ class Backlog:
                 ).append
             append(message)
 
-    def _from_lanes(self) -> Arrival | None:
+    def _from_lanes(self) -> Arrival:
         """The same share of each lane of the first source; the lanes served last come last the next time."""
-        if not self._lanes:
-            return None
         source = next(iter(self._lanes))[0]
         keys = [key for key in self._lanes if key[0] == source]
         messages_max, bytes_max = SLICE_MESSAGES // self._parts, SLICE_BYTES // self._parts

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -69,8 +68,7 @@ class Refused(NamedTuple):
     streams: list[str]
 
 
-@dataclass(slots=True)
-class Decoded:
+class Decoded(msgspec.Struct):
     """The result of a batch of messages: rows by stream, in order, and the messages that are dead letters.
 
     origins   by stream: the origins of its rows
@@ -78,10 +76,10 @@ class Decoded:
               of streams whose order with others matters
     """
 
-    rows: dict[str, list[Any]] = field(default_factory=dict)
-    bad: list[Refused] = field(default_factory=list)
-    origins: dict[str, Origins] = field(default_factory=dict)
-    each: dict[str, Iterator[list[Any]]] = field(default_factory=dict)
+    rows: dict[str, list[Any]] = msgspec.field(default_factory=dict)
+    bad: list[Refused] = msgspec.field(default_factory=list)
+    origins: dict[str, Origins] = msgspec.field(default_factory=dict)
+    each: dict[str, Iterator[list[Any]]] = msgspec.field(default_factory=dict)
 
 
 class StreamTable:

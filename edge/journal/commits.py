@@ -96,8 +96,6 @@ class Commits:
         self.snapshots = snapshots
         self.made = self.failures = 0
         self.last_ms = 0
-        self.latency_ms = 0
-        """The longest time for which the loop may not have read messages: a line is quiet only after it."""
         self.problem: str | None = None
         self.snapshot_at = journal.position
         """Position of the last snapshot that was begun."""
@@ -116,6 +114,12 @@ class Commits:
         self.acknowledgements = Acknowledgements()
         self._changed_ms: int | None = None
         self._not_before_ms = 0
+        self.wait_for_messages(0)
+
+    def wait_for_messages(self, latency_ms: int) -> None:
+        """The loop may not read messages for so long: a line is quiet only after it."""
+        self.latency_ms = latency_ms
+        self._quiet_ms = latency_ms + self._config.quiet_ms
 
     def share(self, streams: int) -> None:
         """So many streams are read: the flight recorder keeps its bytes for each."""
@@ -158,11 +162,6 @@ class Commits:
         if due_in_ms is not None:
             due_in_ms = max(0, due_in_ms, self._not_before_ms - now_ms)
         return earlier(due_in_ms, CHILD_POLL_MS) if self.snapshots.is_busy else due_in_ms
-
-    @property
-    def _quiet_ms(self) -> int:
-        """After so long without messages a line is quiet."""
-        return self.latency_ms + self._config.quiet_ms
 
     def make(self, *, force: bool = False) -> bool:
         """Begin to make everything recorded durable and to acknowledge it, or go on with that.

@@ -52,9 +52,10 @@ class Validators:
     def is_due(self, name: str) -> bool:
         """True if rows of a stream are to be checked here."""
         stream = self._catalog.streams.get(name)
-        return stream is not None and (
-            stream.is_strict or (stream.validation == "intake" and name not in self.trusted)
-        )
+        if stream is None or not stream.declared:
+            return False
+        where = stream.validation
+        return where == "rules" or (where == "intake" and name not in self.trusted)
 
     def split(
         self, name: str, rows: Sequence[Any], plans: Iterable[Plan]

@@ -191,6 +191,8 @@ class Attempts:
         cut_off = connection.cut_off_id()
         self._cut_off = [] if cut_off is None else [cut_off]
         connection.abandon()
+        if isinstance(error, ConnectionLost):
+            error = connection.explained(error)
         if connection.accepted:
             error = with_advice(error, connection, self._pause.failures)
             self.versions.is_sure = True

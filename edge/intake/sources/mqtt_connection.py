@@ -155,15 +155,30 @@ class Connection:
         self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
 
     def turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
-        """Do what can be done without waiting. Raises `ConnectionLost` and `OSError`."""
-        try:
-            self._turn(is_ready or self._more, on_batch, on_bad)
-        except ConnectionLost as lost:
-            text = self._refusal or self.lost_because or str(lost)
-            said_so = "protocol version" in self._refusal.lower()
-            if said_so or not (self.accepted or self._refusal):
-                raise VersionRefused(text, said_so) from lost
-            raise ConnectionLost(text) from lost
+        """Do what can be done without waiting: read where the socket is ready, else what is due. Raises
+        `ConnectionLost` and `OSError`."""
+        if not self._reading():
+            self._behind = True
+        elif is_ready or self._more:
+            self._read(on_batch, on_bad)
+        if not is_ready:
+            self._do_what_is_due()
+        client = self._client
+        if client.want_write():
+            client.loop_write()
+        elif is_ready:
+            acknowledge_at_once(self._socket)
+            return
+        if client.socket() is None:
+            raise ConnectionLost("connection closed")
+
+    def explained(self, lost: ConnectionLost) -> ConnectionLost:
+        """The end of the connection with the reason that the broker, or paho, gave."""
+        text = self._refusal or self.lost_because or str(lost)
+        said_so = "protocol version" in self._refusal.lower()
+        if said_so or not (self.accepted or self._refusal):
+            return VersionRefused(text, said_so)
+        return ConnectionLost(text)
 
     @property
     def _client(self) -> Client:
@@ -203,10 +218,11 @@ class Connection:
     def interest(self) -> Interest:
         """The socket, what to wait for (bytes, and room to write where something waits), and the time of the
         next turn: at once where there is something to send."""
-        mask = select.POLLIN if self._reading() else 0
-        if self._client.want_write():
-            return self._descriptor, mask | select.POLLOUT, self._due_ms(is_writing=True)
-        return self._descriptor, mask, self._due_ms(is_writing=False)
+        assert self._opened is not None, "open() comes first"
+        is_reading, is_writing = self._reading(), self._opened.want_write()
+        mask = (select.POLLIN if is_reading else 0) | (select.POLLOUT if is_writing else 0)
+        at_once = (is_reading and self._more) or (self.accepted and self._has_work(is_writing=is_writing))
+        return self._descriptor, mask, AT_ONCE if at_once else self._due_ms()
 
     def prompt(self) -> bool:
         """Take what is there of the subscriptions: brokers hold back small packets until the kernel has
@@ -216,41 +232,28 @@ class Connection:
             return True
         return False
 
-    def _due_ms(self, *, is_writing: bool) -> int:
-        """When the next turn is due in any case: else the next check of the keepalive."""
-        if self._more and self._reading():
-            return AT_ONCE
+    def _has_work(self, *, is_writing: bool) -> bool:
+        """True if there is something to tell the broker: acknowledgements, wishes, and messages unless it is
+        slow to read."""
+        orders, publishing = self._orders, self.publishing
+        return (
+            bool(orders.tokens)
+            or self.subscriptions.are_behind(orders.wanted)
+            or orders.presence.is_behind()
+            or (publishing is not None and not is_writing and publishing.can_send)
+        )
+
+    def _due_ms(self) -> int:
+        """When the broker's answers are overdue, or the keepalive is to be checked."""
         due_ms = self._looked_ms + self.options.keepalive_s * 250
         if not self.accepted:
             return min(due_ms, self._answer_by_ms + 1)
-        orders = self._orders
-        if orders.tokens or self.subscriptions.are_behind(orders.wanted) or orders.presence.is_behind():
-            return AT_ONCE
-        if self.publishing is not None:
-            if self.publishing.can_send and not is_writing:
-                return AT_ONCE
-            overdue_ms = self.publishing.overdue_ms()
-            due_ms = due_ms if overdue_ms is None else min(due_ms, overdue_ms)
-        return due_ms
+        overdue_ms = None if self.publishing is None else self.publishing.overdue_ms()
+        return due_ms if overdue_ms is None else min(due_ms, overdue_ms)
 
     def _reading(self) -> bool:
         """True if the socket is to be read: not while paused, but always before the broker accepts us."""
         return not (self._orders.paused and self.accepted)
-
-    def _turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
-        if not self._reading():
-            self._behind = True
-        elif is_ready or self._more:
-            self._read(on_batch, on_bad)
-        if not is_ready:
-            self._do_what_is_due()
-        if self._client.want_write():
-            self._client.loop_write()
-        elif is_ready:
-            acknowledge_at_once(self._socket)
-            return
-        if self._client.socket() is None:
-            raise ConnectionLost("connection closed")
 
     def _read(self, on_batch: OnBatch, on_bad: OnBad) -> None:
         """Read and hand on, also what came before the connection broke."""

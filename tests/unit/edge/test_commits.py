@@ -235,12 +235,12 @@ def test_a_disk_that_was_slow_is_tried_again_after_a_while(loop: Loop) -> None:
 
 
 def test_a_sync_is_slow_if_results_may_not_wait_as_long(loop: Loop) -> None:
-    loop.commits.latency_ms = 20
+    loop.commits.wait_for_messages(20)
     loop.be_slow()
     loop.take(1)
     assert loop.commits.make()
     assert loop.disk.threads == {threading.current_thread().name}
-    loop.commits.latency_ms = 19
+    loop.commits.wait_for_messages(19)
     loop.be_slow()
     loop.take(1)
     assert loop.commits.make(force=False)
