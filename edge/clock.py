@@ -37,13 +37,6 @@ def monotonic_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-def earlier(one_ms: int | None, other_ms: int | None) -> int | None:
-    """The first of two times, or the shorter of two waits; None: never."""
-    if one_ms is None or other_ms is None:
-        return one_ms if other_ms is None else other_ms
-    return min(one_ms, other_ms)
-
-
 class Clock(Protocol):
     """The source of time for the daemon."""
 

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from edge.base.message import Message
-from edge.clock import Clock, earlier
+from edge.clock import Clock
 from edge.delivery.assigned import have_receipts
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
@@ -215,7 +215,7 @@ class Gateway:
         tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
         if self.commits is not None and source is not None and tokens:
             is_done = None if is_lasting else partial(have_receipts, opened)
-            entry = Entry(source.acknowledge, tokens, len(tokens), is_done)
+            entry = Entry(source.acknowledge, tokens, is_done)
             self.commits.acknowledgements.add(entry, self.clock.monotonic_ms())
 
     def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
@@ -235,7 +235,8 @@ class Gateway:
     def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
         """Give rows of a stream to its rules, and their chained results to those that read them."""
         self._push(stream, rows, now_ms, origins)
-        self.follow_chains(now_ms)
+        if self.chained:
+            self.follow_chains(now_ms)
 
     def _push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
         reader = self.streams.readers.get(stream)
@@ -316,11 +317,14 @@ class Gateway:
         """Until the next thing that is due of itself; 0 when there is work left."""
         if self.backlog or self.intake.has_items():
             return 0
-        sleep_ms = commit_in_ms
+        waits = [] if commit_in_ms is None else [commit_in_ms]
         deadline_ms = self.engine.next_deadline_ms()
         if deadline_ms is not None:
-            least_ms = DEFECT_PAUSE_MS if self._timers_failed else 0
-            sleep_ms = earlier(sleep_ms, max(least_ms, deadline_ms - self.clock.now_ms()))
+            waits.append(
+                max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms())
+            )
         if self.alarm_ms is not None:
-            sleep_ms = earlier(sleep_ms, max(0, self.alarm_ms - self.clock.now_ms()))
-        return earlier(sleep_ms, SLOW_SINK_RETRY_MS) if self.outbox.rows_waiting() else sleep_ms
+            waits.append(max(0, self.alarm_ms - self.clock.now_ms()))
+        if self.outbox.rows_waiting():
+            waits.append(SLOW_SINK_RETRY_MS)
+        return min(waits, default=None)

@@ -2,7 +2,7 @@
 
 A member serves one socket. The loop sleeps until a socket is ready or a member's time has come, and lets
 those members turn. Nothing polls: without traffic the loop sleeps until the next deadline. Only members that
-turned or said `changed` are asked what they wait for; a member without work costs nothing.
+may have changed are asked what they wait for; a member without work costs nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 from typing import Protocol
 
 from edge.base.wakeup import Wakeup
-from edge.clock import earlier, monotonic_ms
+from edge.clock import monotonic_ms
 
 Interest = tuple[int, int, int | None]
 """What a member waits for: the descriptor of its socket; the mask of `poll`, 0 where it waits for nothing
@@ -32,8 +32,9 @@ class Member(Protocol):
     def prompt(self) -> bool:
         """Take what is there, so that the other side sends what it holds back; whether there was anything."""
 
-    def turn(self, is_ready: bool) -> None:
-        """Do what can be done; `is_ready`: there is something to read, or room to write."""
+    def turn(self, is_ready: bool) -> bool:
+        """Do what can be done; whether it may wait for something else from now on. `is_ready`: there is
+        something to read, or room to write; else its time has come, and it is asked in any case."""
 
 
 ANSWER_MS = 1
@@ -103,16 +104,18 @@ class Poller:
             prompted = [member for member in self._by_descriptor.values() if member.prompt()]
             if prompted:
                 until_ms = now_ms + ANSWER_MS
-        until_ms = earlier(until_ms, due_ms)
+        if due_ms is not None and (until_ms is None or due_ms < until_ms):
+            until_ms = due_ms
         ready = self._poll.poll(None if until_ms is None else max(0, until_ms - now_ms))
         for descriptor, _ in ready:
             member = self._by_descriptor.get(descriptor)
             if member is None:  # it is the wake-up's, or of a member that was removed in this turn
                 self._wakeup.clear()
-            elif member not in prompted:
-                self._turn(member, True)
+            elif member not in prompted and member.turn(True):
+                self._changed.add(member)
         for member in prompted:
-            self._turn(member, True)
+            if member.turn(True):
+                self._changed.add(member)
         if not ready:
             self._turn_due(monotonic_ms())
 
@@ -140,12 +143,9 @@ class Poller:
     def _turn_due(self, now_ms: int) -> None:
         """Let members turn whose time has come."""
         for member in [member for member, due_ms in self._deadlines.items() if due_ms <= now_ms]:
-            self._turn(member, False)
-
-    def _turn(self, member: Member, is_ready: bool) -> None:
-        self._deadlines.pop(member, None)
-        self._changed.add(member)
-        member.turn(is_ready)
+            self._deadlines.pop(member, None)
+            self._changed.add(member)
+            member.turn(False)
 
     def _register(self, member: Member, descriptor: int, mask: int) -> None:
         before, mask_before = self._members[member]

@@ -42,6 +42,8 @@ are: fewer than there are ids."""
 _ENTRY = struct.Struct(">HI")
 
 _MARKED = DUPLICATE | RETAINED
+_UNMARKED = frozenset(flags for flags in range(16) if not flags & _MARKED)
+_AT_MOST_ONCE = frozenset({0})
 
 _flags = itemgetter(3)
 
@@ -74,12 +76,12 @@ class Redeliveries:
 
     def fresh(self, messages: list[Message]) -> list[Message]:
         """The messages that are to be processed; from now on they are known."""
-        if not self.retained and not any(map(_flags, messages)):
-            return messages  # of QoS 0, and none of them retained
-        repeated = [message for message in messages if message[3] & _MARKED and self._is_known(message)]
-        if repeated:
-            self.recognised += len(repeated)
-            again = {id(message) for message in repeated}
+        kinds = set(map(_flags, messages))
+        if not self.retained and kinds == _AT_MOST_ONCE:
+            return messages
+        if not kinds <= _UNMARKED:
+            again = {id(message) for message in messages if message[3] & _MARKED and self._is_known(message)}
+            self.recognised += len(again)
             messages = [message for message in messages if id(message) not in again]
         self.note(messages)
         return messages

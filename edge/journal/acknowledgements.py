@@ -4,8 +4,8 @@ acknowledgement is due."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
-from typing import Any
+from itertools import chain, groupby
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -13,17 +13,18 @@ from edge.journal.window import Window
 
 
 class Entry(Struct, frozen=True):
-    """The function that acknowledges, its receipt, and the number of messages it covers.
+    """The function that acknowledges, and the tokens of the messages that it is given then.
 
     is_done   True once nothing is left of the messages that a crash could lose;
               None: only a commit makes it so
     """
 
-    acknowledge: Callable[[Any], None]
-    receipt: Any
-    messages: int
+    acknowledge: Callable[[list[int]], None]
+    tokens: list[int]
     is_done: Callable[[], bool] | None = None
 
+
+_acknowledge = attrgetter("acknowledge")
 
 MESSAGES_MAX = 500
 """From so many on a commit is due at once: half of those that a broker may send by default before it waits
@@ -46,7 +47,7 @@ class Acknowledgements:
     def add(self, entry: Entry, now_ms: int) -> None:
         """Messages were taken in."""
         self._waiting.append(entry)
-        self.messages += entry.messages
+        self.messages += len(entry.tokens)
         self._last_ms = now_ms
         if self._first_ms is None:
             self._first_ms = now_ms
@@ -61,7 +62,7 @@ class Acknowledgements:
         there are many, or the broker sends no more."""
         if self._first_ms is None:
             return None
-        if self.messages >= MESSAGES_MAX or self.is_window_full:
+        if self.messages >= MESSAGES_MAX or self._window.is_full(self.messages):
             return self._last_ms
         return min(self._first_ms + sync_interval_ms, self._last_ms + quiet_ms)
 
@@ -76,9 +77,12 @@ class Acknowledgements:
     def succeed(self) -> None:
         """Acknowledge the messages of the commit, which is durable now."""
         storing, self._storing = self._storing, []
-        for entry in storing:
-            self.messages -= entry.messages
-            entry.acknowledge(entry.receipt)
+        for acknowledge, entries in groupby(storing, _acknowledge):
+            tokens: list[int] = []
+            for entry in entries:
+                tokens += entry.tokens
+            self.messages -= len(tokens)
+            acknowledge(tokens)
 
     def settle(self, now_ms: int, quiet_ms: int) -> bool:
         """Acknowledge all, in order, if none of them needs a commit, the one under way included; whether that

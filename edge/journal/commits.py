@@ -33,7 +33,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from edge.base.message import Message
-from edge.clock import Clock, earlier
+from edge.clock import Clock
 from edge.config import JournalConfig
 from edge.journal.acknowledgements import Acknowledgements
 from edge.journal.background import Background
@@ -153,15 +153,19 @@ class Commits:
             return 0 if self.background.is_done else None
         now_ms = self._clock.monotonic_ms()
         config = self._config
-        due_in_ms = self._effects.due_in_ms()
+        due = []
         acknowledge_ms = self.acknowledgements.due_ms(config.sync_interval_ms, self._quiet_ms)
         if acknowledge_ms is not None:
-            due_in_ms = earlier(due_in_ms, acknowledge_ms - now_ms)
+            due.append(acknowledge_ms - now_ms)
         if self._changed_ms is not None:
-            due_in_ms = earlier(due_in_ms, self._changed_ms + config.idle_interval_ms - now_ms)
-        if due_in_ms is not None:
-            due_in_ms = max(0, due_in_ms, self._not_before_ms - now_ms)
-        return earlier(due_in_ms, CHILD_POLL_MS) if self.snapshots.is_busy else due_in_ms
+            due.append(self._changed_ms + config.idle_interval_ms - now_ms)
+        if (rows_ms := self._effects.due_in_ms()) is not None:
+            due.append(rows_ms)
+        if due:
+            due = [max(0, min(due), self._not_before_ms - now_ms)]
+        if self.snapshots.is_busy:
+            due.append(CHILD_POLL_MS)
+        return min(due, default=None)
 
     def make(self, *, force: bool = False) -> bool:
         """Begin to make everything recorded durable and to acknowledge it, or go on with that.

@@ -67,10 +67,8 @@ class Dispatch:
     def checked(
         self, name: str, rows: Sequence[Any], readers: Iterable[str], now_ms: int, out: list[Emission]
     ) -> Sequence[Any]:
-        """The rows that fit the declaration of a stream or table; each rule that reads
+        """The rows that fit the declaration of a stream or table that is to be checked; each rule that reads
         it reports the others."""
-        if not self.validators.is_due(name):
-            return rows
         plans = (self.roster.queries[reader].plan for reader in readers)
         good, bad = self.validators.split(name, rows, plans)
         for row, why in bad:

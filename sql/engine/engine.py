@@ -89,8 +89,10 @@ class Engine:
         """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
         dispatch, steps = self.dispatch, self.steps
         out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
-        rows = dispatch.changed(stream, rows)
-        rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)
+        if stream in dispatch.before:
+            rows = dispatch.changed(stream, rows)
+        if dispatch.validators.is_due(stream):
+            rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)
         lane = self.roster.lane(stream)
         if lane is not None:
             out += dispatch.give_lane(lane, rows, now_ms)
@@ -109,7 +111,8 @@ class Engine:
     def push_table(self, name: str, table: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         """Rows of a table for one rule alone: each rule reads the files of its tables when it begins."""
         out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
-        rows = self.dispatch.checked(table, rows, [name], now_ms, out)
+        if self.dispatch.validators.is_due(table):
+            rows = self.dispatch.checked(table, rows, [name], now_ms, out)
         return Emissions(out + self.steps.finish(self.dispatch.give(name, table, rows, now_ms), now_ms))
 
     def push_instants(self, stream: str, rows: Sequence[Any], instants: Sequence[int]) -> Emissions:

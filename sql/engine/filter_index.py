@@ -27,6 +27,8 @@ from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition,
 from sql.engine.sharing import Several
 from sql.rows import Shape, attribute_name
 
+_order = attrgetter("order")
+
 STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""
 
@@ -273,6 +275,8 @@ class FilterIndex:
 
     def take_woken(self) -> list[str]:
         """The rules in families that may have a new deadline since the last call."""
+        if not self.columns:
+            return []
         return [
             name
             for column in self.columns.values()
@@ -288,7 +292,8 @@ class FilterIndex:
         touched = list(self.always)
         for (_, _, shape), column in self.columns.items():
             touched += column.route(rows, at, make_items, shape, out)
-        touched.sort(key=_order)
+        if len(touched) > 1:
+            touched.sort(key=_order)
         for entry in touched:
             mine, entry.rows = entry.rows, []
             if mine:
@@ -313,7 +318,3 @@ class FilterIndex:
         for party in dict.fromkeys(self.parties.values()):
             party.reconcile()
         self.total = 0
-
-
-def _order(entry: Entry) -> int:
-    return entry.order

@@ -199,18 +199,19 @@ class MqttSource:
         connection = self.attempts.connection
         return connection is not None and connection.prompt()
 
-    def turn(self, is_ready: bool) -> None:
-        """Go on with the connection there is, or with making one."""
+    def turn(self, is_ready: bool) -> bool:
+        """Go on with the connection there is, or with making one; whether it may wait for something else."""
         if self._orders.stopping:
-            return
+            return False
         connection = self.attempts.connection
         if connection is None:
             self.attempts.turn()
-            return
+            return True
         try:
-            connection.turn(is_ready, self._on_batch, self._on_bad)
+            return connection.turn(is_ready, self._on_batch, self._on_bad)
         except Exception as error:  # noqa: BLE001 - the consumer's as well: the messages must come again
             self.attempts.lost(error)
+            return True
 
     def end(self) -> None:
         """Say goodbye on the connection there is."""

@@ -154,9 +154,10 @@ class Connection:
             )
         self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
 
-    def turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> None:
-        """Do what can be done without waiting: read where the socket is ready, else what is due. Raises
-        `ConnectionLost` and `OSError`."""
+    def turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> bool:
+        """Do what can be done without waiting: read where the socket is ready, else what is due. Whether the
+        connection may wait for something else from now on. Raises `ConnectionLost` and `OSError`."""
+        was_open = self.accepted and not self._more
         if not self._reading():
             self._behind = True
         elif is_ready or self._more:
@@ -168,9 +169,10 @@ class Connection:
             client.loop_write()
         elif is_ready:
             acknowledge_at_once(self._socket)
-            return
+            return not was_open or self._more or (self.publishing is not None and self.publishing.can_send)
         if client.socket() is None:
             raise ConnectionLost("connection closed")
+        return True
 
     def explained(self, lost: ConnectionLost) -> ConnectionLost:
         """The end of the connection with the reason that the broker, or paho, gave."""

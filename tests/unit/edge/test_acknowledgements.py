@@ -11,7 +11,7 @@ def taken(*batches: tuple[int, int]) -> Acknowledgements:
     """Batches of so many messages, each with its time."""
     found = Acknowledgements()
     for messages, now_ms in batches:
-        found.add(Entry(lambda receipt: None, None, messages), now_ms)
+        found.add(Entry(lambda tokens: None, [0] * messages), now_ms)
     return found
 
 

@@ -99,12 +99,12 @@ class Loop:
         numbers = range(self.sent, self.sent + count)
         batch: list[Message] = [("t", b"%d" % number, number + 1, 2) for number in numbers]
         self.commits.append_batch(0, batch)
-        entry = Entry(self._acknowledged, list(numbers), count, is_done)
+        entry = Entry(self._acknowledged, list(numbers), is_done)
         self.commits.acknowledgements.add(entry, self.clock.monotonic_ms())
         self.sent += count
 
-    def _acknowledged(self, receipt: Iterable[int]) -> None:
-        self.acknowledged += receipt
+    def _acknowledged(self, tokens: Iterable[int]) -> None:
+        self.acknowledged += tokens
 
     def be_slow(self) -> None:
         """Commits that take long, which shows that the disk is slow."""
