@@ -120,18 +120,20 @@ class Gateway:
     def turn(self) -> int | None:
         """Do everything that can be done now; how long the loop may sleep, in ms (None: until woken)."""
         self.outbox.reconcile()
-        for call in self.intake.take_calls():
-            call()
-        if self.intake.has_items() and (self.sources.closing or not self.outbox.is_full()):
+        if self.intake.calls:
+            for call in self.intake.take_calls():
+                call()
+        began_ms = self.clock.monotonic_ms()
+        if self.intake.items and (self.sources.closing or not self.outbox.is_full()):
             self.backlog.put(self.intake.take_items())
             if not self.backlog.is_large:
-                before_ms, self._taken_ms = self._taken_ms, self.clock.monotonic_ms()
+                before_ms, self._taken_ms = self._taken_ms, began_ms
                 self._is_busy = self._taken_ms - before_ms <= 2 * self.latency_ms
         now_ms = self.clock.now_ms()
         if self.alarm_ms is not None and self.alarm_ms <= now_ms:
             self.on_alarm(now_ms)
         self._fire(now_ms)
-        self._push_backlog(now_ms)
+        self._push_backlog(now_ms, began_ms)
         self.consult(now_ms)
         commit_in_ms = self._see_to_commits()
         self._brake()
@@ -179,22 +181,22 @@ class Gateway:
 
     def drain(self, deadline_ms: int) -> None:
         """Process the messages taken in, without sleeping, until the monotonic `deadline_ms`."""
-        while (self.intake.has_items() or self.backlog) and self.clock.monotonic_ms() < deadline_ms:
+        while (self.intake.items or self.backlog) and self.clock.monotonic_ms() < deadline_ms:
             self.turn()
 
-    def _push_backlog(self, now_ms: int) -> None:
-        began_ms = self.clock.monotonic_ms()
+    def _push_backlog(self, now_ms: int, began_ms: int) -> None:
         until_ms = began_ms + TURN_MS
         while (arrival := self.backlog.next_slice()) is not None:
-            self._process(arrival, now_ms)
+            self._process(arrival, now_ms, began_ms)
             ended_ms = self.clock.monotonic_ms()
             self.backlog.took(ended_ms - began_ms)
             if ended_ms >= until_ms:
                 return
             began_ms = ended_ms
 
-    def _process(self, arrival: Arrival, now_ms: int) -> None:
-        """Take in an arrival: record it, let it take effect, and remember what to acknowledge."""
+    def _process(self, arrival: Arrival, now_ms: int, began_ms: int) -> None:
+        """Take in an arrival: record it, let it take effect, and remember what to acknowledge. `began_ms` is
+        now on the monotonic clock."""
         if arrival.session is not None:
             if self.commits is not None:
                 self.commits.append(arrival.session)
@@ -216,7 +218,7 @@ class Gateway:
         if self.commits is not None and source is not None and tokens:
             is_done = None if is_lasting else partial(have_receipts, opened)
             entry = Entry(source.acknowledge, tokens, is_done)
-            self.commits.acknowledgements.add(entry, self.clock.monotonic_ms())
+            self.commits.acknowledgements.add(entry, began_ms)
 
     def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
         """Let recorded messages of a connection take effect; whether it must outlast a crash."""
@@ -315,7 +317,7 @@ class Gateway:
 
     def _sleep_ms(self, commit_in_ms: int | None) -> int | None:
         """Until the next thing that is due of itself; 0 when there is work left."""
-        if self.backlog or self.intake.has_items():
+        if self.backlog or self.intake.items:
             return 0
         waits = [] if commit_in_ms is None else [commit_in_ms]
         deadline_ms = self.engine.next_deadline_ms()

@@ -64,7 +64,7 @@ class StreamSources:
 
     def _begin_late(self, gateway: Gateway) -> None:
         """Begin the streams of files, if the rows of all tables in files have been taken in."""
-        if self._environment.unread or gateway.intake.has_items() or gateway.sources.closing:
+        if self._environment.unread or gateway.intake.items or gateway.sources.closing:
             return
         if any(_is_file(source) and gateway.backlog.holds(name) for name, source in self._running.items()):
             return

@@ -27,15 +27,16 @@ class Intake(Generic[Item]):
         self.bytes_max = bytes_max
         self.bytes = 0
         self.poller = poller or Poller()
-        self._items: list[Item] = []
-        self._calls: list[Callable[[], None]] = []
+        self.items: list[Item] = []
+        self.calls: list[Callable[[], None]] = []
+        """What waits; `take_items` and `take_calls` take it."""
         self._closed = False
         self._lock = threading.Lock()
 
     def put(self, item: Item, size_bytes: int) -> None:
         """Add a batch. Always accepted: what a source has already read must go somewhere."""
         with self._lock:
-            self._items.append(item)
+            self.items.append(item)
             self.bytes += size_bytes
         self.poller.wake()
 
@@ -54,7 +55,7 @@ class Intake(Generic[Item]):
         with self._lock:
             if self._closed:
                 raise TimeoutError
-            self._calls.append(run)
+            self.calls.append(run)
         self.poller.wake()
         try:
             return future.result(timeout_s)
@@ -69,24 +70,16 @@ class Intake(Generic[Item]):
     def take_items(self) -> list[Item]:
         """All waiting items at once: batches are as large as the traffic makes them, never
         waited for."""
-        if not self._items:
-            return []
         with self._lock:
-            items, self._items = self._items, []
+            items, self.items = self.items, []
             self.bytes = 0
             return items
 
     def take_calls(self) -> list[Callable[[], None]]:
         """The functions that other threads have handed over for the loop to call."""
-        if not self._calls:
-            return []
         with self._lock:
-            calls, self._calls = self._calls, []
+            calls, self.calls = self.calls, []
             return calls
-
-    def has_items(self) -> bool:
-        """True if batches wait."""
-        return bool(self._items)
 
     def close(self) -> None:
         """Refuse further calls: the loop has ended."""

@@ -181,7 +181,9 @@ class StreamTable:
         refused: dict[int, Refused] = {}
         for stream, found in self._by_stream(messages, self.router(connection).match).items():
             rows, bad = self._decoded(stream, found)
-            self._learn(stream, found)
+            lessons = self.lessons.get(stream)
+            if lessons is not None and lessons.is_due(self.received[stream], len(found)):
+                self._learn(stream, lessons, found[0][1])
             self.received[stream] += len(found)
             if rows:
                 decoded.rows[stream] = rows
@@ -226,12 +228,9 @@ class StreamTable:
                 self._note_unrouted(message[0])
         return found
 
-    def _learn(self, stream: str, messages: Sequence[Message]) -> None:
-        """Sample a whole message, now and then; log deviations from the declaration, once for each column."""
-        lessons = self.lessons.get(stream)
-        if lessons is None or not lessons.is_due(self.received[stream], len(messages)):
-            return
-        lessons.sample(messages[0][1])
+    def _learn(self, stream: str, lessons: Lessons, payload: bytes) -> None:
+        """Sample a whole message; log deviations from the declaration, once for each column."""
+        lessons.sample(payload)
         for column, text in lessons.texts().items():
             if (stream, column) not in self._lessons_told:
                 self._lessons_told.add((stream, column))
