@@ -88,7 +88,7 @@ class Engine:
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
         dispatch, steps = self.dispatch, self.steps
-        out = self._advanced(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
+        out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
         if stream in dispatch.before:
             rows = dispatch.changed(stream, rows)
         if dispatch.validators.is_due(stream):
@@ -110,7 +110,7 @@ class Engine:
 
     def push_table(self, name: str, table: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         """Rows of a table for one rule alone: each rule reads the files of its tables when it begins."""
-        out = self._advanced(now_ms) if self.now_ms is None or now_ms > self.now_ms else []
+        out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
         if self.dispatch.validators.is_due(table):
             rows = self.dispatch.checked(table, rows, [name], now_ms, out)
         return Emissions(out + self.steps.finish(self.dispatch.give(name, table, rows, now_ms), now_ms))
@@ -132,7 +132,7 @@ class Engine:
         while first < len(rows):
             now_ms = instants[first]
             last = bisect_right(instants, now_ms, first)
-            out += self._advanced(now_ms, "step")
+            out += self.advance(now_ms, "step").parts
             out += self.push(stream, rows[first:last], now_ms).parts
             first = last
         return Emissions(out)
@@ -153,14 +153,11 @@ class Engine:
         Without `catch_up` each rule does what its options say about timers overdue by more than `OVERDUE_MS`;
         what is a little late is always stepped through.
         """
-        return Emissions(self._advanced(now_ms, catch_up))
-
-    def _advanced(self, now_ms: int, catch_up: CatchUp | None = None) -> list[Emission]:
         out: list[Emission] = []
         while (deadline := self.timers.next_ms()) is not None and deadline <= now_ms:
             out += self._fire(deadline, now_ms, catch_up)
         self._reach(now_ms)
-        return out
+        return Emissions(out)
 
     def _fire(self, instant: int, now_ms: int, catch_up: CatchUp | None) -> list[Emission]:
         """Every rule with something due at or before `instant`, in order of deployment."""

@@ -15,7 +15,7 @@ from edge.base.poller import AT_ONCE
 from edge.clock import Clock
 from edge.config.mqtt_options import MqttOptions, Version
 from edge.intake.sources.base import ConnectionLost
-from edge.intake.sources.mqtt_connection import Connection, VersionRefused, with_advice
+from edge.intake.sources.mqtt_connection import Connection, VersionRefused, taken_over
 from edge.journal.record import Session
 
 log = logging.getLogger("penstock.mqtt")
@@ -226,3 +226,17 @@ class Attempts:
         if self._opening is not None:
             self._opening.abandon()
         self.problem = "stopped"
+
+
+SHORT_LIVES = 3
+"""Connections in a row that were lost soon after the broker had accepted them, from which on a rival is
+suspected."""
+
+
+def with_advice(error: Exception, connection: Connection, failures: int) -> Exception:
+    """The error with the likely cause. Brokers seldom say that another client took the session: they accept,
+    and soon hang up, `failures` times in a row before this one."""
+    if connection.lost_because or not isinstance(error, ConnectionLost) or failures < SHORT_LIVES:
+        return error
+    rival = taken_over(connection.options.client_id)
+    return ConnectionLost(f"{error}; it is the {failures + 1}th short connection in a row: perhaps {rival}")

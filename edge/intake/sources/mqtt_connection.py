@@ -384,20 +384,6 @@ def taken_over(client_id: str) -> str:
     )
 
 
-SHORT_LIVES = 3
-"""Connections in a row that were lost soon after the broker had accepted them, from which on a rival is
-suspected."""
-
-
-def with_advice(error: Exception, connection: Connection, failures: int) -> Exception:
-    """The error with the likely cause. Brokers seldom say that another client took the session: they accept,
-    and soon hang up, `failures` times in a row before this one."""
-    if connection.lost_because or not isinstance(error, ConnectionLost) or failures < SHORT_LIVES:
-        return error
-    rival = taken_over(connection.options.client_id)
-    return ConnectionLost(f"{error}; it is the {failures + 1}th short connection in a row: perhaps {rival}")
-
-
 def never(packet_id: int, code: int) -> bool:
     """True if a confirmation is for one of our packets: never, where paho sends all of them."""
     return False
