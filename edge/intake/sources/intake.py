@@ -155,7 +155,7 @@ class BufferedReader(StockReader):
     def attach(self, connection: Any) -> None:
         """Use a socket, which paho has connected."""
         self._socket = connection
-        self._decrypted = getattr(connection, "pending", None)
+        self._decrypted = connection.pending if isinstance(connection, ssl.SSLSocket) else None
 
     def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
         self._batch, self._bad = batch, bad
