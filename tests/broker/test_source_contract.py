@@ -21,18 +21,17 @@ from edge.intake.sources.known import source_kind
 from edge.intake.sources.mqtt import MqttOptions, MqttSource
 from edge.intake.sources.registry import SourceEnvironment, settings_of
 from edge.plugins.source_contract import Plant, SourceContract
-from sql import Catalog
 from sql.catalog.streams import Stream
 from tests.broker.conftest import Publisher
-from tests.conformance.catalog import define
 from tests.support.brokers import Mosquitto
+from tests.support.streams import catalog_of
 from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.broker
 
 
 def declared(options: str) -> Stream:
-    catalog = define(Catalog(), f"CREATE STREAM s () WITH ({options})")
+    catalog = catalog_of(f"CREATE STREAM s () WITH ({options})")
     return catalog.streams["s"]
 
 

@@ -14,11 +14,11 @@ from typing import Any
 from sinks.json_text import json_bytes
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
 from sql.errors import SqlError
-from tests.conformance.catalog import define
 from tests.conformance.compare import Row, lines_of, same_rows
 from tests.conformance.deviations import deviation
 from tests.conformance.restart import Restartable
 from tests.conformance.scenario import Difference, Drive, Scenario, Skip
+from tests.support.streams import catalog_of
 
 STREAM = 'CREATE STREAM s () WITH (DATASOURCE="s", FORMAT="json")'
 START_MS = 1541152486000
@@ -101,7 +101,7 @@ def _run(data: dict[str, Any], drive: Drive) -> tuple[Engine, list[Emission]]:
     event_time = bool(data.get("eventTime"))
 
     def prepare() -> tuple[Catalog, Plan]:
-        catalog = define(Catalog(), data.get("ddl") or STREAM)
+        catalog = catalog_of(data.get("ddl") or STREAM)
         return catalog, plan_rule(sql, catalog, RuleOptions(event_time=event_time, rule_id="rule"))
 
     machine = Restartable(prepare, START_MS, drive)

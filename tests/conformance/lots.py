@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
-from tests.conformance.catalog import define
 from tests.conformance.compare import decoded, same_rows
 from tests.conformance.restart import Restartable
 from tests.conformance.scenario import Difference, Drive, Scenario
+from tests.support.streams import define
 
 STREAM = "CREATE STREAM E (id STRING, k STRING, u STRING, v FLOAT) WITH (DATASOURCE='E')"
 

@@ -9,13 +9,13 @@ from typing import Any
 from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
 from sql.errors import DataError, SqlError
 from tests.conformance import epl
-from tests.conformance.catalog import define
 from tests.conformance.compare import Row, decoded, lines_of, same_rows, text_of
 from tests.conformance.live import run_live
 from tests.conformance.lots import run_lots
 from tests.conformance.restart import Restartable
 from tests.conformance.scenario import DRIVES, Difference, Drive, Mode, Scenario, Skip
 from tests.conformance.steps import batches
+from tests.support.streams import define
 
 NOT_SUPPORTED = ("P090", "B090")
 """Codes of problems that say: a construct of the language this engine does not have."""

@@ -30,7 +30,8 @@ from edge.monitor.http import StatusServer
 from rules.compile import compile_rules
 from rules.lint.check import lint
 from rules.loader import load_text, unite
-from sql import Catalog, Engine, SqlError, parse, plan_rule
+from sql import Engine, SqlError, plan_rule
+from tests.support.streams import catalog_of
 from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -109,8 +110,7 @@ SQL = (
 @contextmanager
 def sql() -> Iterator[Callable[[bytes], None]]:
     """Parser, binder, planner and engine: `SqlError` with a span inside the text, or rows."""
-    catalog = Catalog()
-    catalog.define(parse("CREATE STREAM m (dev STRING, temp FLOAT)")[0])  # type: ignore[arg-type]
+    catalog = catalog_of("CREATE STREAM m (dev STRING, temp FLOAT)")
 
     def take(data: bytes) -> None:
         text = data.decode("utf-8", "replace")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sql import Catalog, Engine, parse, plan_rule, run_script
+from sql import Engine, plan_rule, run_script
 from sql.explain.code import explain_code
+from tests.support.streams import catalog_of
 
 STREAM = """CREATE STREAM m (dev STRING, temp FLOAT, hum FLOAT, ts BIGINT, ok BOOLEAN)
             WITH (DATASOURCE='m', FORMAT='json')"""
@@ -59,8 +60,7 @@ RULES = {
 
 def compiled(name: str) -> str:
     """The text of a rule as `penstock explain --code` shows it."""
-    catalog = Catalog()
-    catalog.define(parse(STREAM)[0])  # type: ignore[arg-type]
+    catalog = catalog_of(STREAM)
     for text in CONTEXTS:
         run_script(Engine(catalog), text, 0)
     return explain_code(name, plan_rule(RULES[name], catalog), catalog).rstrip() + "\n"

@@ -12,11 +12,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from edge.deploy.row_shapes import row_maker
-from sql import Catalog, Emission, Engine, Plan, RuleOptions, plan_rule
+from sql import Emission, Engine, Plan, RuleOptions, plan_rule
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.rows import Shape
-from tests.conformance.catalog import define
 from tests.property.rules import Rule
+from tests.support.streams import catalog_of
 
 Step = tuple[Any, ...]
 """("push", now_ms, rows) | ("advance", now_ms, catch_up) | ("restart",) | ("read",) | ("flush",)"""
@@ -98,7 +98,7 @@ class Run:
     """One engine with one rule."""
 
     def __init__(self, rule: Rule, *, singly: bool) -> None:
-        self.catalog = define(Catalog(), rule.ddl)
+        self.catalog = catalog_of(rule.ddl)
         self.plan: Plan = plan_rule(rule.text, self.catalog, RuleOptions(**rule.options))
         whole = not rule.structs or self.plan.columns("m") is None
         self.shape: Shape = "dict" if whole else "struct"

@@ -12,10 +12,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sql import Catalog, Emission, Engine, Plan, RuleOptions, parse, plan_rule
+from sql import Emission, Engine, Plan, RuleOptions, parse, plan_rule
 from sql.binder.contexts.context_binder import bind_context
 from sql.syntax import CreateContext
-from tests.conformance.catalog import define
+from tests.support.streams import catalog_of
 
 Step = dict[str, Any]
 
@@ -63,7 +63,7 @@ class Run:
         self.engine, self.plan = self._start()
 
     def _start(self, state: Any = None) -> tuple[Engine, Plan]:
-        catalog = define(Catalog(), self.ddl)
+        catalog = catalog_of(self.ddl)
         if self.context:
             (declared,) = parse(self.context)
             assert isinstance(declared, CreateContext)

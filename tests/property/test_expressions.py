@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql import Catalog, Engine, RuleOptions, plan_rule
+from sql import Engine, RuleOptions, plan_rule
 from sql.errors import DataError
-from tests.conformance.catalog import define
 from tests.conformance.compare import same_value
 from tests.reference.expressions import Place, evaluate
+from tests.support.streams import catalog_of
 
 STREAM = (
     "CREATE STREAM s (i BIGINT, j BIGINT, f FLOAT, t STRING, u STRING, b BOOLEAN, a ARRAY(BIGINT)) "
@@ -102,7 +102,7 @@ def expected(expression: Any, row: dict[str, Any]) -> Any:
 
 @given(EXPRESSIONS, st.lists(ROW, min_size=1, max_size=4))
 def test_compiled_expressions_give_what_the_tree_gives(text: str, rows: list[dict[str, Any]]) -> None:
-    catalog = define(Catalog(), STREAM)
+    catalog = catalog_of(STREAM)
     plan = plan_rule(f"SELECT {text} AS r, 1 AS one FROM s", catalog, RuleOptions(rule_id="r"))
     engine = Engine(catalog)
     engine.deploy("r", plan, 0)

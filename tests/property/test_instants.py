@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.drive import Run, drive, in_runs
-from sql import Catalog, Emission, Engine, RuleOptions, plan_rule
+from sql import Emission, Engine, RuleOptions, plan_rule
 from sql.emission import apart
-from tests.conformance.catalog import define
 from tests.property.paths import rows_first, shown
 from tests.property.rules import Rule
+from tests.support.streams import catalog_of
 
 RULES = [
     "SELECT k, avg(v) AS a, count(*) AS c, window_start() AS ws FROM m GROUP BY k, TUMBLINGWINDOW(ss, 2)",
@@ -66,7 +66,7 @@ def in_place(rule: Rule, emissions: list[Emission]) -> list[str]:
 
 def run(rule: Rule, rows: list[dict[str, Any]], cuts: list[int] | None) -> list[str]:
     """The emissions: each event by itself, or in batches that end at `cuts`."""
-    catalog = define(Catalog(), rule.ddl)
+    catalog = catalog_of(rule.ddl)
     plan = plan_rule(rule.text, catalog, RuleOptions(**rule.options))
     if cuts is None:
         arrivals = ((row["at"], "m", row) for row in rows)
@@ -123,7 +123,7 @@ def test_batches_of_instants_for_several_rules(
 
     def emitted(runs: Iterable[Run]) -> list[list[str]]:
         rules = [Rule(text, event_time=flag) for text, flag in zip(texts, is_event_time, strict=True)]
-        catalog = define(Catalog(), rules[0].ddl)
+        catalog = catalog_of(rules[0].ddl)
         plans = {
             str(at): plan_rule(rule.text, catalog, RuleOptions(**rule.options))
             for at, rule in enumerate(rules)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql import Catalog, Engine, RuleOptions, parse, plan_rule
+from sql import Engine, RuleOptions, plan_rule
+from tests.support.streams import catalog_of
 from tests.unit.fast.support import EVENT_TIME, PROCESSING_TIME, shown
 
 AGGREGATES = (
@@ -100,8 +101,7 @@ class Both:
         self.number = 0
 
     def _engine(self) -> Engine:
-        catalog = Catalog()
-        catalog.define(parse(self.ddl)[0])  # type: ignore[arg-type]
+        catalog = catalog_of(self.ddl)
         return Engine(catalog)
 
     def do(self, now_ms: int, what: str, of: Any) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql import Catalog, Engine, plan_rule
-from tests.conformance.catalog import define
+from sql import Engine, plan_rule
 from tests.reference.recognize import Condition, Reading, Row, Rows
+from tests.support.streams import catalog_of
 
 STREAM = "create stream E (id bigint, k string, n bigint);"
 VARIABLES = "ABCD"
@@ -92,7 +92,7 @@ def compare(seed: int) -> None:
     rows: list[dict[str, Any]] = [
         {"id": i, "k": random.choice("xy"), "n": random.randint(0, 3)} for i in range(random.randint(4, 9))
     ]
-    plan = plan_rule(sql, define(Catalog(), STREAM))
+    plan = plan_rule(sql, catalog_of(STREAM))
     recognized = plan.sources[0].recognize
     assert recognized is not None
     conditions = {name: condition for name, (_, condition) in defined.items()}
@@ -125,7 +125,7 @@ def _run(
     sql: str, rows: list[Row], *, restarts: bool, together: bool = False
 ) -> list[list[dict[str, list[int]]]]:
     """What the engine tells of each row, or of all at once."""
-    catalog = define(Catalog(), STREAM)
+    catalog = catalog_of(STREAM)
     plan = plan_rule(sql, catalog)
     engine = Engine(catalog)
     engine.deploy("r", plan, 0)

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, RuleOptions, parse, plan_rule
+from sql import RuleOptions, parse, plan_rule
 from sql.binder.select_binder import bind
 from sql.syntax import Select
-from tests.conformance.catalog import define
 from tests.conformance.compare import decoded, same_rows, text_of
 from tests.conformance.epl import EVENT_TYPES
 from tests.conformance.scenario import Scenario
 from tests.conformance.test_scenarios import SCENARIOS
 from tests.reference import samples
 from tests.reference.changes import Statement
+from tests.support.streams import catalog_of
 
 RULES = [scenario for scenario in SCENARIOS if not scenario.is_epl]
 STATEMENTS = [scenario for scenario in SCENARIOS if scenario.is_epl and not scenario.data.get("error")]
@@ -25,7 +25,7 @@ STATEMENTS = [scenario for scenario in SCENARIOS if scenario.is_epl and not scen
 def test_rule(scenario: Scenario) -> None:
     data = scenario.data
     options = RuleOptions(late_tolerance_ms=data["options"].get("lateTolerance", 0))
-    plan = plan_rule(data["sql"], define(Catalog(), data["ddl"]), options)
+    plan = plan_rule(data["sql"], catalog_of(data["ddl"]), options)
     got, late = samples.run(plan, scenario.steps)
     assert late == data["late"]
     wanted = [(item["at"], decoded(item["rows"])) for item in data["expect"]]
@@ -42,7 +42,7 @@ def _twin(scenario: Scenario) -> Statement | None:
     if len(statements) != 1 or not isinstance(statements[0], Select):
         return None
     try:
-        return Statement(bind(statements[0], define(Catalog(), EVENT_TYPES), RuleOptions(), scenario.text))
+        return Statement(bind(statements[0], catalog_of(EVENT_TYPES), RuleOptions(), scenario.text))
     except NotImplementedError:
         return None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
-from sql.syntax import CreateStream
+from sql import Catalog, Engine, SqlError, plan_rule, run_script
+from tests.support.streams import catalog_of
 from tests.unit.contexts.support import TYPES, World, problem
 
 BY_KEY = "create context C partition by k from E; "
@@ -81,10 +81,7 @@ def test_a_property_outside_of_contexts_says_how_to_name_one() -> None:
 
 
 def test_a_payload_s_own_context_is_warned_of_where_there_are_contexts() -> None:
-    catalog = Catalog()
-    for statement in parse("CREATE STREAM m () WITH (); CREATE STREAM d (context STRUCT(id BIGINT)) WITH ()"):
-        assert isinstance(statement, CreateStream)
-        catalog.define(statement)
+    catalog = catalog_of("CREATE STREAM m () WITH (); CREATE STREAM d (context STRUCT(id BIGINT)) WITH ()")
     rules = "SELECT context.id FROM m", "SELECT context.id FROM d"
     assert [plan_rule(rule, catalog).warnings for rule in rules] == [(), ()]
     run_script(Engine(catalog), "create context C partition by k from m", 0)

@@ -9,8 +9,9 @@ import pytest
 
 from edge.monitor import footprint as footprints
 from edge.monitor.footprint import AGAIN_MS, RuleMemory, footprint
-from sql import Catalog, Engine, parse, plan_rule
+from sql import Catalog, Engine
 from sql.engine.script import run_script
+from tests.support.streams import engine_of
 
 
 @pytest.mark.parametrize(
@@ -22,11 +23,7 @@ from sql.engine.script import run_script
     ],
 )
 def test_it_is_near_what_was_allocated(sql: str) -> None:
-    catalog = Catalog()
-    stream = parse("CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')")[0]
-    catalog.define(stream)  # type: ignore[arg-type]
-    engine = Engine(catalog)
-    engine.deploy("r", plan_rule(sql, catalog), 0)
+    engine = engine_of("CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')", sql)
     shared = engine.common
     engine.push("m", [{"dev": "first", "temp": 0.5}], 0)
     gc.collect()

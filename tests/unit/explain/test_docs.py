@@ -11,14 +11,14 @@ import pytest
 
 from edge.cli import main
 from edge.docs.__main__ import main as write_reference
-from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
+from sql import Catalog, Engine, SqlError, plan_rule, run_script
 from sql.algebra.sample.windows.group_entry import GroupWindowEntry, group_windows
 from sql.algebra.windows.catalog import all_windows
 from sql.algebra.windows.lots import LotPart, lot_parts
 from sql.explain.timelines.recording import record
 from sql.explain.timelines.svg import render_svg
 from sql.explain.timelines.timeline_text import render_text
-from sql.syntax import CreateStream
+from tests.support.streams import catalog_of, define
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGES = [pytest.param(path, id=path.stem) for path in sorted(DOCS.glob("*.md"))]
@@ -43,14 +43,6 @@ def test_scripts_run(path: Path) -> None:
             assert run_script(Engine(Catalog()), text, 0)
 
 
-def catalog_of(text: str) -> Catalog:
-    catalog = Catalog()
-    for statement in parse(text):
-        assert isinstance(statement, CreateStream)
-        catalog.define(statement)
-    return catalog
-
-
 @pytest.mark.parametrize("path", PAGES)
 def test_queries_can_be_planned(path: Path) -> None:
     catalog = Catalog()
@@ -58,9 +50,7 @@ def test_queries_can_be_planned(path: Path) -> None:
         if info != "sql":
             continue
         if text.lstrip().upper().startswith("CREATE"):
-            for statement in parse(text):
-                assert isinstance(statement, CreateStream)
-                catalog.define(statement)
+            define(catalog, text)
         else:
             plan_rule(text, catalog)
 

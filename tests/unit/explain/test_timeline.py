@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from edge.cli import main
-from sql import Catalog, Plan, parse, plan_rule
+from sql import Catalog, Plan, plan_rule
 from sql.explain.timelines.axis import Axis
 from sql.explain.timelines.recording import record
 from sql.explain.timelines.svg import GLYPH, render_svg
 from sql.explain.timelines.timeline import Timeline
 from sql.explain.timelines.timeline_text import render_text
-from sql.syntax import CreateStream
+from tests.support.streams import catalog_of
 
 STREAMS = """
 CREATE STREAM demo (dev STRING, v FLOAT) WITH (DATASOURCE="d");
@@ -26,10 +26,7 @@ Stays = list[tuple[int, int | None]]
 
 
 def made(query: str) -> tuple[Plan, Catalog]:
-    catalog = Catalog()
-    for statement in parse(STREAMS):
-        assert isinstance(statement, CreateStream)
-        catalog.define(statement)
+    catalog = catalog_of(STREAMS)
     return plan_rule(query, catalog), catalog
 
 
@@ -302,8 +299,7 @@ TWENTY = (
 def test_twenty_keys_fit(sql: str) -> None:
     """Nothing lies outside the picture, every key is in it,
     and the text is not much wider than a terminal."""
-    catalog = Catalog()
-    catalog.define(parse("CREATE STREAM m (machine STRING, temp FLOAT)")[0])  # type: ignore[arg-type]
+    catalog = catalog_of("CREATE STREAM m (machine STRING, temp FLOAT)")
     plan = plan_rule(sql, catalog)
     names = [f"hall-1-pump-{number:02}" for number in range(20)]
     events = [(at * 300, "m", {"machine": names[at % 20], "temp": 20.123456 + at}) for at in range(40)]

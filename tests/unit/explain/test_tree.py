@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, RuleOptions, parse, plan_rule
+from sql import Catalog, RuleOptions, plan_rule
 from sql.algebra.windows.facts import Stage, filled
 from sql.catalog.streams import Variable
 from sql.explain.tree import explain
-from sql.syntax import CreateStream
 from sql.types import Type
+from tests.support.streams import catalog_of
 
 STREAMS = """
 CREATE STREAM demo (dev STRING, temp FLOAT, ts BIGINT) WITH (DATASOURCE="d");
@@ -20,10 +20,7 @@ CREATE STREAM values (v FLOAT) WITH (DATASOURCE="v")
 
 
 def catalog() -> Catalog:
-    made = Catalog()
-    for statement in parse(STREAMS):
-        assert isinstance(statement, CreateStream)
-        made.define(statement)
+    made = catalog_of(STREAMS)
     made.variables["SIZE"] = Variable("SIZE", Type.INTEGER, 3)
     return made
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, plan_rule, run_script
+from sql import Engine, plan_rule, run_script
 from sql.explain.waits import Wait, waits
-from tests.conformance.catalog import define
+from tests.support.streams import catalog_of, engine_of
 
 STREAMS = """
 create stream hot (dev string, temp float);
@@ -27,9 +27,7 @@ TAGS = {"h": "dev=a temp=95"}
 
 def waiting(sql: str, events: list[Event]) -> list[Wait]:
     """What a rule waits for after these events."""
-    catalog = define(Catalog(), STREAMS)
-    engine = Engine(catalog)
-    engine.deploy("r", plan_rule(sql, catalog), 0)
+    engine = engine_of(STREAMS, sql)
     for at, stream, row in events:
         engine.push(stream, [row], at)
     return waits(engine.queries["r"])
@@ -73,7 +71,7 @@ def test_what_a_pattern_waits_for(pattern: str, events: list[Event], expected: l
 
 
 def test_in_a_context_the_searches_of_all_partitions_are_together() -> None:
-    catalog = define(Catalog(), STREAMS)
+    catalog = catalog_of(STREAMS)
     engine = Engine(catalog)
     run_script(engine, "create context ByDev partition by dev from hot, dev from ack", 0)
     sql = "context ByDev select h.temp as temp from pattern [h=hot -> ack]"

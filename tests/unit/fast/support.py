@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from edge.intake.codecs.rows import row_class
-from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
+from sql import Emission, Engine, RuleOptions, plan_rule
+from tests.support.streams import catalog_of
 
 PROCESSING_TIME = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json')"
 EVENT_TIME = "CREATE STREAM m () WITH (DATASOURCE='m', FORMAT='json', TIMESTAMP='ts')"
@@ -26,9 +27,7 @@ class Run:
     def __init__(
         self, sql: str, *, event_time: bool, singly: bool = False, structs: bool = False, **options: Any
     ) -> None:
-        self.catalog = Catalog()
-        for statement in parse(EVENT_TIME if event_time else PROCESSING_TIME):
-            self.catalog.define(statement)  # type: ignore[arg-type]
+        self.catalog = catalog_of(EVENT_TIME if event_time else PROCESSING_TIME)
         self.plan = plan_rule(sql, self.catalog, RuleOptions(**options))
         self.singly = singly
         self.row: Any = (lambda row: row_class(COLUMNS)(**row)) if structs else dict

@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql import Catalog, Engine, RuleOptions, parse, plan_rule
+from sql import Engine, RuleOptions, plan_rule
 from sql.engine.filter_index import FilterIndex
+from tests.support.streams import catalog_of
 from tests.unit.fast.support import PROCESSING_TIME, shown
 from tests.unit.fast.test_any_stream import keys, values
 
@@ -35,8 +36,7 @@ events = st.lists(st.fixed_dictionaries({"dev": keys, "v": values, "n": numbers}
 
 def engine_with(rules: list[str]) -> Engine:
     """An engine with these rules on stream m."""
-    catalog = Catalog()
-    catalog.define(parse(PROCESSING_TIME)[0])  # type: ignore[arg-type]
+    catalog = catalog_of(PROCESSING_TIME)
     engine = Engine(catalog)
     for number, rule in enumerate(rules):
         engine.deploy(f"r{number}", plan_rule(rule, catalog, RuleOptions()), 0)

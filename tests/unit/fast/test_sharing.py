@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sql import Catalog, Engine, RuleOptions, parse, plan_rule
+from sql import Engine, RuleOptions, plan_rule
+from tests.support.streams import catalog_of
 from tests.unit.fast.support import EVENT_TIME
 from tests.unit.fast.test_filter_index import engine_with
 
@@ -111,8 +112,7 @@ def test_restored_rules_gather_together_in_the_middle_of_a_window() -> None:
 
 
 def timed_engine(rules: list[str], **options: Any) -> Engine:
-    catalog = Catalog()
-    catalog.define(parse(EVENT_TIME)[0])  # type: ignore[arg-type]
+    catalog = catalog_of(EVENT_TIME)
     engine = Engine(catalog)
     for number, rule in enumerate(rules):
         engine.deploy(f"r{number}", plan_rule(rule, catalog, RuleOptions(**options)), 0)
@@ -170,8 +170,7 @@ def test_rules_that_part_in_event_time_show_earlier_windows_first() -> None:
         "SELECT avg(v) AS a FROM m GROUP BY TUMBLINGWINDOW(ss, 2)",
         "SELECT count(*) AS c FROM m GROUP BY TUMBLINGWINDOW(ss, 2)",
     )
-    catalog = Catalog()
-    catalog.define(parse(EVENT_TIME)[0])  # type: ignore[arg-type]
+    catalog = catalog_of(EVENT_TIME)
     engine = Engine(catalog)
     for name, rule in zip(("mean", "count"), rules, strict=True):
         engine.deploy(name, plan_rule(rule, catalog, RuleOptions(event_time=True)), 0)

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sql import Catalog, parse, plan_rule
+from sql import plan_rule
 from tests.support.search import examples
+from tests.support.streams import catalog_of
 from tests.unit.aggregates.support import same
 from tests.unit.fast.support import PROCESSING_TIME, Run, compare
 
@@ -27,9 +28,7 @@ numbers = st.one_of(
 
 
 def kept_window(plan: str) -> bool:
-    catalog = Catalog()
-    for statement in parse(PROCESSING_TIME):
-        catalog.define(statement)  # type: ignore[arg-type]
+    catalog = catalog_of(PROCESSING_TIME)
     return any(window.name == "uni" for window in plan_rule(plan, catalog).sources[0].windows)
 
 

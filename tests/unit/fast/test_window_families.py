@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sql import Catalog, Engine, RuleOptions, parse, plan_rule
+from sql import Engine, RuleOptions, plan_rule
 from sql.engine.event_time.shared_stage import StageParty
 from sql.engine.families import WindowFamily
 from sql.engine.filter_index import FilterIndex
+from tests.support.streams import catalog_of
 from tests.unit.fast.support import EVENT_TIME, PROCESSING_TIME, Step, shown
 from tests.unit.fast.test_any_stream import streams
 
@@ -30,8 +31,7 @@ def rules(window: str, rest: str) -> list[str]:
 
 def engine_with(texts: list[str], *, event_time: bool) -> Engine:
     """An engine with these rules."""
-    catalog = Catalog()
-    catalog.define(parse(EVENT_TIME if event_time else PROCESSING_TIME)[0])  # type: ignore[arg-type]
+    catalog = catalog_of(EVENT_TIME if event_time else PROCESSING_TIME)
     engine = Engine(catalog)
     for number, text in enumerate(texts):
         engine.deploy(f"r{number}", plan_rule(text, catalog, RuleOptions(late_tolerance_ms=500)), 0)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, RuleOptions, SqlError, plan_rule
-from tests.conformance.catalog import define
+from sql import Engine, RuleOptions, SqlError, plan_rule
+from tests.support.streams import catalog_of, engine_of
 
 STREAMS = """
 create stream hot (dev string, temp float);
@@ -18,10 +18,8 @@ create stream fault (dev string, code bigint);
 
 
 def test_counters_tell_what_lives_and_what_was_dropped() -> None:
-    catalog = define(Catalog(), STREAMS)
-    engine = Engine(catalog)
     sql = "select h.dev as dev from pattern [every h=hot -> (ack(dev=h.dev) where timer:within(1 sec))]"
-    engine.deploy("r", plan_rule(sql, catalog, RuleOptions(max_pattern_partials=2)), 0)
+    engine = engine_of(STREAMS, sql, max_pattern_partials=2)
     for dev in "abc":
         engine.push("hot", [{"dev": dev, "temp": 1.0}], 0)
     engine.push("ack", [{"dev": "b"}], 10)
@@ -55,7 +53,7 @@ def test_counters_tell_what_lives_and_what_was_dropped() -> None:
     ],
 )
 def test_check_warns_of_what_is_rarely_meant(pattern: str, code: str | None) -> None:
-    plan = plan_rule(f"select * from pattern [{pattern}]", define(Catalog(), STREAMS))
+    plan = plan_rule(f"select * from pattern [{pattern}]", catalog_of(STREAMS))
     assert [problem.code for problem in plan.warnings] == ([code] if code else [])
 
 
@@ -71,7 +69,7 @@ def test_check_warns_of_what_is_rarely_meant(pattern: str, code: str | None) -> 
 )
 def test_what_cannot_work_is_refused_where_it_stands(sql: str, code: str, marked: str) -> None:
     with pytest.raises(SqlError) as caught:
-        plan_rule(sql, define(Catalog(), STREAMS))
+        plan_rule(sql, catalog_of(STREAMS))
     (problem,) = caught.value.problems
     assert (problem.code, sql[problem.span.start : problem.span.end]) == (code, marked)
 
@@ -80,7 +78,7 @@ def _recognizing(
     pattern: str, options: RuleOptions, events: list[dict[str, Any]]
 ) -> tuple[Engine, list[Any]]:
     """An engine with match_recognize over E that has read events, and the rows it has told."""
-    catalog = define(Catalog(), "create stream E (id string, n bigint);")
+    catalog = catalog_of("create stream E (id string, n bigint);")
     engine = Engine(catalog)
     engine.deploy("r", plan_rule(f"select * from E match_recognize ({pattern})", catalog, options), 0)
     emissions = engine.push("E", events, 1000)

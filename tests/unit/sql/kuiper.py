@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from edge.intake.codecs.rows import row_class
-from sql import Catalog, Emission, Engine, RuleOptions, SqlError, plan_rule
-from tests.conformance.catalog import define
+from sql import Emission, Engine, RuleOptions, SqlError, plan_rule
+from tests.support.streams import catalog_of
 
 S = 'CREATE STREAM s () WITH (DATASOURCE="s");'
 """A stream without declared columns."""
@@ -53,7 +53,7 @@ def errors(sql: str, *steps: Step, ddl: str = S, **options: Any) -> list[str]:
 def refusal(sql: str, *, ddl: str = S, **options: Any) -> tuple[str, str, str]:
     """Code, place and message of the one problem of a rule that is refused."""
     with pytest.raises(SqlError) as caught:
-        plan_rule(sql, define(Catalog(), ddl), RuleOptions(**options))
+        plan_rule(sql, catalog_of(ddl), RuleOptions(**options))
     (problem,) = [item for item in caught.value.problems if item.severity == "error"]
     return problem.code, sql[problem.span.start : problem.span.end], problem.message
 
@@ -68,7 +68,7 @@ def _singly(steps: Sequence[Step]) -> list[Step]:
 def _structs(ddl: str, sql: str, steps: Sequence[Step], options: dict[str, Any]) -> list[Step] | None:
     """The steps with events as a decoder makes them of the columns the rule reads; None: it reads whole
     messages."""
-    plan = plan_rule(sql, define(Catalog(), ddl), RuleOptions(**options))
+    plan = plan_rule(sql, catalog_of(ddl), RuleOptions(**options))
     if any(plan.columns(stream) is None for stream in plan.streams):
         return None
     return [
@@ -120,7 +120,7 @@ def _run(
 def _engine(
     ddl: str, sql: str, options: dict[str, Any], state: Any, now_ms: int, shape: Any = "dict"
 ) -> Engine:
-    catalog = define(Catalog(), ddl)
+    catalog = catalog_of(ddl)
     engine = Engine(catalog)
     engine.deploy("r", plan_rule(sql, catalog, RuleOptions(**options)), now_ms, state, shape=shape)
     assert state is None or engine.counters("r")["events_in"] == state["counts"]["events_in"]

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, parse, plan_rule
 from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS, Example
-from sql.syntax import CreateStream
+from tests.support.streams import engine_of
 
 EXAMPLES = [example for item in ANALYTIC_FUNCTIONS for example in item.examples]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.call)
 def test_the_example_holds(example: Example) -> None:
-    (stream,) = parse("CREATE STREAM demo ()")
-    assert isinstance(stream, CreateStream)
-    catalog = Catalog()
-    catalog.define(stream)
-    engine = Engine(catalog)
-    engine.deploy("r", plan_rule(f"SELECT {example.call} AS out FROM demo", catalog), 0)
+    engine = engine_of("CREATE STREAM demo ()", f"SELECT {example.call} AS out FROM demo")
     found = [
         emission.inserted[0]["out"]
         for at, event in enumerate(example.events)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, RuleOptions, parse, plan_rule
-from sql.syntax import CreateStream
+from sql import Engine, RuleOptions, plan_rule
+from tests.support.streams import catalog_of
 
 STREAM = 'CREATE STREAM m (dev STRING, v FLOAT) WITH (DATASOURCE="m")'
 
@@ -23,10 +23,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_third_key_of_two_is_an_error_event(name: str) -> None:
-    (statement,) = parse(STREAM)
-    assert isinstance(statement, CreateStream)
-    catalog = Catalog()
-    catalog.define(statement)
+    catalog = catalog_of(STREAM)
     engine = Engine(catalog)
     plan = plan_rule(TABLES[name], catalog, RuleOptions(max_groups=2))
     engine.deploy("r", plan, 0)
@@ -49,10 +46,7 @@ def test_a_third_key_of_two_is_an_error_event(name: str) -> None:
 
 
 def test_a_restart_makes_no_room() -> None:
-    (statement,) = parse(STREAM)
-    assert isinstance(statement, CreateStream)
-    catalog = Catalog()
-    catalog.define(statement)
+    catalog = catalog_of(STREAM)
 
     def engine_of(bound: int, state: Any = None) -> Engine:
         engine = Engine(catalog)

@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, parse, plan_rule
+from sql import Engine
 from sql.algebra.event import Delta
 from sql.algebra.retain.values import net_of_values
 from sql.errors import CorruptState
+from tests.support.streams import engine_of
 
 
 def engine(text: str) -> Engine:
-    catalog = Catalog()
-    catalog.define(parse("CREATE STREAM m (v FLOAT, note STRING)")[0])  # type: ignore[arg-type]
-    made = Engine(catalog)
-    made.deploy("r", plan_rule(text, catalog), 0)
-    return made
+    return engine_of("CREATE STREAM m (v FLOAT, note STRING)", text)
 
 
 def pushed(made: Engine, values: list[Any], now_ms: int = 0) -> list[Any]:

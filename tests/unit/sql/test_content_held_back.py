@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, parse, plan_rule
+from tests.support.streams import engine_of
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,7 @@ from sql import Catalog, Engine, parse, plan_rule
 )
 def test_output_all_shows_what_is_counted_now(limit: str, count: int) -> None:
     """Without a selector, rows that the limit holds back are not in the content yet."""
-    catalog = Catalog()
-    catalog.define(parse("CREATE STREAM m (n BIGINT)")[0])  # type: ignore[arg-type]
-    engine = Engine(catalog)
-    engine.deploy("r", plan_rule(f"select count(*) as n from m {limit}", catalog), 0)
+    engine = engine_of("CREATE STREAM m (n BIGINT)", f"select count(*) as n from m {limit}")
     for at in range(4):
         engine.push("m", [{"n": at}], at)
     assert engine.read("r") == [{"n": count}]

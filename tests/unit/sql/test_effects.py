@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, Engine, SqlError, parse, plan_rule, run_script
-from sql.syntax import CreateStream
+from sql import Catalog, Engine, SqlError, plan_rule, run_script
+from tests.support.streams import catalog_of
 
 STREAM = 'CREATE STREAM m (dev STRING, v FLOAT, a ARRAY(FLOAT)) WITH (DATASOURCE="m")'
 
 
 def catalog() -> Catalog:
-    (statement,) = parse(STREAM)
-    assert isinstance(statement, CreateStream)
-    made = Catalog()
-    made.define(statement)
-    return made
+    return catalog_of(STREAM)
 
 
 ERRORS = [

@@ -6,19 +6,13 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, parse, plan_rule
-from sql.syntax import CreateStream
+from sql import Engine
+from tests.support.streams import engine_of
 
 
 def free(text: str) -> Engine:
     """An engine with a rule over a stream whose columns are not declared."""
-    catalog = Catalog()
-    (statement,) = parse('CREATE STREAM m () WITH (DATASOURCE="m")')
-    assert isinstance(statement, CreateStream)
-    catalog.define(statement)
-    engine = Engine(catalog)
-    engine.deploy("r", plan_rule(text, catalog), 0)
-    return engine
+    return engine_of('CREATE STREAM m () WITH (DATASOURCE="m")', text)
 
 
 def test_without_a_window_it_is_not_kept() -> None:

@@ -7,16 +7,15 @@ from random import Random
 
 import pytest
 
-from sql import Catalog, Emission, Engine, RuleOptions, parse, plan_rule
+from sql import Emission, Engine, RuleOptions, plan_rule
+from tests.support.streams import catalog_of
 
 
 @pytest.mark.parametrize("size", [1, 3, 50, 400])
 def test_batches_of_any_size_are_put_in_order(size: int) -> None:
     random = Random(size)
     stamps = [random.randrange(5_000) for _ in range(400)]
-    catalog = Catalog()
-    stream = parse("CREATE STREAM m (v BIGINT, ts BIGINT) WITH (DATASOURCE='m', TIMESTAMP='ts')")[0]
-    catalog.define(stream)  # type: ignore[arg-type]
+    catalog = catalog_of("CREATE STREAM m (v BIGINT, ts BIGINT) WITH (DATASOURCE='m', TIMESTAMP='ts')")
     engine = Engine(catalog)
     plan = plan_rule(
         "SELECT v, lag(v) AS before FROM m", catalog, RuleOptions(late_tolerance_ms=5_000, event_time=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, parse, plan_rule
+from sql import Engine
 from sql.algebra import rounds
 from sql.algebra.sample.folding.folded import Folded
 from sql.algebra.sample.folding.group_fold import Group, GroupFold
-from sql.syntax import CreateStream
+from tests.support.streams import engine_of
 
 GROUPS = 40
 
@@ -24,13 +24,7 @@ def rows_of(engine: Engine, events: list[dict[str, Any]], batch: int) -> list[An
 
 
 def engine_with(sql: str) -> Engine:
-    catalog = Catalog()
-    (statement,) = parse("CREATE STREAM m (g BIGINT, v BIGINT)")
-    assert isinstance(statement, CreateStream)
-    catalog.define(statement)
-    engine = Engine(catalog)
-    engine.deploy("r", plan_rule(sql, catalog), 0)
-    return engine
+    return engine_of("CREATE STREAM m (g BIGINT, v BIGINT)", sql)
 
 
 @pytest.mark.parametrize("window", ["TUMBLINGWINDOW(ss, 10)", "HOPPINGWINDOW(ss, 10, 5)"])

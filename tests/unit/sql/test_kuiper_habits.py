@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sql import Catalog, RuleOptions, plan_rule
+from sql import RuleOptions, plan_rule
 from sql.errors import SqlError
-from tests.conformance.catalog import define
+from tests.support.streams import catalog_of
 from tests.unit.sql.kuiper import each, refusal, rows
 
 DECLARED = 'CREATE STREAM s (a BIGINT, b STRUCT(c BIGINT, d STRING), n FLOAT) WITH (DATASOURCE="s");'
@@ -87,7 +87,7 @@ def test_whole_numbers_and_fractions_compare() -> None:
 
 
 def warnings(sql: str, ddl: str = TWO) -> list[str]:
-    return [problem.code for problem in plan_rule(sql, define(Catalog(), ddl), RuleOptions()).warnings]
+    return [problem.code for problem in plan_rule(sql, catalog_of(ddl), RuleOptions()).warnings]
 
 
 def test_a_bare_column_of_a_join_is_looked_up_from_the_left() -> None:
@@ -158,17 +158,17 @@ def test_a_constant_that_can_never_work_is_refused_before_the_rule_runs(item: st
 def test_patterns_of_time_stamps_are_refused_where_they_are_declared() -> None:
     ddl = 'CREATE STREAM s () WITH (DATASOURCE="s", TIMESTAMP="t", TIMESTAMP_FORMAT="YYYY YYYY")'
     with pytest.raises(SqlError, match="stands twice"):
-        define(Catalog(), ddl)
+        catalog_of(ddl)
 
 
 def test_a_table_without_a_type_is_a_file() -> None:
-    catalog = define(Catalog(), 'CREATE TABLE t (a BIGINT,) WITH (DATASOURCE="rows.json",)')
+    catalog = catalog_of('CREATE TABLE t (a BIGINT,) WITH (DATASOURCE="rows.json",)')
     assert catalog.streams["t"].options["TYPE"] == "file"
     assert catalog.streams["t"].retained_rows == 9999
 
 
 def test_of_two_calls_without_alias_the_last_is_the_column() -> None:
-    catalog = define(Catalog(), DECLARED)
+    catalog = catalog_of(DECLARED)
     sql = "SELECT abs(a), n, abs(a - 5) FROM s"
     assert [(note.code, note.span.start) for note in plan_rule(sql, catalog).warnings] == [("B717", 7)]
     assert each(sql, {"a": 1, "n": 2.5}, ddl=DECLARED) == [{"n": 2.5, "abs": 4}]
@@ -201,7 +201,7 @@ LIST = 'CREATE STREAM s (a ARRAY(STRUCT(b BIGINT)), t STRING, x BIGINT) WITH (DA
 )
 def test_what_stays_refused_names_the_way_out(sql: str, code: str, hint: str) -> None:
     with pytest.raises(SqlError) as caught:
-        plan_rule(sql, define(Catalog(), LIST), RuleOptions())
+        plan_rule(sql, catalog_of(LIST), RuleOptions())
     (problem,) = [item for item in caught.value.problems if item.severity == "error"]
     assert problem.code == code
     assert hint in (problem.hint or "")

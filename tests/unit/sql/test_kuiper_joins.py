@@ -8,7 +8,7 @@ import pytest
 
 from sql import Catalog, RuleOptions, SqlError, parse, plan_rule
 from sql.syntax import CreateStream
-from tests.conformance.catalog import define
+from tests.support.streams import catalog_of
 from tests.unit.sql.kuiper import emissions, errors, refusal, rows
 
 AB = 'CREATE STREAM a () WITH (DATASOURCE="a"); CREATE STREAM b () WITH (DATASOURCE="b");'
@@ -148,7 +148,7 @@ def test_streams_with_and_without_time_stamps_are_joined_in_processing_time() ->
             sql, ("a", 1, {"id": 1, "v": 1}), ("b", 1, {"id": 1}), (1000,), ddl=ddl, event_time=event_time
         )
         assert found == [[{"v": 1}]]
-        plan = plan_rule(sql, define(Catalog(), ddl), RuleOptions(event_time=event_time))
+        plan = plan_rule(sql, catalog_of(ddl), RuleOptions(event_time=event_time))
         codes = [problem.code for problem in plan.warnings]
         assert codes == ([] if event_time is False else ["B709"])
 
@@ -317,7 +317,7 @@ def test_a_strict_stream_names_the_column_that_is_wrong() -> None:
 )
 def test_fields_of_declared_structs_are_known(sql: str, message: str, hint: str | None) -> None:
     with pytest.raises(SqlError) as caught:
-        plan_rule(sql, define(Catalog(), STRICT))
+        plan_rule(sql, catalog_of(STRICT))
     (problem,) = caught.value.problems
     assert (problem.message, problem.hint) == (message, hint)
 
@@ -330,7 +330,7 @@ def test_a_strict_datetime_is_milliseconds_or_text_in_the_format_of_the_stream()
 
 
 def test_all_columns_of_a_strict_stream_are_read() -> None:
-    plan = plan_rule("SELECT x FROM s", define(Catalog(), STRICT))
+    plan = plan_rule("SELECT x FROM s", catalog_of(STRICT))
     assert plan.columns("s") == frozenset({"n", "x", "ok", "at", "xs", "o", "rs"})
 
 
@@ -349,6 +349,6 @@ def test_options_and_defaults_that_make_no_sense_are_refused() -> None:
         ('CREATE STREAM t (a bigint DEFAULT "x") WITH (DATASOURCE="t")', "B106"),
     ):
         with pytest.raises(SqlError) as caught:
-            define(Catalog(), ddl)
+            catalog_of(ddl)
         assert [problem.code for problem in caught.value.problems] == [code]
         assert caught.value.problems[0].span.end > 0

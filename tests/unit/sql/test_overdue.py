@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, RuleOptions, parse, plan_rule
-from sql.syntax import CreateStream
+from sql import Engine, RuleOptions, plan_rule
+from tests.support.streams import catalog_of
 
 
 def engine(*rules: str, columns: str = "v BIGINT", more: str = "", **options: Any) -> Engine:
-    catalog = Catalog()
-    (statement,) = parse(f'CREATE STREAM m ({columns}) WITH (DATASOURCE="m"{more})')
-    assert isinstance(statement, CreateStream)
-    catalog.define(statement)
+    catalog = catalog_of(f'CREATE STREAM m ({columns}) WITH (DATASOURCE="m"{more})')
     made = Engine(catalog)
     for number, text in enumerate(rules):
         made.deploy(f"r{number}", plan_rule(text, catalog, RuleOptions(**options)), 0)

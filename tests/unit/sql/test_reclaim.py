@@ -7,21 +7,15 @@ from typing import Any
 
 import pytest
 
-from sql import Catalog, Engine, parse, plan_rule
-from sql.syntax import CreateStream
+from sql import Engine
+from tests.support.streams import engine_of
 
 HINT = "@Hint('reclaim_group_aged=10,reclaim_group_freq=5') "
 SUMS = HINT + "select irstream dev, sum(v) as s from m group by dev"
 
 
 def engine(text: str, state: Any = None) -> Engine:
-    (statement,) = parse('CREATE STREAM m (dev STRING, v BIGINT) WITH (DATASOURCE="m")')
-    assert isinstance(statement, CreateStream)
-    catalog = Catalog()
-    catalog.define(statement)
-    made = Engine(catalog)
-    made.deploy("r", plan_rule(text, catalog), 0, state)
-    return made
+    return engine_of('CREATE STREAM m (dev STRING, v BIGINT) WITH (DATASOURCE="m")', text, state)
 
 
 def rows(made: Engine, at_s: int, dev: str) -> list[tuple[Any, ...]]:
