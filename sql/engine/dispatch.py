@@ -10,6 +10,7 @@ from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, joined
 from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.filter_index import Feeder
 from sql.engine.interplay import meet
 from sql.engine.roster import Roster
 from sql.engine.steps import Consumer, Steps
@@ -32,6 +33,7 @@ class Dispatch:
         self.roster = Roster(catalog, self.defect)
         self.timers = Timers(self.roster.queries, self.roster.order)
         self.steps = Steps(self.roster, self)
+        self.feeder = Feeder(self.timers, self.defect, self.collect)
         self.defects = 0
         """Exceptions that no rule should raise."""
         self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
@@ -108,25 +110,7 @@ class Dispatch:
 
     def give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
         """Events for the rules of their stream that can match them."""
-        suspended = self.timers.suspended
-        index = self.roster.index(stream)
-        for entry, mine in index.route(rows, now_ms, out):
-            if entry.pour is None:
-                out += self.give(entry.name, stream, mine, now_ms)
-                continue
-            rested = suspended.intersection(entry.names) if suspended else ()
-            suspended.difference_update(rested)
-            try:
-                woken = entry.pour(mine, now_ms, out) or ()
-            except Exception as error:  # noqa: BLE001 - the rule boundary
-                for name in entry.names:
-                    out += self.defect(name, mine, now_ms, error)
-                continue
-            for name in (*woken, *rested):
-                self.timers.schedule(name)
-        for name in index.take_woken():
-            suspended.discard(name)
-            self.timers.schedule(name)
+        self.feeder.feed(self.roster.index(stream), stream, rows, now_ms, out)
 
     def give_lane(self, lane: Lane, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for a context and its statements."""

@@ -17,14 +17,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from sql.emission import Emission
 from sql.engine.families import Family, Kin
 from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
-from sql.engine.sharing import Several
+from sql.engine.query import Running, RunningQuery
+from sql.engine.running.rowwise_query import Rowwise
+from sql.engine.sharing import At, Defect, Party, first_of
+from sql.engine.timers import Timers
 from sql.rows import Shape, attribute_name
 
 _order = attrgetter("order")
@@ -37,48 +42,61 @@ INDEX_MIN = FAMILY_MIN = 8
 not a loop of their own."""
 
 
-MakeItems = Callable[[], Sequence[Any]]
-"""Makes what rules are given of a batch: the rows, or rows with their instants."""
+Pour = Callable[[str, Sequence[Any], Any, list[Emission]], Sequence[str]]
+"""Takes a stream, events, their instants and the list for the results; gives the rules that have a new
+deadline."""
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
     """A rule in the index, or a party of rules, and its part of the batch that is being routed."""
 
-    name: str
     order: int
-    query: Any
-    pour: Callable[[Sequence[Any], int, list[Any]], Sequence[str] | None] | None
-    """Takes events, the instant and the list for the results; gives the rules that have a new deadline."""
+    query: Running | Party[Any, Any]
+    queries: tuple[Running, ...]
+    """The rules it stands for; it has the name of the first."""
+    name: str
+    pour: Pour
+    emits_as_made: bool = False
+    """True if all that it emits leaves as it is made."""
     rows: list[Any] = field(default_factory=list)
     seen: int = 0
-    """The number of events that the rule has counted since the last settling."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The rules it stands for."""
-        return self.query.names if isinstance(self.query, Several) else (self.name,)
+    """The number of events that the rule has counted since the last reconciling."""
 
     def reconcile(self, total: int) -> None:
         """Count the events of so many that were kept away from the rule."""
-        for query in self.query.queries if isinstance(self.query, Several) else (self.query,):
+        for query in self.queries:
             query.counts["events_in"] += total - self.seen
         self.seen = 0
+
+
+def entry_of(query: Running | Party[Any, Any], order: int) -> Entry:
+    """The entry of a rule, or of rules that may share work."""
+    if isinstance(query, Party):
+        return Entry(order, query, query.queries, query.names[0], query.pour, True)
+    if isinstance(query, Rowwise) and not query.is_timed:
+        return Entry(order, query, (query,), query.name, query.pour, query.plan.emits_as_made)
+    return Entry(order, query, (query,), query.name, partial(_pushed, query))
+
+
+def _pushed(query: Running, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+    out += query.push(stream, rows, at) if isinstance(at, int) else query.push_timed(stream, rows, at)
+    return (query.name,)
 
 
 class ColumnIndex:
     """The rules whose first condition is on one column."""
 
-    def __init__(self, column: str, kind: str) -> None:
-        self.column = column
+    def __init__(self, column: str, kind: str, shape: Shape) -> None:
+        self.column, self.shape = column, shape
         self.kinds = (str,) if kind == TEXT else (int, float)
         self.by_value: dict[Any, list[Entry]] = {}
         self.ranges: list[tuple[Range, Entry]] = []
         self.bounds: list[Any] = []
         self.stretches: list[list[Entry]] = [[]]
         self.entries: list[Entry] = []
-        self.families: dict[Any, list[tuple[Equal, Entry, Kin]]] = {}
-        self.large: list[Family] = []
+        self.families: dict[Hashable, list[tuple[Equal, Entry, Kin[Any]]]] = {}
+        self.large: list[Family[Any, Any]] = []
 
     def add(self, condition: Indexable, entry: Entry) -> None:
         """Index a rule."""
@@ -86,7 +104,7 @@ class ColumnIndex:
         if isinstance(condition, Range):
             self.ranges.append((condition, entry))
             return
-        kin = entry.query.family() if hasattr(entry.query, "family") else None
+        kin = entry.query.family() if isinstance(entry.query, RunningQuery) else None
         if kin is None:
             self._add_values(condition, entry)
         else:
@@ -102,7 +120,7 @@ class ColumnIndex:
             self._form(members)
         return self._cut()
 
-    def _form(self, members: list[tuple[Equal, Entry, Kin]]) -> None:
+    def _form(self, members: list[tuple[Equal, Entry, Kin[Any]]]) -> None:
         wanted = Counter(value for condition, _, _ in members for value in set(condition.values))
         family = members[0][2].found() if len(members) >= FAMILY_MIN else None
         for condition, entry, _ in members:
@@ -143,28 +161,21 @@ class ColumnIndex:
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def route(
-        self,
-        rows: Sequence[Any],
-        at: int | Sequence[int],
-        make_items: MakeItems,
-        shape: Shape,
-        out: list[Any],
-    ) -> list[Entry]:
+    def route(self, rows: Sequence[Any], at: At, out: list[Emission]) -> list[Entry]:
         """Run the families; the other rules that can match some of the rows,
-        which now have the items of those."""
-        values = _values(rows, self.column, shape)
+        which now have those, in event time each with its instant."""
+        values = _values(rows, self.column, self.shape)
         touched: list[Entry] = []
         if not set(map(type, values)) <= {*self.kinds, type(None)}:
             by_value = self._all_by_value()
-            _hand_out(make_items(), [self._found(value, by_value) for value in values], touched)
+            _hand_out(rows, at, [self._found(value, by_value) for value in values], touched)
             return touched
         for family in self.large:
             family.route(rows, values, at, out)
         if self.bounds:
-            _hand_out(make_items(), [self._found(value, self.by_value) for value in values], touched)
+            _hand_out(rows, at, [self._found(value, self.by_value) for value in values], touched)
         elif self.by_value:
-            _hand_out(make_items(), map(self.by_value.get, values), touched)
+            _hand_out(rows, at, map(self.by_value.get, values), touched)
         return touched
 
     def _all_by_value(self) -> dict[Any, list[Entry]]:
@@ -195,8 +206,12 @@ class ColumnIndex:
         return self.stretches[2 * place + (place < len(self.bounds) and self.bounds[place] == value)]
 
 
-def _hand_out(items: Sequence[Any], found: Iterable[Sequence[Entry] | None], touched: list[Entry]) -> None:
-    """Give each item to the rules found for it, if any; `touched` gets those that had none before."""
+def _hand_out(
+    rows: Sequence[Any], at: At, found: Iterable[Sequence[Entry] | None], touched: list[Entry]
+) -> None:
+    """Give each row, with its instant where there are several, to the rules found for it, if any; `touched`
+    gets those that had none before."""
+    items = rows if isinstance(at, int) else zip(rows, at, strict=True)
     for item, entries in zip(items, found, strict=True):
         if entries is not None:
             for entry in entries:
@@ -214,35 +229,33 @@ def _values(rows: Sequence[Any], column: str, shape: Shape) -> list[Any]:
 class FilterIndex:
     """All rules of one stream, in order of deployment."""
 
-    def __init__(self, rules: Iterable[tuple[str, Any]], parties: Sequence[Several] = ()) -> None:
+    def __init__(self, rules: Iterable[Running], parties: Sequence[Party[Any, Any]] = ()) -> None:
         self.total = 0
-        """Events routed since the last settling."""
+        """Events routed since the last reconciling."""
         self.columns: dict[tuple[str, str, Shape], ColumnIndex] = {}
         self.always: list[Entry] = []
         self.indexed: dict[str, Entry] = {}
-        rules = list(rules)
         self.parties = {name: party for party in parties for name in party.names}
-        """The rules that may share groups with others."""
-        for place, (name, query) in enumerate(rules):
-            party = self.parties.get(name)
+        """The rules that may share work with others."""
+        for place, query in enumerate(rules):
+            party = self.parties.get(query.name)
             if party is None:
-                self._add(name, query, place)
-            elif party.names[0] == name:
-                self._add(name, party, place)
+                self._add(entry_of(query, place))
+            elif party.names[0] == query.name:
+                self._add(entry_of(party, place))
         self._finish()
 
-    def _add(self, name: str, query: Any, order: int) -> None:
-        plan = query.plan
-        entry = Entry(name, order, query, getattr(query, "pour", None) if plan.emits_as_made else None)
-        condition = indexable(first_condition(plan))
-        shape = getattr(query, "shape", None)
+    def _add(self, entry: Entry) -> None:
+        query = entry.query
+        condition = indexable(first_condition(query.plan))
+        shape = query.shape if isinstance(query, RunningQuery | Party) else None
         if condition is None or shape is None:
             self.always.append(entry)
             return
         key = (condition.column, condition.kind, shape)
-        column = self.columns.setdefault(key, ColumnIndex(condition.column, condition.kind))
+        column = self.columns.setdefault(key, ColumnIndex(*key))
         column.add(condition, entry)
-        self.indexed[name] = entry
+        self.indexed[entry.name] = entry
 
     def _finish(self) -> None:
         for key, column in list(self.columns.items()):
@@ -254,24 +267,29 @@ class FilterIndex:
         self.always.sort(key=_order)
 
     def route(
-        self, rows: Sequence[Any], now_ms: int, out: list[Any]
-    ) -> Iterator[tuple[Entry, Sequence[Any]]]:
-        """Each rule that has to see some of the rows, with those, in order of deployment.
+        self, rows: Sequence[Any], at: At, out: list[Emission]
+    ) -> Iterator[tuple[Entry, Sequence[Any], At]]:
+        """Each rule that has to see some of the rows, with those and their instants, in order of deployment.
 
         Rules of large families are run at once, before the others; their results are added to `out`.
         """
-        return self._meet(rows, now_ms, lambda: rows, out)
-
-    def route_timed(
-        self, rows: Sequence[Any], times: Sequence[int], out: list[Any]
-    ) -> Iterator[tuple[Entry, Sequence[Any], Sequence[int]]]:
-        """`route` for events with their times."""
-        for entry, mine in self._meet(rows, times, lambda: list(zip(rows, times, strict=True)), out):
-            if mine is rows:
-                yield entry, rows, times
+        self.total += len(rows)
+        touched = list(self.always)
+        for column in self.columns.values():
+            touched += column.route(rows, at, out)
+        if len(touched) > 1:
+            touched.sort(key=_order)
+        for entry in touched:
+            mine, entry.rows = entry.rows, []
+            entry.seen += len(mine)
+            if not mine:
+                if entry.name not in self.indexed:
+                    yield entry, rows, at
+            elif isinstance(at, int):
+                yield entry, mine, at
             else:
-                own, at_ms = zip(*mine, strict=True)
-                yield entry, own, at_ms
+                own, times = zip(*mine, strict=True)
+                yield entry, own, times
 
     def take_woken(self) -> list[str]:
         """The rules in families that may have a new deadline since the last call."""
@@ -284,24 +302,6 @@ class FilterIndex:
             for name in family.take_woken()
         ]
 
-    def _meet(
-        self, rows: Sequence[Any], at: int | Sequence[int], make_items: MakeItems, out: list[Any]
-    ) -> Iterator[tuple[Entry, Sequence[Any]]]:
-        """Each rule that has to see some of the rows, with the items of those, or with all rows."""
-        self.total += len(rows)
-        touched = list(self.always)
-        for (_, _, shape), column in self.columns.items():
-            touched += column.route(rows, at, make_items, shape, out)
-        if len(touched) > 1:
-            touched.sort(key=_order)
-        for entry in touched:
-            mine, entry.rows = entry.rows, []
-            if mine:
-                entry.seen += len(mine)
-                yield entry, mine
-            elif entry.name not in self.indexed:
-                yield entry, rows
-
     def shares_with(self, name: str) -> list[str]:
         """The rules that share groups with this one."""
         return self.parties[name].shares_with(name) if name in self.parties else []
@@ -311,10 +311,45 @@ class FilterIndex:
         for column in self.columns.values():
             for family in column.large:
                 for name, met in family.reconcile().items():
-                    self.indexed[name].query.counts["events_in"] += met
-                    self.indexed[name].seen += met
+                    entry = self.indexed[name]
+                    entry.queries[0].counts["events_in"] += met
+                    entry.seen += met
         for entry in self.indexed.values():
             entry.reconcile(self.total)
         for party in dict.fromkeys(self.parties.values()):
             party.reconcile()
         self.total = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Feeder:
+    """The way of events through an index: what a rule raises costs that rule its rows, and no other rule
+    anything."""
+
+    timers: Timers
+    defect: Defect
+    collect: Callable[[list[Emission]], list[Emission]]
+    """Takes the emissions of a rule whose rows move on; what is left of them."""
+
+    def feed(self, index: FilterIndex, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> None:
+        """Events for the rules of their stream that can match them."""
+        suspended, schedule = self.timers.suspended, self.timers.schedule
+        for entry, mine, times in index.route(rows, at, out):
+            rested: set[str] = set()
+            if suspended:
+                rested = suspended.intersection([query.name for query in entry.queries])
+                suspended.difference_update(rested)
+            before = len(out)
+            try:
+                woken = entry.pour(stream, mine, times, out)
+            except Exception as error:  # noqa: BLE001 - the rule boundary
+                for query in entry.queries:
+                    out += self.defect(query.name, mine, first_of(times), error)
+                continue
+            if not entry.emits_as_made:
+                out[before:] = self.collect(out[before:])
+            for name in (*woken, *rested) if rested else woken:
+                schedule(name)
+        for name in index.take_woken():
+            suspended.discard(name)
+            schedule(name)

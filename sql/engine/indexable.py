@@ -33,12 +33,6 @@ class Range(Record):
     low_inside: bool = False
     high_inside: bool = False
 
-    def holds(self, value: object) -> bool:
-        """True if a value of the same kind is inside."""
-        above = self.low is None or (value >= self.low if self.low_inside else value > self.low)
-        below = self.high is None or (value <= self.high if self.high_inside else value < self.high)
-        return above and below
-
 
 Indexable = Equal | Range
 

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 from sql.algebra.event import Delta, Event
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
+from sql.engine.families import Kin
 from sql.errors import CorruptState
 from sql.plan.logical import Plan
-from sql.rows import as_dict
+from sql.rows import Shape, as_dict
 from sql.types import Saved
 
 
@@ -132,6 +133,9 @@ class Stateful(Protocol):
 class RunningQuery:
     """Counters, errors and emissions of one query."""
 
+    shape: Shape | None = None
+    """How the columns of its events are read; None if there is nothing to read of them before it has them."""
+
     def __init__(self, name: str, plan: Plan, now_ms: int) -> None:
         self.name = name
         self.plan = plan
@@ -147,6 +151,10 @@ class RunningQuery:
         """An event with the next number."""
         self.seq += 1
         return Event(row, time_ms, self.seq)
+
+    def family(self) -> Kin[Any] | None:
+        """The family of all rules that differ from this one in the value that they demand of a column."""
+        return None
 
     # --- emissions ------------------------------------------------------------------------------------------
 

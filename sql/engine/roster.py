@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sql.catalog.streams import Catalog
-from sql.engine.event_time.shared_stage import stage_parties
+from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.event_time.shared_stage import StageParty
 from sql.engine.filter_index import FilterIndex
 from sql.engine.query import Running
+from sql.engine.sampled.sampled_query import SampledQuery
+from sql.engine.sampled.shared_groups import GroupParty
 from sql.engine.sharing import Defect, parties
 from sql.plan.arrival import reads_on_arrival
 from sql.plan.declared import AskedDeclaration, TableDeclaration
@@ -127,9 +130,10 @@ class Roster:
         """The filter index of a stream, made anew after queries have changed."""
         index = self.indexes.get(stream)
         if index is None:
-            rules = [(name, self.queries[name]) for name in self.readers_of(stream)]
-            shared = [*parties(rules, self.on_defect), *stage_parties(rules, self.on_defect)]
-            index = self.indexes[stream] = FilterIndex(rules, shared)
+            rules, defect = [self.queries[name] for name in self.readers_of(stream)], self.on_defect
+            groups = parties(rules, SampledQuery, GroupParty, defect)
+            stages = parties(rules, EventTime, StageParty, defect)
+            index = self.indexes[stream] = FilterIndex(rules, [*groups, *stages])
         return index
 
     def lane(self, stream: str) -> Lane | None:

@@ -10,34 +10,35 @@ the same events waiting.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.event_time.stage import EventTimeStage
-from sql.engine.filter_index import FilterIndex
+from sql.engine.filter_index import Feeder, FilterIndex
+from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.sampled.shared_groups import SHARING_MIN
-from sql.engine.sharing import Defect, Several, parties
+from sql.engine.sampled.shared_groups import GroupParty
+from sql.engine.sharing import SHARING_MIN, At, Defect, Party, parties
 from sql.engine.timers import Timers
 
 
 class Audience:
     """The rules behind a shared stage."""
 
-    def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
+    def __init__(self, stage: EventTimeStage, members: Sequence[EventTime], defect: Defect) -> None:
+        self.stage = stage
         self.by_name = {member.name: member for member in members}
         self.defect = defect
-        rules = [(member.name, member.query) for member in members]
-        found = parties(rules, defect)
-        self.index = FilterIndex(rules, found)
-        self.parties = {party.names[0]: party for party in found}
+        self.queries: dict[str, Running] = {member.name: member.query for member in members}
+        rules = self.queries.values()
+        self.index = FilterIndex(rules, parties(rules, SampledQuery, GroupParty, defect))
         self.has_left = False
-        self.queries = {member.name: member.query for member in members}
         self.timers = Timers(self.queries, {name: place for place, name in enumerate(self.queries)})
         """The deadlines of the rules by the event clock."""
         self.timers.schedule_all()
+        self.feeder = Feeder(self.timers, defect, lambda emissions: emissions)
 
     # --- membership -----------------------------------------------------------------------------------------
 
@@ -58,28 +59,23 @@ class Audience:
             member.inbox.append(emission)
             member.inbox_ms = due_ms
         # rules may have changed since events came last, and no index of the stream be there
-        self.index.reconcile()
+        self.reconcile()
         return []
+
+    def reconcile(self) -> None:
+        """Let the rules' own counts include the events they never met."""
+        self.index.reconcile()
+
+    def shares_with(self, name: str) -> list[str]:
+        """The rules that share groups with a rule; none if it has no part in this stage."""
+        return self.index.shares_with(name)
 
     # --- events and time ------------------------------------------------------------------------------------
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events, for the rules that can match them."""
         out: list[Emission] = []
-        for entry, mine, at in self.index.route_timed(rows, times, out):
-            try:
-                party = self.parties.get(entry.name)
-                if party is None:
-                    out += self.by_name[entry.name].give(stream, mine, at)
-                    self.timers.schedule(entry.name)
-                else:
-                    for name in party.pour(mine, at[0], out, at):
-                        self.timers.schedule(name)
-            except Exception as error:  # noqa: BLE001 - the rule boundary
-                for name in entry.names:
-                    out += self.defect(name, mine, at[-1], error)
-        for name in self.index.take_woken():
-            self.timers.schedule(name)
+        self.feeder.feed(self.index, stream, rows, times, out)
         return out
 
     def step_to(self, until_ms: int) -> list[Emission]:
@@ -106,86 +102,55 @@ class Audience:
         return [out for member in self.by_name.values() for out in member.late(row, at_ms)]
 
 
-class StageParty(Several):
+class StageParty(Party[EventTime, Audience]):
     """Event-time rules of one stream that treat time stamps alike."""
 
-    shape = None
-
-    def __init__(self, members: Sequence[EventTime], defect: Defect) -> None:
-        super().__init__([(member.name, member.query) for member in members], defect)
-        self.members = members
+    def __init__(self, queries: Sequence[EventTime], defect: Defect) -> None:
+        super().__init__(queries, defect)
         self._group()
 
-    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> list[str]:
-        """Events for all members; the rules whose deadline has changed."""
-        if any(audience.has_left for _, audience in self.shared):
+    def regroup(self, now_ms: int) -> None:
+        if any(audience.has_left for audience in self.shared):
             self._group()
         if len(self.shared) + len(self.alone) > 1:
             self._join()
-        woken: list[str] = []
-        stream = self.plan.sources[0].stream
-        for stage, audience in self.shared:
-            deadline = stage.next_deadline()
-            for member in audience.by_name.values():
-                out += member.take_inbox() if member.inbox else ()
-            out += stage.push(stream, rows, now_ms)
-            if stage.next_deadline() != deadline:
-                woken += audience.by_name
-        for member in self.alone:
-            try:
-                out += member.push(stream, rows, now_ms)
-            except Exception as error:  # noqa: BLE001 - the rule boundary
-                out += self.defect(member.name, rows, now_ms, error)
-            woken.append(member.name)
-        return woken
 
-    def reconcile(self) -> None:
-        """Let the members' own counts include the events they never met."""
-        for _, audience in self.shared:
-            audience.index.reconcile()
-
-    def shares_with(self, name: str) -> list[str]:
-        """The rules that share groups with a rule."""
-        found = (audience.index.shares_with(name) for _, audience in self.shared)
-        return [other for names in found for other in names]
+    def pour_together(
+        self, shared: Audience, stream: str, rows: Sequence[Any], at: At, out: list[Emission]
+    ) -> None:
+        assert isinstance(at, int)
+        deadline = shared.stage.next_deadline()
+        for member in shared.by_name.values():
+            out += member.take_inbox() if member.inbox else ()
+        out += shared.stage.push(stream, rows, at)
+        if shared.stage.next_deadline() != deadline:
+            self.woken += shared.by_name
 
     # --- joining --------------------------------------------------------------------------------------------
 
     def _group(self) -> None:
         """Find out which members share a stage."""
         alike: dict[EventTimeStage, list[EventTime]] = {}
-        for member in self.members:
+        for member in self.queries:
             alike.setdefault(member.stage, []).append(member)
-        self.alone: list[EventTime] = []
-        self.shared: list[tuple[EventTimeStage, Audience]] = []
+        self.alone, self.shared = [], []
         for stage, members in alike.items():
             if stage.behind is members[0] and len(members) < SHARING_MIN:
                 self.alone += members
             else:
-                stage.behind = audience = Audience(members, self.defect)
-                self.shared.append((stage, audience))
+                stage.behind = audience = Audience(stage, members, self.defect)
+                self.shared.append(audience)
 
     def _join(self) -> None:
         """Let those share a stage whose stages are in the same state."""
         self.reconcile()
         heads: dict[EventTimeStage, EventTimeStage] = {}
-        for stage in dict.fromkeys(member.stage for member in self.members):
+        for stage in dict.fromkeys(member.stage for member in self.queries):
             heads[stage] = next(
                 (head for head in dict.fromkeys(heads.values()) if head.is_like(stage)), stage
             )
         if all(stage is head for stage, head in heads.items()):
             return
-        for member in self.members:
+        for member in self.queries:
             member.stage = heads[member.stage]
         self._group()
-
-
-def stage_parties(rules: Iterable[tuple[str, Any]], defect: Defect) -> list[StageParty]:
-    """The rules of a stream that may share a stage, in order."""
-    alike: dict[Any, list[EventTime]] = {}
-    for _, query in rules:
-        if isinstance(query, EventTime):
-            signature = query.signature
-            if signature is not None:
-                alike.setdefault(signature, []).append(query)
-    return [StageParty(members, defect) for members in alike.values() if len(members) >= SHARING_MIN]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.codegen.functions import FunctionSet
 from sql.codegen.support import Warnings
-from sql.compiler.rowwise_text import RowwiseText
+from sql.compiler.rowwise_text import Pour, RowwiseText
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
-from sql.engine.families import Kin, RowFamily
+from sql.engine.families import Family, Kin
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.time_stamps import time_stamp
 from sql.functions.definition import Context
@@ -44,7 +46,7 @@ class Rowwise(RunningQuery, Running):
         self.failed = 0
         """The number of events of its family's loop that failed, since the filter index last read it."""
 
-    def family(self) -> Kin | None:
+    def family(self) -> Kin[Rowwise] | None:
         """The family of all rules that differ from this one in name and first condition only."""
         found = self.text.family() if self.plan.emits_as_made else None
         if found is None:
@@ -57,11 +59,11 @@ class Rowwise(RunningQuery, Running):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one instant."""
         out: list[Emission] = []
-        self.pour(rows, now_ms, out)
+        self.pour(stream, rows, now_ms, out)
         return out
 
-    def pour(self, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
-        """`push`, with the results added to those of other rules."""
+    def pour(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> Sequence[str]:
+        """`push`, with the results added to those of other rules; no rule has a new deadline."""
         self.now_ms = self.context.now_ms = now_ms
         made: list[Row] = []
         self.counts["events_in"] += len(rows)
@@ -72,17 +74,13 @@ class Rowwise(RunningQuery, Running):
         if self.errors:
             out += self.errors
             self.errors.clear()
+        return ()
 
     def again(self, row: object, now_ms: int, out: list[Emission]) -> None:
         """An event that failed in the family's loop, which has counted it."""
-        self.now_ms = self.context.now_ms = now_ms
-        made: list[Row] = []
-        self.events((row,), now_ms, made)
-        if made:
-            out.append(singles(self.name, now_ms, made))
-        self.failed += len(self.errors)
-        out += self.errors
-        self.errors.clear()
+        self.counts["events_in"] -= 1
+        self.pour("", (row,), now_ms, out)
+        self.failed += 1
 
     def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         self.counts["events_in"] += len(rows)
@@ -121,3 +119,37 @@ class Rowwise(RunningQuery, Running):
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.restore_head(snapshot)
         self.context.start_ms = snapshot["start"]
+
+
+class RowFamily(Family[Rowwise, Rowwise]):
+    """Rules of one row per event. `pour` is the loop; `is_open`: whether every event it gets comes out,
+    because there is no further condition."""
+
+    def __init__(self, pour: Pour, is_open: bool) -> None:
+        super().__init__()
+        self.pour = pour
+        self.is_open = is_open
+        self.given: Counter[str] = Counter()
+        """Emissions by rule since the last reconciling."""
+
+    def given_for(self, query: Rowwise) -> Rowwise:
+        return query
+
+    def run(
+        self, given: list[Rowwise], rows: Sequence[Any], at: int | Sequence[int], out: list[Emission]
+    ) -> None:
+        assert isinstance(at, int)
+        before = len(out)
+        failed = self.pour(rows, given, at, out)
+        if not self.is_open:
+            self.given.update([emission.rule for emission in islice(out, before, None)])
+        for query, row in failed:
+            query.again(row, at, out)
+
+    def reconcile(self) -> dict[str, int]:
+        met = {query.name: self.met.pop(query, 0) for query in self.queries}
+        for query in self.queries:
+            emitted = met[query.name] - query.failed if self.is_open else self.given.pop(query.name, 0)
+            query.counts["rows_out"] += emitted
+            query.failed = 0
+        return met

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sql.algebra.budget import Budget
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
-from sql.algebra.sample.core import Core
-from sql.algebra.sample.source_join import SourceJoin
-from sql.compiler.shared_code import Environment
 from sql.emission import Emission
+from sql.engine.families import Kin
+from sql.engine.indexable import without_first_condition
 from sql.engine.query import Stateful
-from sql.engine.sampled.sample_output import SampleOutput
-from sql.engine.sampled.sampled_text import SampledState, SampledText
-from sql.engine.sampled.shared_groups import SharingMember
+from sql.engine.sampled.sampled_state import SampledState
+from sql.engine.sampled.window_family import WindowFamily
 
 
 class SampledQuery(SampledState):
@@ -29,20 +26,17 @@ class SampledQuery(SampledState):
 
     steps_itself = True
 
-    def __init__(self, code: SampledText, env: Environment) -> None:
-        super().__init__(code, env)
-        self.budget = Budget(self.plan.options.max_window_events, self.retained)
-        self.output = SampleOutput(self, self.budget)
-        self.join: SourceJoin | None = None
-        if code.join is not None:
-            self.join = SourceJoin(code.join, env.catalog.relations, self.output.pair_failed)
-        see = None if self.analytic is None else self.analytic.see
-        is_one_of_many = env.partition is not None
-        self.core = Core(
-            code.core, self.output, self.now_ms, see=see, join=self.join, is_one_of_many=is_one_of_many
+    def family(self) -> Kin[SampledState] | None:
+        """The family of all rules that differ from this one only in the first part of their first condition,
+        and in the rows they show."""
+        code = self.of_plan
+        if not code.may_share:
+            return None
+        plan = without_first_condition(self.plan)
+        return Kin(
+            (code.signature_of(plan), plan.aggregates),
+            lambda: WindowFamily(code.code_for_each(plan), is_timed=self.of_plan.is_timed),
         )
-        self.member = SharingMember(self, self.output)
-        self.family = self.member.family
 
     @property
     def source(self) -> str:
@@ -68,7 +62,7 @@ class SampledQuery(SampledState):
         places = [index for index, source in enumerate(self.plan.sources) if source.stream == stream]
         for part in (rows,) if len(places) == 1 else [(row,) for row in rows]:
             for index in places:
-                self._enter(index, part, (now_ms,) * len(part) if self.is_timed else now_ms)
+                self._enter(index, part, (now_ms,) * len(part) if self.of_plan.is_timed else now_ms)
         return self.take()
 
     def _enter(self, index: int, rows: Sequence[Any], at: Any) -> None:
@@ -84,7 +78,7 @@ class SampledQuery(SampledState):
     def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         if self.plan.joins:
             return super().push_timed(stream, rows, times)
-        if self.member.shared is not None:
+        if self.shared is not None:
             self.leave()
         self.begin(times[0])
         self.counts["events_in"] += len(rows)
@@ -98,25 +92,15 @@ class SampledQuery(SampledState):
         self.begin(now_ms)
         if self.analytic is not None:
             self.analytic.keep()
-        self.member.core.step(now_ms)
-        self.member.read_inbox(now_ms)
+        self.present_core.step(now_ms)
+        self.read_inbox(now_ms)
         return self.take()
-
-    def next_deadline(self) -> int | None:
-        member = self.member
-        if member.inbox or member.shared is not None:
-            return member.next_deadline()
-        return self.core.instances.next_deadline()
 
     def flush(self, now_ms: int) -> list[Emission]:
         self.leave()
         self.begin(now_ms)
         self.core.flush()
         return self.take()
-
-    def leave(self) -> None:
-        """Work alone from now on, with a copy of the groups that it shared with other rules."""
-        self.member.leave()
 
     def take(self) -> list[Emission]:
         """The emissions since the last call, errors last."""
@@ -132,7 +116,7 @@ class SampledQuery(SampledState):
     # --- state ----------------------------------------------------------------------------------------------
 
     def retained(self) -> int:
-        return self.member.core.retained()
+        return self.present_core.retained()
 
     def held(self) -> Iterable[Event]:
         return self.core.held()
@@ -157,7 +141,7 @@ class SampledQuery(SampledState):
             **self.head(),
             "seq": self.seq,
             "start": self.context.start_ms,
-            "state": self.member.state(),
+            "state": self.state(),
             "events": store.in_blocks(self.holder),
         }
 

@@ -3,20 +3,26 @@ and their sharing of groups work on."""
 
 from __future__ import annotations
 
-from sql.algebra.derived.analytic import AnalyticStage
+from collections.abc import Hashable
+
 from sql.algebra.output.row_order import row_limit
-from sql.algebra.row_blocks import new_holder
 from sql.algebra.sample.compose import compose
-from sql.algebra.sample.core import Core, CoreCode
+from sql.algebra.sample.core import CoreCode
+from sql.algebra.sample.folding.folded import Folded
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.parts import SampleParts
-from sql.algebra.sample.sampled_rows import CommonRows, SampledRows
+from sql.algebra.sample.sampled_rows import SampledRows
 from sql.algebra.sample.source_join import JoinCode
-from sql.codegen.functions import FunctionSet
+from sql.algebra.sample.text import is_numeric
+from sql.algebra.sample.windows.tumbling import OnGrid
+from sql.algebra.sample.write import asks_the_time, write_each
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.hits import HitCounters
+from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.shared_code import Environment, SharedCode
-from sql.engine.query import Running, RunningQuery
+from sql.plan.bound import Bound, Op
 from sql.plan.logical import Plan
+from sql.types import key_of
 
 
 class SampledText(SharedCode):
@@ -55,35 +61,42 @@ class SampledText(SharedCode):
         found.names.bound["partition"] = self.partition
         return found
 
+    # --- rules alike ----------------------------------------------------------------------------------------
 
-class SampledState(RunningQuery, Running):
-    """One instance of the compiled text, with its core."""
+    @property
+    def signature(self) -> Hashable | None:
+        """Equal for rules that find the same groups for the same events;
+        None for a rule that always works alone."""
+        return self.signature_of(self.plan) if self.may_share else None
 
-    core: Core
-    """Its windows; its owner is the output."""
+    @property
+    def may_share(self) -> bool:
+        """True if the rule treats an event as any rule with these conditions, keys and window does.
 
-    def __init__(self, code: SampledText, env: Environment) -> None:
-        plan = code.plan
-        super().__init__(env.name, plan, env.now_ms)
-        self.holder = new_holder()
-        self.of_plan = code
-        self.partition = env.partition
-        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
-        self.hits = code.hits if env.partition is None else HitCounters(plan.hits)
-        self.begin(env.now_ms)
-        self.context, self.catalog = code.context, code.catalog
-        self.shape, self.make_row = code.shape, code.make_row
-        self.analytic: AnalyticStage | None = None
-        if plan.analytics:
-            self.analytic = AnalyticStage(plan.analytics, code.functions, plan.options.max_groups)
-        self.is_timed = code.is_timed
-        self.common: CommonRows | None = None
-        """The rule's rows among those that all make, while it shares groups."""
+        Aggregates that read more than numbers are not shared, nor expressions that count divisions by zero
+        for their rule or read its time.
+        """
+        plan, made, window = self.plan, self.made, self.plan.window
+        if window is None or window.partition_by or not plan.emits_as_made or plan.options.emit_empty:
+            return False
+        if not isinstance(made.content, Folded) or not isinstance(made.window, OnGrid):
+            return False
+        own = plan.analytics or any(map(_is_the_rules_own, made.per_event()))
+        return not own and all(map(is_numeric, plan.aggregates))
 
-    def begin(self, now_ms: int) -> None:
-        """Begin work of this instance: what the functions read is this instance's."""
-        if self.partition is None:
-            return
-        self.of_plan.begin(now_ms, self.partition, self.own, ())
-        if self.plan.hits:
-            self.of_plan.hits.restore(self.hits.snapshot())
+    def signature_of(self, plan: Plan) -> Hashable:
+        """That of rules with the conditions, keys and window of a plan like the rule's."""
+        shared = plan.options.zone, plan.options.max_groups, self.shape, self.is_timed
+        return plan.window, plan.where, plan.group_by, *shared
+
+    def code_for_each(self, plan: Plan) -> Generated:
+        """The loop over the events of rules alike."""
+        functions, writer = self.text_functions(), SourceWriter()
+        write_each(writer, self.composed(plan), functions)
+        functions.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
+        return Generated(writer, functions.names.bound)
+
+
+def _is_the_rules_own(expression: Bound) -> bool:
+    divides = any(isinstance(node, Op) and node.name in ("/", "%") for node in expression.walk())
+    return divides or asks_the_time(expression)

@@ -1,230 +1,42 @@
-"""Groups that several rules share: one core holds them with the aggregates of all.
+"""Shared windows: rules that would find the same groups for the same events share one set of them.
 
-While a rule shares groups (`sql.engine.sharing`) its own core is empty. What the shared core finds when a
-window closes lies in the rule's inbox until the rule's own timer fires.
+Tumbling and hopping rules of one stream with equal filter, keys and window are a **party**.
+They differ in HAVING, SELECT and ORDER BY, and in their aggregates.
+Those of them with the same events in their groups, whatever their aggregates, share groups:
+one query holds the groups with the aggregates of all, and each rule shows its own.
+
+    rules       avg(temp)  count(*)  |  max(hum)  |  count(*)
+    shared      avg(temp)  count(*)     max(hum)               one group table, one list per argument
+
+The state of a rule is its snapshot, so joining and leaving work on snapshots:
+
+    join    states with the same groups and the same values of common aggregates become
+            one that has all aggregates
+    leave   a rule goes on with a copy of its part
+
+Rules join when they are deployed, and once per window after that; most often both hold nothing. They part
+when an event comes that some of them count and others call an error: those with equal aggregates stay
+together.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
+from json import dumps
+from math import inf
 from typing import Any
 
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
-from sql.algebra.sample.folding.folded import Folded
-from sql.algebra.sample.sampled_rows import CommonRows, Made
-from sql.algebra.sample.text import is_numeric
-from sql.algebra.sample.windows.tumbling import OnGrid
-from sql.algebra.sample.write import asks_the_time, write_each
-from sql.codegen.functions import DATA_ERRORS
-from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Emission
-from sql.engine.families import Kin, WindowFamily
-from sql.engine.indexable import without_first_condition
-from sql.engine.sampled.sample_output import SampleOutput
-from sql.engine.sampled.sampled_text import SampledState
-from sql.plan.bound import AggregateCall, Bound, Op
-from sql.plan.logical import Plan
-from sql.record import Record, replace
-from sql.types import key_of
-
-SHARING_MIN = 2
-"""The least number of rules that share groups."""
+from sql.engine.sampled.sampled_state import Closing, Failure, News, SampledState
+from sql.engine.sharing import SHARING_MIN, At, Defect, Party
+from sql.plan.bound import AggregateCall
+from sql.record import replace
 
 Calls = tuple[AggregateCall, ...]
-
-
-class Batch(Record):
-    """Events of one instant, or with the time of each."""
-
-    rows: Sequence[Any]
-    now_ms: int
-    times: Sequence[int] | None = None
-
-    def after(self, count: int) -> Batch:
-        """The batch without its first events."""
-        return Batch(self.rows[count:], self.now_ms, None if self.times is None else self.times[count:])
-
-
-# --- one rule -----------------------------------------------------------------------------------------------
-
-Pairs = list[tuple[Any, Sequence[Any]]]
-"""Each group's first entry and the values of aggregates."""
-
-
-@dataclass(slots=True)
-class Closing:
-    """The content of a window [start, end) when it closed: the groups with the aggregates of all."""
-
-    start_ms: int
-    end_ms: int
-    pairs: Pairs
-    picked: dict[tuple[int, ...], Pairs] = field(default_factory=dict)
-    made: Made = field(default_factory=dict)
-
-    def of(self, places: tuple[int, ...]) -> Pairs:
-        """The groups with the aggregates at these places."""
-        found = self.picked.get(places)
-        if found is None:
-            found = self.picked[places] = [
-                (entry, [values[place] for place in places]) for entry, values in self.pairs
-            ]
-        return found
-
-
-@dataclass(slots=True)
-class Failure:
-    """An event that failed in a line of `code` that all rules have in common."""
-
-    row: Any
-    error: BaseException
-    at_ms: int
-    code: Generated
-
-
-class Told:
-    """A mark: from here on the errors of earlier closings may be reported."""
-
-
-TOLD = Told()
-
-News = Closing | Failure | Told
-
-
-class SharingMember:
-    """A rule that may share groups with others."""
-
-    def __init__(self, query: SampledState, output: SampleOutput) -> None:
-        self.query = query
-        self.output = output
-        self.shared: SharedGroups | None = None
-        self.inbox: deque[News] = deque()
-        self.places: tuple[int, ...] = ()
-        """The places of the rule's aggregates among those of the shared query."""
-        self.calls: Calls = query.plan.aggregates
-
-    @property
-    def signature(self) -> Any:
-        """Equal for rules that find the same groups for the same events;
-        None for a rule that always works alone."""
-        return self._signature_of(self.query.plan) if self._may_share else None
-
-    @property
-    def _may_share(self) -> bool:
-        """True if the rule treats an event as any rule with these conditions, keys and window does.
-
-        Aggregates that read more than numbers are not shared, nor expressions that count divisions by zero
-        for their rule or read its time.
-        """
-        plan, made = self.query.plan, self.query.core.composition
-        if (
-            plan.window is None
-            or plan.window.partition_by
-            or not plan.emits_as_made
-            or plan.options.emit_empty
-        ):
-            return False
-        if not isinstance(made.content, Folded) or not isinstance(made.window, OnGrid):
-            return False
-        own = plan.analytics or any(map(_is_the_rules_own, made.per_event()))
-        return not own and all(map(is_numeric, plan.aggregates))
-
-    def _signature_of(self, plan: Plan) -> Any:
-        options, query = plan.options, self.query
-        shared = options.zone, options.max_groups, query.shape, query.is_timed
-        return (plan.window, plan.where, plan.group_by, *shared)
-
-    def family(self) -> Kin | None:
-        """The family of all rules that differ from this one only in the first part of their first condition,
-        and in the rows they show."""
-        if not self._may_share:
-            return None
-        plan = without_first_condition(self.query.plan)
-        signature = (*self._signature_of(plan), plan.aggregates)
-        return Kin(signature, lambda: WindowFamily(self._code_for_each(plan), is_timed=self.query.is_timed))
-
-    def _code_for_each(self, plan: Plan) -> Generated:
-        """The loop over the events of rules alike."""
-        query = self.query
-        functions, writer = query.of_plan.text_functions(), SourceWriter()
-        write_each(writer, query.of_plan.composed(plan), functions)
-        functions.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
-        return Generated(writer, functions.names.bound)
-
-    @property
-    def overlap_ms(self) -> int:
-        """The time before the end of a window at which the next one starts."""
-        window = self.query.core.window.plan
-        return max(0, window.length_ms - (window.hop_ms or window.length_ms))
-
-    # --- alone ----------------------------------------------------------------------------------------------
-
-    def leave(self) -> None:
-        """Work alone from now on, with a copy of the shared groups."""
-        if self.shared is not None:
-            self.shared.leave(self)
-
-    def join(self, shared: SharedGroups, places: tuple[int, ...]) -> None:
-        """Hold nothing but what a shared query finds, with the rule's aggregates at these places."""
-        self.query.core.begin(self.query.now_ms)
-        self.shared = shared
-        self.places = places
-        self.query.common = CommonRows(self.query.of_plan.sampled_rows, places)
-
-    def state(self) -> dict[str, Any]:
-        """The state of the rule, its own or that of the shared groups."""
-        return self.query.core.pack() if self.shared is None else self.shared.state_of(self)
-
-    # --- together -------------------------------------------------------------------------------------------
-
-    @property
-    def core(self) -> Core:
-        """The core that has the rule's groups."""
-        return self.query.core if self.shared is None else self.shared.core
-
-    def next_deadline(self) -> int | None:
-        """When the rule has something to show next."""
-        for item in self.inbox:
-            if isinstance(item, Closing):
-                return item.end_ms
-        return self.core.next_deadline()
-
-    def read_news(self, now_ms: int) -> list[Emission]:
-        """The shared query's results for this rule up to now."""
-        query = self.query
-        query.now_ms = query.context.now_ms = now_ms
-        self.read_inbox(now_ms)
-        return query.take()
-
-    def read_inbox(self, until_ms: int) -> None:
-        """Show the windows that have ended, and report the errors before."""
-        query = self.query
-        while self.inbox:
-            item = self.inbox[0]
-            if isinstance(item, Closing):
-                if item.end_ms > until_ms:
-                    break
-                query.context.now_ms = item.end_ms
-                self.output.make_rows(
-                    item.of(self.places), item.start_ms, item.end_ms, item.end_ms, item.made
-                )
-            elif isinstance(item, Failure):
-                self.output.fail(item.row, item.error, item.at_ms, item.code)
-            else:
-                self.output.done()
-            self.inbox.popleft()
-
-
-def _is_the_rules_own(expression: Bound) -> bool:
-    divides = any(isinstance(node, Op) and node.name in ("/", "%") for node in expression.walk())
-    return divides or asks_the_time(expression)
-
-
-# --- rules together -----------------------------------------------------------------------------------------
 
 
 class Unsupported(Exception):
@@ -238,26 +50,26 @@ class Unsupported(Exception):
 class SharedGroups:
     """Rules, and the core that holds their groups."""
 
-    def __init__(self, members: list[SharingMember], calls: Calls, state: dict[str, Any]) -> None:
+    def __init__(self, members: list[SampledState], calls: Calls, state: dict[str, Any]) -> None:
         self.members = members
         self.calls = calls
-        self.now_ms = members[0].query.now_ms
-        self.is_timed = members[0].query.is_timed
-        self.is_uniform = all(member.calls == calls for member in members)
+        self.now_ms = members[0].now_ms
+        self.is_timed = members[0].of_plan.is_timed
+        self.is_uniform = all(member.plan.aggregates == calls for member in members)
         """True if all rules have the same aggregates, so that they cannot disagree about an event."""
         self.core = self._core()
         self.core.unpack(state, EventStore())
         self.events = 0
         """Events since the last settling."""
         self.has_news = False
-        self.leavers: list[SharingMember] = []
+        self.leavers: list[SampledState] = []
         place_of = {call: place for place, call in enumerate(calls)}
         for member in members:
-            member.join(self, tuple(place_of[call] for call in member.calls))
+            member.enlist(self, tuple(place_of[call] for call in member.plan.aggregates))
 
     def _core(self) -> Core:
         """A core that keeps the groups with the aggregates of all."""
-        first = self.members[0].query
+        first = self.members[0]
         plan = replace(first.plan, aggregates=self.calls)
         made = first.of_plan.composed(plan)
         return Core(CoreCode(made, first.of_plan.text_functions()), self, self.now_ms, see=None, join=None)
@@ -285,7 +97,7 @@ class SharedGroups:
     def done(self) -> None:
         """Whatever was due up to an instant is done."""
         if self.has_news:
-            self._publish(TOLD)
+            self._publish(None)
             self.has_news = False
 
     def skipped(self, windows: int) -> None:
@@ -297,51 +109,55 @@ class SharedGroups:
     def is_tight(self, count: int) -> bool:
         return False
 
-    def take(self, batch: Batch) -> int:
+    def take(self, rows: Sequence[Any], at: At) -> int:
         """Gather events; how many, if one of them is not the same to all members. What was due before that
         one is done."""
-        rows, times = batch.rows, batch.times
-        if times is None and self.is_timed:
-            times = (batch.now_ms,) * len(rows)
-        self.now_ms = batch.now_ms if times is None else max(self.now_ms, times[0])
+        if isinstance(at, int) and self.is_timed:
+            at = (at,) * len(rows)
+        self.now_ms = at if isinstance(at, int) else max(self.now_ms, at[0])
         done = len(rows)
         try:
-            self.core.enter(rows, batch.now_ms if times is None else times)
+            self.core.enter(rows, at)
         except Unsupported as unsupported:
             done = next(place for place, row in enumerate(rows) if row is unsupported.row)
-        if times is not None:
-            self.now_ms = max(self.now_ms, times[min(done, len(rows) - 1)])
+        if not isinstance(at, int):
+            self.now_ms = max(self.now_ms, at[min(done, len(rows) - 1)])
         self.events += done
         return done
 
     def reconcile(self) -> None:
         """Let the members' own counts and instants include what the shared query has taken for them."""
-        for query in (member.query for member in self.members):
+        for query in self.members:
             query.counts["events_in"] += self.events
             query.now_ms = query.context.now_ms = max(query.now_ms, self.now_ms)
         self.events = 0
 
+    def shares_with(self, name: str) -> list[str]:
+        """The rules that share groups with a rule; none if it has no part in these."""
+        names = [member.name for member in self.members]
+        return [other for other in names if other != name] if name in names else []
+
     # --- parting --------------------------------------------------------------------------------------------
 
-    def leave(self, member: SharingMember) -> None:
+    def leave(self, member: SampledState) -> None:
         """A rule goes on alone, with a copy of its groups."""
         self.reconcile()
         state = self.state_of(member)
         self.members.remove(member)
         self.leavers.append(member)
         member.shared = None
-        member.query.core.unpack(state, EventStore())
+        member.core.unpack(state, EventStore())
 
-    def take_leavers(self) -> list[SharingMember]:
+    def take_leavers(self) -> list[SampledState]:
         """The rules that have left since the last call."""
         leavers, self.leavers = self.leavers, []
         return leavers
 
-    def parted(self) -> tuple[list[SharedGroups], list[SharingMember]]:
+    def parted(self) -> tuple[list[SharedGroups], list[SampledState]]:
         """Smaller sets of rules with equal aggregates, and the rules that have none like them."""
-        alike: dict[Calls, list[SharingMember]] = {}
+        alike: dict[Calls, list[SampledState]] = {}
         for member in self.members:
-            alike.setdefault(member.calls, []).append(member)
+            alike.setdefault(member.plan.aggregates, []).append(member)
         for member in tuple(self.members):
             self.leave(member)
         smaller = [
@@ -351,10 +167,134 @@ class SharedGroups:
         ]
         return smaller, [member for member in self.take_leavers() if member.shared is None]
 
-    def state_of(self, member: SharingMember) -> dict[str, Any]:
+    def state_of(self, member: SampledState) -> dict[str, Any]:
         """The state a member would have if it ran alone."""
         frame, columns = columns_of(self.core.pack(), len(self.calls))
         return filled(frame, [columns[place] for place in member.places])
+
+
+class Unit:
+    """The state of some rules: the groups, and beside them the values of each aggregate."""
+
+    def __init__(
+        self,
+        members: list[SampledState],
+        calls: Calls,
+        state: dict[str, Any],
+        shared: SharedGroups | None = None,
+    ) -> None:
+        """`shared`: that the rules share already."""
+        self.members = members
+        frame, columns = columns_of(state, len(calls))
+        self.frame = frame
+        self.columns = dict(zip(calls, columns, strict=True))
+        self.before = shared
+
+    def took_in(self, other: Unit) -> bool:
+        """Add the rules of another unit, if they hold the same. As JSON: 1 is not 1.0."""
+        if dumps(self.frame) != dumps(other.frame):
+            return False
+        common = self.columns.keys() & other.columns.keys()
+        if any(dumps(self.columns[call]) != dumps(other.columns[call]) for call in common):
+            return False
+        self.members += other.members
+        self.columns |= other.columns
+        self.before = None
+        return True
+
+    def shared(self) -> Iterator[SharedGroups]:
+        """The rules' shared groups, if there are several rules."""
+        if self.before is not None:
+            yield self.before
+        elif len(self.members) >= SHARING_MIN:
+            calls = tuple(self.columns)
+            yield SharedGroups(self.members, calls, filled(self.frame, list(self.columns.values())))
+
+
+class GroupParty(Party[SampledState, SharedGroups]):
+    """Rules that may share groups: some of them do, in one set or several, the others are alone."""
+
+    def __init__(self, queries: Sequence[SampledState], defect: Defect) -> None:
+        super().__init__(queries, defect)
+        self.shape = self.queries[0].shape
+        shared_now = dict.fromkeys(query.shared for query in self.queries)
+        self.shared = [shared for shared in shared_now if isinstance(shared, SharedGroups)]
+        for shared in self.shared:
+            shared.members = [query for query in self.queries if query.shared is shared]
+        self.alone = [query for query in self.queries if query.shared is None]
+        self.join_ms: float = -inf
+        """When rules that are apart are to be compared again."""
+
+    def pour(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+        woken = super().pour(stream, rows, at, out)
+        if self.join_ms == inf and len(self.shared) + len(self.alone) > 1:
+            self.join_ms = self._next_join_ms()
+        return woken
+
+    def regroup(self, now_ms: int) -> None:
+        for shared in self.shared:
+            self.alone += shared.take_leavers()
+        if now_ms >= self.join_ms:
+            self._join()
+
+    # --- events ---------------------------------------------------------------------------------------------
+
+    def pour_together(
+        self, shared: SharedGroups, stream: str, rows: Sequence[Any], at: At, out: list[Emission]
+    ) -> None:
+        end_ms = shared.core.next_deadline()
+        done = shared.take(rows, at)
+        parts = done < len(rows)
+        if shared.has_news or parts:  # those that part show what they found together first
+            shared.has_news = False
+            for member in shared.members:
+                out += member.read_news(shared.now_ms)
+        if shared.core.next_deadline() != end_ms or parts:
+            self.woken += [member.name for member in shared.members]
+        if parts:
+            self._part(shared, stream, rows[done:], at if isinstance(at, int) else at[done:], out)
+
+    def _part(
+        self, shared: SharedGroups, stream: str, rows: Sequence[Any], at: At, out: list[Emission]
+    ) -> None:
+        """The first of these events is an error of some members and none of others."""
+        smaller, alone = shared.parted()
+        self.shared.remove(shared)
+        self.shared += smaller
+        self.alone += alone
+        self.join_ms = inf
+        for part in smaller:
+            self.pour_together(part, stream, rows, at, out)
+        for query in alone:
+            self.pour_alone(query, stream, rows, at, out)
+
+    # --- joining --------------------------------------------------------------------------------------------
+
+    def _join(self) -> None:
+        """Let those share groups that hold the same."""
+        self.reconcile()
+        units: list[Unit] = []
+        for unit in self._units():
+            if not any(known.took_in(unit) for known in units):
+                units.append(unit)
+        self.shared = [shared for unit in units for shared in unit.shared()]
+        self.alone = [query for query in self.queries if query.shared is None]
+        self.join_ms = inf
+
+    def _units(self) -> Iterator[Unit]:
+        for shared in self.shared:
+            yield Unit(list(shared.members), shared.calls, shared.core.pack(), shared)
+        for query in self.alone:
+            yield Unit([query], query.plan.aggregates, query.state())
+
+    def _next_join_ms(self) -> float:
+        """When what has come before a rule was deployed is in no window any more."""
+        ends = (query.next_deadline() for query in self.queries)
+        end_ms = next((end_ms for end_ms in ends if end_ms is not None), None)
+        window = self.queries[0].core.window.plan
+        return (
+            inf if end_ms is None else end_ms + max(0, window.length_ms - (window.hop_ms or window.length_ms))
+        )
 
 
 # --- states -------------------------------------------------------------------------------------------------

@@ -95,8 +95,10 @@ class StatementCore(RunningQuery, Running):
     def _joined(self) -> Joined | Passing | None:
         plan, functions, passing = self.plan, self.program.functions, self.program.text.passing
         if passing is not None:
-            return Passing(plan, functions, self.shape, self.pulled, passing.kept, passing.chains)
-        return Joined(plan, functions, self.new_event, self.shape, self.pulled) if plan.joins else None
+            return Passing(plan, functions, self.program.shape, self.pulled, passing.kept, passing.chains)
+        return (
+            Joined(plan, functions, self.new_event, self.program.shape, self.pulled) if plan.joins else None
+        )
 
     @property
     def kept(self) -> dict[str, Stateful | None]:

@@ -66,8 +66,8 @@ def test_an_event_meets_only_rules_that_can_match() -> None:
         [f"SELECT v FROM m WHERE dev = 'd{number}'" for number in range(8)] + ["SELECT v, n FROM m"]
     )
     out: list[Any] = []
-    index = FilterIndex((name, query) for name, query in engine.queries.items())
-    met = [entry.name for entry, _ in index.route([{"dev": "d3", "v": 1}, {"dev": "d9", "v": 2}], 0, out)]
+    index = FilterIndex(engine.queries.values())
+    met = [entry.name for entry, _, _ in index.route([{"dev": "d3", "v": 1}, {"dev": "d9", "v": 2}], 0, out)]
     assert met == ["r8"]
     assert [(emission.rule, emission.inserted) for emission in out] == [("r3", [{"v": 1}])]
 

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from sql import Engine, RuleOptions, plan_rule
 from sql.engine.event_time.shared_stage import StageParty
-from sql.engine.families import WindowFamily
 from sql.engine.filter_index import FilterIndex
+from sql.engine.sampled.window_family import WindowFamily
 from tests.support.streams import catalog_of
 from tests.unit.fast.support import EVENT_TIME, PROCESSING_TIME, Step, shown
 from tests.unit.fast.test_any_stream import streams
@@ -89,4 +89,4 @@ def _index(engine: Engine) -> FilterIndex:
         return index
     party = index.always[0].query
     assert isinstance(party, StageParty)
-    return party.shared[0][1].index
+    return party.shared[0].index

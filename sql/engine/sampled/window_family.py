@@ -1,0 +1,113 @@
+"""Families of rules over tumbling or hopping windows, which differ in the value that they demand of a column
+and in the rows they show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from sql.algebra.sample.core import Core
+from sql.algebra.sample.instance import Instance
+from sql.codegen.source import Generated
+from sql.emission import Emission
+from sql.engine.families import Family
+from sql.engine.sampled.sampled_state import SampledState
+
+UNTOLD_MAX = 10_000
+"""After so many events rules with windows are given their number."""
+
+
+class WindowFamily(Family[SampledState, Core]):
+    """Rules over tumbling or hopping windows; the loop is given their cores."""
+
+    def __init__(self, code: Generated, *, is_timed: bool) -> None:
+        """`code` has the loop. `is_timed`: it takes the instant of each event, and does what is due
+        among them."""
+        super().__init__()
+        self.code = code
+        self.enter = code["enter_each"]
+        self.is_timed = is_timed
+        self.untold = 0
+        """The number of events that the rules have not counted yet."""
+        self.last_ms: dict[Core, int] = {}
+        """The instant of the newest of them."""
+        self.told: Counter[str] = Counter()
+        """By rule the events that it has counted since the last reconciling."""
+        self.batch: dict[Core, None] = {}
+        self.due_ms: float = inf
+        """The instant before which nothing is due in a window of the batch."""
+        self.stirred: set[Core] = set()
+        """Cores of the batch that may have emitted rows."""
+        self.woken: set[Core] = set()
+
+    def given_for(self, query: SampledState) -> Core:
+        return query.core
+
+    def run(
+        self, given: list[Core], rows: Sequence[Any], at: int | Sequence[int], out: list[Emission]
+    ) -> None:
+        self.batch = dict.fromkeys(given)
+        if self.is_timed and isinstance(at, int):
+            at = (at,) * len(given)
+        self.last_ms.update(dict.fromkeys(given, at) if isinstance(at, int) else zip(given, at, strict=True))
+        self.due_ms = self._earliest()
+        self.enter(self, given, rows, at)
+        if self.stirred:
+            for core in sorted(self.stirred, key=list(self.queries).index):
+                out += self.queries[core].take()
+            self.stirred.clear()
+        self.untold += len(given)
+        if self.untold >= UNTOLD_MAX:
+            self._tell()
+
+    def _earliest(self) -> float:
+        return min(core.instances.due_ms for core in self.batch)
+
+    # --- what the loop calls --------------------------------------------------------------------------------
+
+    def step(self, at_ms: int) -> float:
+        """Do what is due in the windows of the batch; when something is due next."""
+        for core in self.batch:
+            if core.instances.due_ms <= at_ms:
+                core.step(at_ms)
+                self.stirred.add(core)
+                self.woken.add(core)
+        self.due_ms = self._earliest()
+        return self.due_ms
+
+    def open(self, core: Core, p: Instance, at_ms: int) -> float:
+        """The first event of a window has come; when something is due next."""
+        self.woken.add(core)
+        self.due_ms = min(self.due_ms, core.open(p, at_ms))
+        return self.due_ms
+
+    def again(self, core: Core, row: object, at_ms: int) -> None:
+        """An event has failed: its rule's own code does it again, and reports it."""
+        core.enter((row,), (at_ms,) if self.is_timed else at_ms)
+        self.stirred.add(core)
+        self.woken.add(core)
+
+    # --- counts for the rules -------------------------------------------------------------------------------
+
+    def take_woken(self) -> list[str]:
+        names = [self.queries[core].name for core in self.woken]
+        self.woken.clear()
+        return names
+
+    def _tell(self) -> None:
+        """Give the rules the number of events that have come, so that their contents fold them in time."""
+        for core, count in self.met.items():
+            query = self.queries[core]
+            query.now_ms = max(query.now_ms, self.last_ms[core])
+            self.told[query.name] += count
+            core.content.note_came(count, core.parts)
+        self.met.clear()
+        self.last_ms.clear()
+        self.untold = 0
+
+    def reconcile(self) -> dict[str, int]:
+        self._tell()
+        told, self.told = self.told, Counter()
+        return told
