@@ -19,12 +19,12 @@ from sql.algebra.gate.triggers import Trigger
 from sql.algebra.key import Key, Reclaim
 from sql.algebra.meet import allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
+from sql.algebra.retain.data_clock import check_stamp
 from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
-from sql.algebra.retain.queues import Lifetime, Queue, check_stamp, of_values
+from sql.algebra.retain.queues import READ_NO_EVENT, Lifetime, Queue
 from sql.algebra.retain.unique_lots import LatestOf, UniqueLots
-from sql.algebra.retain.values import ValueQueue
 from sql.algebra.union import Union
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
@@ -179,7 +179,9 @@ class WindowBuilder:
 
     def _kept(self, window: Policy) -> Policy:
         """The window, as one of what events contribute where it can be."""
-        return (of_values(window) if self.keeps_values else None) or window
+        if self.keeps_values and isinstance(window, Queue) and type(window) in READ_NO_EVENT:
+            window.keeps_values = True
+        return window
 
     def _make(self, spec: WindowSpec, plan: WindowPlan, now_ms: int) -> Any:
         assert spec.make is not None
@@ -273,13 +275,13 @@ class WindowBuilder:
         latest = UniqueLots(lot.unique, self._key(lot, "unique", lot.unique)) if lot.unique else None
         if latest is None and (lot.every_count is None or not line.has_timers):
             line = self._kept(line)
-        assert isinstance(line, Queue | ValueQueue)
+        assert isinstance(line, Queue)
         window = self._gated(line, lot, now_ms)
         if latest is None:
             return window
         return LatestOf(window, latest) if isinstance(window, Policy) else Chain(window, latest)
 
-    def _gated(self, line: Queue | ValueQueue, lot: LotPlan, now_ms: int) -> Operator:
+    def _gated(self, line: Queue, lot: LotPlan, now_ms: int) -> Operator:
         """The window, with a gate behind it where the query has `every`."""
         if lot.every_period is not None:
             every = period(lot.every_period, self.functions)

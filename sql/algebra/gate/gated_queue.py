@@ -25,7 +25,6 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.queues import Queue
-from sql.algebra.retain.values import ValueQueue
 from sql.algebra.sight import Sight
 from sql.codegen.source import SourceWriter
 from sql.errors import CorruptState
@@ -69,9 +68,9 @@ class GatedQueue(Gated):
     departure = Removal.FIFO
     is_net = True
 
-    def __init__(self, line: Queue | ValueQueue) -> None:
+    def __init__(self, line: Queue) -> None:
         self.line = line
-        self.keeps_values = isinstance(line, ValueQueue)
+        self.keeps_values = line.keeps_values
         self.is_written = not line.refuses
         self.shown = 0
         self.leaving: list[Event] = []
@@ -160,7 +159,7 @@ class PeriodicQueue(GatedQueue):
     """Releases at update points alone. What is due to leave does so when events come,
     or at an update point."""
 
-    def __init__(self, line: Queue | ValueQueue, points: UpdatePoints) -> None:
+    def __init__(self, line: Queue, points: UpdatePoints) -> None:
         super().__init__(line)
         self.points = points
         self.releases_on_arrival = line.refuses
@@ -227,7 +226,7 @@ class PeriodicQueue(GatedQueue):
 class CountedQueue(GatedQueue):
     """Releases with every so many arrivals. What leaves by time does so with the next release."""
 
-    def __init__(self, line: Queue | ValueQueue, count: int) -> None:
+    def __init__(self, line: Queue, count: int) -> None:
         super().__init__(line)
         self.count = count
         self.arrived = 0

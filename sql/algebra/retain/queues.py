@@ -8,23 +8,20 @@ length(3)        a   b   c   d          time(4 s)   a       b
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from math import isfinite
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.retain.policies import Policy, WriteLeaving
-from sql.algebra.retain.values import GapValues, LifetimeValues, NewestValues, ValueQueue
+from sql.algebra.retain.values import ABSENT, pack_value, unpack_value
 from sql.algebra.sight import Sight
 from sql.calendar.period import Period
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.errors import DataError
-from sql.plan.bound import Bound
-from sql.types import Saved
+from sql.types import Plain, Saved
 
 
 class Held(Collection[Event]):
@@ -67,10 +64,21 @@ class Held(Collection[Event]):
         return reversed(self._events)
 
 
+QueueState: TypeAlias = "list[Any] | dict[str, Any]"
+"""The numbers of the events; of values a dictionary."""
+
+
 class Queue(Policy):
-    """Base: events in order of arrival; the subclass decides when the oldest leave."""
+    """Base: events in order of arrival; the subclass decides when the oldest leave.
+
+    Where no one reads an event again, it keeps of each only what it contributed to the aggregates: the
+    event's row is freed at once.
+    """
 
     is_queue = True
+    keeps_values = False
+    """True if `events` has what each event contributed; when is known of all values of one push together.
+    Set before the first event."""
     queue: type[deque[Event]] | type[Held] = deque
     window = "window"
     """The name of the queue in the text."""
@@ -95,7 +103,12 @@ class Queue(Policy):
 
     def insert(self, event: Event, now: int) -> list[Event]:
         self.events.append(event)
+        if self.keeps_values:
+            self.came(1, now)
         return self.evict(event)
+
+    def came(self, count: int, now: int) -> None:  # only time lets go of some
+        """So many values have come at `now`."""
 
     def evict(self, event: Event) -> list[Event]:
         """The events that leave because the event has been appended."""
@@ -117,16 +130,26 @@ class Queue(Policy):
     def is_blank(self) -> bool:
         return not self.events
 
-    def pack(self, event: Event) -> int:
-        """An event of the queue as plain data."""
-        return event.seq
+    def pack(self, item: object) -> Plain:
+        """An event of the queue, or a value, as plain data."""
+        return item.seq if isinstance(item, Event) else pack_value(item)
 
-    def unpack(self, packed: int, find: FindEvent) -> Event:
-        """The event that was packed."""
-        return find(packed)
+    def unpack(self, packed: Plain, find: FindEvent) -> Any:
+        """What was packed."""
+        return find(packed) if isinstance(packed, int) and not self.keeps_values else unpack_value(packed)
 
-    def restore(self, state: list[int], find: FindEvent) -> None:
-        self.events = self.queue(find(seq) for seq in state)
+    def snapshot(self) -> Saved:
+        items = [self.pack(item) for item in self.events]
+        return {"values": items} if self.keeps_values else items
+
+    def restore(self, state: QueueState, find: FindEvent) -> None:
+        if self.keeps_values and isinstance(state, list):  # stored by a version that kept the events
+            for event in map(find, state):
+                self.events.append(ABSENT if event.group is None else event.values)
+                self.came(1, event.time_ms)
+            return
+        packed = state["values"] if isinstance(state, dict) else state
+        self.events = self.queue(self.unpack(item, find) for item in packed)
 
     @property
     def needs_event(self) -> bool:
@@ -138,6 +161,8 @@ class Queue(Policy):
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         source.line(f"{self.window} = {place}.events")
+        if self.keeps_values and self.has_timers:
+            source.line("held = len(window)")
         if self.refuses and not self.refusal:
             source.line(f"admits{self.mark} = {place}.admits")
         if self._calls_evict:
@@ -160,6 +185,11 @@ class Queue(Policy):
         if self._calls_evict:
             with source.block(f"for y in evict{self.mark}(x):"):
                 leave()
+
+    def write_end(self, source: SourceWriter, place: str) -> None:
+        if self.keeps_values and self.has_timers:
+            with source.block("if len(window) > held:"):
+                source.line(f"{place}.came(len(window) - held, now)")
 
 
 class Newest(Queue):
@@ -201,21 +231,39 @@ class Lifetime(Queue):
         self.period = period
         self.zone = zone
         self.departure = departure
+        self.arrivals: deque[tuple[int, int]] = deque()
+        """Of values: instants, and how many came at each."""
 
-    def restore(self, state: Saved, find: FindEvent) -> None:
-        is_by_key = bool(state) and isinstance(state[0], list)  # stored by a version with a queue per key
-        super().restore(sorted(seq for _, part in state for seq in part) if is_by_key else state, find)
+    def came(self, count: int, now: int) -> None:
+        self.arrivals.append((now, count))
+
+    def restore(self, state: QueueState, find: FindEvent) -> None:
+        if isinstance(state, list) and state and isinstance(state[0], list):
+            state = sorted(seq for _, part in state for seq in part)  # of a version with a queue per key
+        super().restore(state, find)
+        if isinstance(state, dict):
+            self.arrivals.extend((at, count) for at, count in state["arrivals"])
+
+    def snapshot(self) -> Saved:
+        arrivals = {"arrivals": [list(arrival) for arrival in self.arrivals]}
+        return super().snapshot() | arrivals if self.keeps_values else super().snapshot()
 
     def next_deadline(self) -> int | None:
-        return self.period.reaches(self.events[0].time_ms, self.zone) if self.events else None
+        if not self.events:
+            return None
+        oldest_ms = self.arrivals[0][0] if self.keeps_values else self.events[0].time_ms
+        return self.period.reaches(oldest_ms, self.zone)
 
     def expire(self, now: int) -> list[Event]:
         # Entry adds months, expiry subtracts them: on the 31st that is not the same.
         edge = self.period.subtract(now, self.zone)
-        events = self.events
+        events, arrivals = self.events, self.arrivals
         out: list[Event] = []
         leave, pop = out.append, events.popleft
-        while events and events[0].time_ms <= edge:
+        while arrivals and arrivals[0][0] <= edge:
+            for _ in range(arrivals.popleft()[1]):
+                leave(pop())
+        while not self.keeps_values and events and events[0].time_ms <= edge:
             leave(pop())
         return out
 
@@ -230,9 +278,17 @@ class Gap(Queue):
         super().__init__()
         self.period = period
         self.zone = zone
+        self.newest_ms = 0
+        """Of values: when the newest came."""
+
+    def came(self, count: int, now: int) -> None:
+        self.newest_ms = now
 
     def next_deadline(self) -> int | None:
-        return self.period.add(self.events[-1].time_ms, self.zone) if self.events else None
+        if not self.events:
+            return None
+        newest_ms = self.newest_ms if self.keeps_values else self.events[-1].time_ms
+        return self.period.add(newest_ms, self.zone)
 
     def expire(self, now: int) -> list[Event]:
         deadline = self.next_deadline()
@@ -242,83 +298,13 @@ class Gap(Queue):
         self.events.clear()
         return out
 
+    def snapshot(self) -> Saved:
+        return super().snapshot() | {"newest": self.newest_ms} if self.keeps_values else super().snapshot()
 
-class DataClock(Queue):
-    """ext_timed(ts, d): the arriving event's own time is the clock; older ones leave from the head.
-
-    node, stamp  an event's own time in ms, as bound expression and as function that refuses what is no time
-    """
-
-    def __init__(self, node: Bound, stamp: Callable[[Event], Any], period: Period, zone: ZoneInfo) -> None:
-        super().__init__()
-        self.node = node
-        self.stamp = stamp
-        self.period = period
-        self.zone = zone
-
-    def admits(self, event: Event, now: int) -> bool:
-        self.stamp(event)
-        return True
-
-    def lone(self) -> Policy:
-        return self if self.period.is_calendar else Stamped(self.node, self.stamp, self.period.millis)
-
-    def evict(self, event: Event) -> list[Event]:
-        clock, out = self.stamp(event), []
-        if clock is not None and clock != -1:
-            edge = self.period.subtract(clock, self.zone)
-            while (self.stamp(self.events[0]) or 0) <= edge:
-                out.append(self.events.popleft())
-        return out
-
-
-class Stamped(Queue):
-    """ext_timed(ts, d) alone, d a fixed number of ms: the events' own times are kept beside them."""
-
-    loads = ("stamps", "length_ms")
-
-    def __init__(self, node: Bound, stamp: Callable[[Event], Any], length_ms: int) -> None:
-        super().__init__()
-        self.node = node
-        self.stamp = stamp
-        self.length_ms = length_ms
-        self.stamps: deque[int | float] = deque()
-
-    def insert(self, event: Event, now: int) -> list[Event]:
-        clock = self.stamp(event)
-        self.events.append(event)
-        self.stamps.append(clock or 0)
-        out = []
-        if clock is not None and clock != -1:
-            while self.stamps[0] <= clock - self.length_ms:
-                self.stamps.popleft()
-                out.append(self.events.popleft())
-        return out
-
-    def write_prepare(self, loop: LoopWriter) -> None:
-        loop.line(f"stamp = {loop.value(self.node)}", self.node.span)
-        with loop.source.block("if stamp.__class__ is not int and stamp is not None:"):
-            name = loop.expressions.names.bind(check_stamp, "check_stamp")
-            loop.source.line(f"{name}(stamp)", self.node.span)
-
-    def write_evict(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        source.line("stamps.append(stamp or 0)")
-        with source.block("if stamp is not None and stamp != -1:"):
-            source.line("edge = stamp - length_ms")
-            with source.block("while stamps[0] <= edge:"):
-                source.line("stamps.popleft()")
-                source.line(f"y = {self.window}.popleft()")
-                leave()
-
-    def restore(self, state: list[int], find: FindEvent) -> None:
+    def restore(self, state: QueueState, find: FindEvent) -> None:
         super().restore(state, find)
-        self.stamps = deque(self.stamp(event) or 0 for event in self.events)
-
-
-def check_stamp(value: object) -> None:
-    """Refuse a time stamp that is no finite number."""
-    if value.__class__ is not int and (value.__class__ is not float or not isfinite(value)):
-        raise DataError(f"a time stamp is a number of milliseconds, not {value!r}")
+        if isinstance(state, dict):
+            self.newest_ms = state["newest"]
 
 
 class FirstCount(Queue):
@@ -363,16 +349,6 @@ class FirstUntil(Queue):
         super().restore(state["events"], find)
 
 
-def of_values(window: Policy) -> Policy | None:
-    """The same window, empty, of what events contribute in the place of the events;
-    None where it reads the events. A class that is derived from one of these reads them:
-    events may leave it in another way."""
-    if type(window) is Newest:
-        return NewestValues(window.size)
-    if type(window) is Forever:
-        return ValueQueue()
-    if type(window) is Lifetime:
-        return LifetimeValues(window.period, window.zone)
-    if type(window) is Gap:
-        return GapValues(window.period, window.zone)
-    return None
+READ_NO_EVENT = (Newest, Forever, Lifetime, Gap)
+"""The windows that may keep values. A class that is derived from one of these reads events: they may leave it
+in another way."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sql.algebra.retain.by_key import FirstPerKey, LatestPerKey
+from sql.algebra.retain.data_clock import DataClock
 from sql.algebra.retain.ordered import Ranked, RankedPerKey, Scheduled
 from sql.algebra.retain.predicate import WhileTrue
-from sql.algebra.retain.queues import DataClock, FirstCount, FirstUntil, Forever, Gap, Lifetime, Newest
+from sql.algebra.retain.queues import FirstCount, FirstUntil, Forever, Gap, Lifetime, Newest
 from sql.algebra.windows.catalog import WindowSpec, parameters, register_window
 from sql.algebra.windows.facts import Stage
 from sql.costs import Extra, Growth, WindowCost

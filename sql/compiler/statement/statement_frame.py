@@ -15,7 +15,8 @@ from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import Operator
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import BUILTIN_CODES
-from sql.algebra.retain.values import ABSENT, ValueQueue
+from sql.algebra.retain.queues import Queue
+from sql.algebra.retain.values import ABSENT
 from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
@@ -237,4 +238,4 @@ class StatementFrame:
 
 
 def _keeps_values(window: Operator | None) -> bool:
-    return isinstance(window, ValueQueue) or (isinstance(window, Gated) and window.keeps_values)
+    return isinstance(window, Queue | Gated) and window.keeps_values
