@@ -142,7 +142,7 @@ class Queue(Policy):
         items = [self.pack(item) for item in self.events]
         return {"values": items} if self.keeps_values else items
 
-    def restore(self, state: QueueState, find: FindEvent) -> None:
+    def restore(self, state: Saved, find: FindEvent) -> None:
         if self.keeps_values and isinstance(state, list):  # stored by a version that kept the events
             for event in map(find, state):
                 self.events.append(ABSENT if event.group is None else event.values)
