@@ -17,6 +17,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.table.row import Row
 from sql.algebra.table.search import Search, loop_over
+from sql.algebra.table.searched import Relation
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_items
@@ -62,7 +63,7 @@ MARKS = {"delete": "is_gone", "update": "is_updated"}
 class ActingText:
     """Writes the function of one trigger."""
 
-    def __init__(self, plan: TriggerPlan, relation: Any, functions: FunctionSet) -> None:
+    def __init__(self, plan: TriggerPlan, relation: Relation, functions: FunctionSet) -> None:
         """`relation`: one of those that the function is made for."""
         self.plan = plan
         self.functions = functions
@@ -75,7 +76,7 @@ class ActingText:
         self.search = Search(parts, 1, {0}, relation)
         self.work = self._compiled(parts)
 
-    def over(self, relation: Any, forward: Forward) -> Work:
+    def over(self, relation: Relation, forward: Forward) -> Work:
         """The function for one relation."""
         return partial(self.work, in_order(self.search, relation), relation, forward)
 
@@ -238,7 +239,7 @@ def _is_sure(branch: BranchPlan) -> bool:
     return len(branch.actions) == 1 and branch.actions[0].where is None
 
 
-def in_order(search: Search, relation: Any) -> Callable[..., Iterable[Event]]:
+def in_order(search: Search, relation: Relation) -> Callable[..., Iterable[Event]]:
     """The function that finds the rows, in order of arrival: updated rows enter the data windows in this
     order, which may not depend on an index, nor on the order of a data window."""
     find = search.opened(relation)

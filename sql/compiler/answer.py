@@ -17,6 +17,7 @@ from typing import Any
 
 from sql.algebra.table.ahead import keys_of
 from sql.algebra.table.search import Search, loop_over
+from sql.algebra.table.searched import RowStore
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
@@ -78,7 +79,7 @@ def _reads_more(node: Bound) -> bool:
 class AnswerText:
     """Writes the function of one subquery."""
 
-    def __init__(self, part: SubqueryPlan, store: Any, functions: FunctionSet, shape: Shape) -> None:
+    def __init__(self, part: SubqueryPlan, store: RowStore, functions: FunctionSet, shape: Shape) -> None:
         """`store`: one of those that the function is made for."""
         self.part = part
         self.plan = part.plan
@@ -89,11 +90,11 @@ class AnswerText:
         self.search = Search(parts, 0, outer, store)
         self.answer = self._compiled(parts, outer)
 
-    def over(self, store: Any) -> Answer:
+    def over(self, store: RowStore) -> Answer:
         """The function for one store."""
         return partial(self.answer, self.search.opened(store))
 
-    def ahead(self, store: Any) -> Callable[..., list[Any]] | None:
+    def ahead(self, store: RowStore) -> Callable[..., list[Any]] | None:
         """The function that finds rows of a store for a batch of events; None where no column
         of an event is their key."""
         column = self.search.column_of(1)

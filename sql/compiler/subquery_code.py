@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.table.search import Finder
+from sql.algebra.table.searched import Searched
 from sql.algebra.window_builder import WindowBuilder
 from sql.codegen.functions import FunctionSet
 from sql.compiler.answer import AnswerText, answers_by_row
@@ -53,7 +54,7 @@ class CorrelatedCode:
 
 
 def store_of(
-    source: SourcePlan, code: CorrelatedCode, relations: Any, unseen: Unseen
+    source: SourcePlan, code: CorrelatedCode, relations: Mapping[str, Any], unseen: Unseen
 ) -> Rows | Pulled | Carried:
     """The rows of a correlated subquery: kept here, in a relation, or with the event around it."""
     if source.relation is None:
@@ -103,7 +104,7 @@ def finder_of(program: Any) -> Finder | None:
     return Finder(plan.where, 0, (), store, functions)
 
 
-def as_seen(source: SourcePlan, relations: Any, unseen: Unseen) -> Any:
+def as_seen(source: SourcePlan, relations: Mapping[str, Any], unseen: Unseen) -> Searched:
     """A relation as a subquery sees it: a named window without the changes that are not dispatched yet."""
     relation = relations[source.stream]
     return relation if source.relation != "window" else Seen(relation, unseen)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
-from sql.algebra.table.index import Bucket, Indexes
+from sql.algebra.table.index import HashIndex, Indexes, rows_in
+from sql.algebra.table.lookup import Name
+from sql.algebra.table.searched import Bucket, FindRange, KeyIndex, Searched, WindowRelation
+from sql.algebra.table.sorted_rows import Span
 from sql.rows import Shape
 from sql.types import Saved
 
@@ -29,23 +32,25 @@ class Rows:
         """The rows in order of arrival."""
         return self.events
 
-    def index(self, equal: tuple[Any, ...], ordered: Any) -> Any:
+    def by_key(self, equal: tuple[Name, ...]) -> HashIndex:
         """The index by these columns."""
-        return self.indexes.over(equal, ordered, self.events)
+        return self.indexes.by_key(equal, self.events)
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange:
+        """The function that finds rows by these columns and in order of one more."""
+        return self.indexes.in_order(equal, ordered, self.events).find
 
     def add(self, event: Event) -> None:
         """A row came."""
         self.events[event] = None
-        for index in self.indexes.all:
-            index.add(event)
+        self.indexes.add(event)
 
     def remove(self, event: Event) -> bool:
         """A row left; whether it was there."""
         if event not in self.events:
             return False
         del self.events[event]
-        for index in self.indexes.all:
-            index.remove(event)
+        self.indexes.remove(event)
         return True
 
 
@@ -55,7 +60,7 @@ class Pulled:
     pulled = True
     of_relation = True
 
-    def __init__(self, relation: Any, passes: Passes) -> None:
+    def __init__(self, relation: Searched, passes: Passes) -> None:
         """`passes`: the filter in parentheses, if there is one."""
         self.relation = relation
         self.passes = passes
@@ -67,17 +72,24 @@ class Pulled:
         rows = self.relation.content()
         return [row for row in rows if self.passes(row)] if self.passes is not None else tuple(rows)
 
-    def index(self, equal: tuple[Any, ...], ordered: Any) -> Any:
+    def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
         """The relation's index by these columns; None where it can have none."""
-        index = self.relation.index(equal, ordered)
+        index = self.relation.by_key(equal)
         return index if index is None or self.passes is None else _Filtered(index, self.passes)
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
+        """The function that finds the relation's rows by these columns and in order of one more."""
+        find, passes = self.relation.by_range(equal, ordered), self.passes
+        if find is None or passes is None:
+            return find
+        return lambda key, span: [row for row in find(key, span) if passes(row)]
 
 
 class Seen:
     """The rows of a named window as a subquery sees them: changes that are not
     dispatched yet are not there."""
 
-    def __init__(self, window: Any, unseen: Unseen) -> None:
+    def __init__(self, window: WindowRelation, unseen: Unseen) -> None:
         self.window = window
         self.unseen = unseen
 
@@ -89,68 +101,74 @@ class Seen:
     def content(self) -> Iterable[Event]:
         """The rows in order of arrival."""
         delta = self.unseen(self.window.name)
-        if delta is None:
-            kept: Iterable[Event] = self.window.rows
-            return kept
-        came = set(delta[0])
-        rows = [row for row in self.window.rows if row not in came]
-        return sorted([*rows, *(row for row in delta[1] if row not in came)], key=lambda row: row.seq)
+        return self.window.rows if delta is None else as_before(self.window.rows, delta, delta[1])
 
-    def index(self, equal: tuple[Any, ...], ordered: Any) -> Any:
+    def by_key(self, equal: tuple[Name, ...]) -> _SeenIndex | None:
         """The window's index by these columns."""
-        index = self.window.index(equal, ordered)
-        return None if index is None else _SeenIndex(index, self)
+        index = self.window.by_key(equal)
+        return None if index is None else _SeenIndex(index, equal, self)
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
+        """The function that finds the window's rows by these columns and in order of one more."""
+        find = self.window.by_range(equal, ordered)
+        if find is None:
+            return None
+
+        def seen(key: Hashable, span: Span) -> Iterable[Event]:
+            rows, delta = find(key, span), self.unseen(self.window.name)
+            if delta is None:
+                return rows
+            left = Indexes("kept").in_order(equal, ordered, delta[1])
+            return as_before(rows, delta, left.find(key, span))
+
+        return seen
+
+
+def as_before(rows: Iterable[Event], delta: Changes, left: Iterable[Event]) -> list[Event]:
+    """The rows that were among these before a change, in order; `left`: those of them that it removed."""
+    came = set(delta[0])
+    return sorted((row for row in (*rows, *left) if row not in came), key=lambda row: row.seq)
 
 
 class _SeenIndex:
     """An index as a subquery sees it."""
 
     is_single = False
-    is_plain = True
 
-    def __init__(self, index: Any, seen: Seen) -> None:
+    def __init__(self, index: KeyIndex, equal: tuple[Name, ...], seen: Seen) -> None:
+        assert index.plain is not None
         self.index = index
-        self.by_key = index.by_key
+        self.equal = equal
         self.seen = seen
+        self.by_key, self._buckets = index.plain.by_key, index.plain.buckets
+        self.plain = self
 
     def bucket(self, key: Hashable) -> Bucket | None:
         """The rows of a key without NULL."""
-        if self.seen.is_current:
-            found: Bucket | None = self.index.bucket(key)
-            return found
-        return dict.fromkeys(self.find(key))
+        delta = self.seen.unseen(self.seen.window.name)
+        if delta is None:
+            return self.index.bucket(key)
+        left = Indexes("kept").by_key(self.equal, delta[1])
+        return dict.fromkeys(as_before(rows_in(self.index.bucket(key)), delta, left.rows_of(key)))
 
     def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
         """The rows of each key without NULL."""
-        if self.seen.is_current:
-            found: list[Bucket | None] = self.index.buckets(keys)
-            return found
-        return [*map(self.bucket, keys)]
-
-    def find(self, key: Hashable, span: Any = None) -> Iterable[Event]:
-        """The rows of a key."""
-        found: Iterable[Event] = self.index.find(key, span)
-        delta = self.seen.unseen(self.seen.window.name)
-        if delta is None:
-            return found
-        came = set(delta[0])
-        rows = [row for row in found if row not in came]
-        left = [row for row in delta[1] if row not in came and self.index.key(row) == key]
-        if span is not None:
-            left = self.index.inside(left, span)
-        return sorted([*rows, *left], key=lambda row: row.seq)
+        return self._buckets(keys) if self.seen.is_current else [*map(self.bucket, keys)]
 
 
-Unseen = Callable[[str], tuple[Sequence[Event], Sequence[Event]] | None]
-"""The changes of a named window that a statement has not processed yet: rows that came, rows that left."""
+Changes = tuple[Sequence[Event], Sequence[Event]]
+"""Rows that came, rows that left."""
+
+Unseen = Callable[[str], Changes | None]
+"""The changes of a named window that a statement has not processed yet."""
 
 
 class _Filtered:
     """An index of which only the rows that pass are shown."""
 
-    is_plain = False
+    plain = None
 
-    def __init__(self, index: Any, passes: Callable[[Event], Any]) -> None:
+    def __init__(self, index: KeyIndex, passes: Callable[[Event], Any]) -> None:
         self.index = index
         self.passes = passes
         self.is_single = index.is_single
@@ -158,13 +176,9 @@ class _Filtered:
     def bucket(self, key: Hashable) -> Bucket | None:
         """The rows of a key without NULL that pass."""
         found = self.index.bucket(key)
-        if found.__class__ is dict:
+        if isinstance(found, dict):
             return {row: None for row in found if self.passes(row)}
         return found if found is not None and self.passes(found) else None
-
-    def find(self, key: Hashable, span: Any = None) -> list[Event]:
-        """The rows of a key that pass."""
-        return [row for row in self.index.find(key, span) if self.passes(row)]
 
 
 class Carried:
@@ -179,7 +193,7 @@ class Carried:
         self.passes = passes
         self.rows: list[Event] = []
 
-    def take(self, row: Any, now_ms: int) -> None:
+    def take(self, row: Mapping[str, Any] | None, now_ms: int) -> None:
         """The row of the event around it, from now on; None: there is none."""
         found = () if row is None else row.get(self.column) or ()
         rows = [Event(item, now_ms, number) for number, item in enumerate(found)]
@@ -189,8 +203,11 @@ class Carried:
         """The rows in the order of the answer."""
         return self.rows
 
-    def index(self, equal: tuple[Any, ...], ordered: Any) -> None:
+    def by_key(self, equal: tuple[Name, ...]) -> None:
         """No index: the store has chosen the rows."""
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> None:
+        """No index either."""
 
 
 Store = Rows | Pulled

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from sql.algebra.table.index import Bucket, sought
+from sql.algebra.table.index import sought
+from sql.algebra.table.searched import Bucket, PlainIndex
 
 CACHED = 4096
 """So few keys stay in the processor's cache."""
@@ -21,10 +22,9 @@ def keys_of(events: Sequence[dict[str, Any]], column: str) -> list[Hashable]:
     return [key if (key := event.get(column)).__class__ is str else sought(key) for event in events]
 
 
-def found_at(index: Any, keys: Sequence[Hashable]) -> list[Bucket | None]:
+def found_at(index: PlainIndex, keys: Sequence[Hashable]) -> list[Bucket | None]:
     """The rows of each key, in order; `index`: by one column."""
     if len(index.by_key) > CACHED:
         for _ in map(hash, keys):  # a string keeps its hash, which makes the next loop short
             pass
-    found: list[Bucket | None] = index.buckets(keys)
-    return found
+    return index.buckets(keys)

@@ -13,6 +13,7 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.algebra.sight import Sight
+from sql.algebra.table.searched import WindowRelation
 from sql.types import Saved
 
 
@@ -21,7 +22,7 @@ class Feed(Operator):
 
     departure = Removal.ANY
 
-    def __init__(self, window: Any, arrive: Callable[[Any, int], Event | None]) -> None:
+    def __init__(self, window: WindowRelation, arrive: Callable[[Any, int], Event | None]) -> None:
         """`window`: whose rows they are. `arrive` makes an event of a row, None for
         one that does not pass."""
         self.window = window

@@ -15,6 +15,8 @@ from operator import attrgetter, methodcaller
 from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.table.lookup import Name
+from sql.algebra.table.searched import Bucket, FindBucket
 from sql.algebra.table.sorted_rows import SortedRows, Span
 from sql.errors import DataError
 from sql.rows import Shape, attribute_name, field_name
@@ -24,9 +26,9 @@ Values = Callable[[Event], Any]
 """The function that reads one of an index's values from an event."""
 
 
-def column_reader(column: Any, shape: Shape = "dict") -> Values:
+def column_reader(column: Name, shape: Shape = "dict") -> Values:
     """The function that reads a column of an event; of a joined one (source, column)."""
-    if column.__class__ is tuple:
+    if isinstance(column, tuple):
         source, name = column
         read = methodcaller("get", name) if shape == "dict" else attrgetter(attribute_name(name))
         return lambda event: None if (row := event.row[source]) is None else read(row)
@@ -43,25 +45,23 @@ def key_reader(readers: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Hasha
     return lambda event: tuple([key_of(read(event)) for read in readers])
 
 
-Bucket = Event | dict[Event, None]
-"""The row of a key, or its rows in order of arrival: most keys have one, which needs no container."""
-
-FindBucket = Callable[[Any], Bucket | None]
-"""The function that finds the rows of a key without NULL; None if no row has it."""
+def rows_in(found: Bucket | None) -> Iterable[Event]:
+    """The rows of a bucket, in order of arrival."""
+    if found is None:
+        return ()
+    return found if isinstance(found, dict) else (found,)
 
 
 class HashIndex:
     """Rows by the values of columns."""
 
     is_single = False
-    """True if no key has several rows."""
-    is_plain = True
-    """True if nothing but the key decides which rows are found, those of many keys at once with `buckets`."""
 
     def __init__(self, key: Callable[[Event], Hashable]) -> None:
         self.key = key
         self.by_key: dict[Hashable, Bucket] = {}
         self.bucket: FindBucket = self.by_key.get
+        self.plain = self
 
     def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
         """The rows of each key without NULL."""
@@ -87,19 +87,13 @@ class HashIndex:
         if found.__class__ is not dict or not found:
             del self.by_key[key]
 
-    def find(self, key: Hashable, span: Span | None = None) -> Iterable[Event]:
-        """The rows of a key, in order of arrival. A key with NULL finds nothing."""
-        return () if has_null(key) else self._rows(key)
-
-    def _rows(self, key: Hashable) -> Iterable[Event]:
-        found = self.by_key.get(key)
-        if found is None:
-            return ()
-        return found if isinstance(found, dict) else (found,)
+    def rows_of(self, key: Hashable) -> Iterable[Event]:
+        """The rows of a key without NULL, in order of arrival."""
+        return rows_in(self.by_key.get(key))
 
     def holder(self, row: Event) -> Event | None:
         """The row that has this row's key, if one has."""
-        return next(iter(self._rows(self.key(row))), None)
+        return next(iter(self.rows_of(self.key(row))), None)
 
 
 class OrderedIndex:
@@ -132,15 +126,6 @@ class OrderedIndex:
         rows = self.by_key.get(key)
         return () if rows is None or has_null(key) else rows.between(*span)
 
-    def inside(self, rows: Iterable[Event], span: Span) -> list[Event]:
-        """Those of some rows, which need not be in the index, whose value is in the range."""
-        found = SortedRows()
-        for row in rows:
-            value = self.value(row)
-            if value is not None:
-                found.add(value, row)
-        return found.between(*span)
-
     def holder(self, row: Event) -> Event | None:
         """The row that has this row's key and value, if one has."""
         key, value = self.key(row), self.value(row)
@@ -168,38 +153,55 @@ def has_null(key: object) -> bool:
     return key is None or (key.__class__ is tuple and None in key)
 
 
-def make_index(equal: tuple[Any, ...], ordered: Any, shape: Shape = "dict") -> Index:
-    """An index by columns of equality and at most one of order."""
-    key = key_reader([column_reader(column, shape) for column in equal])
-    return HashIndex(key) if ordered is None else OrderedIndex(key, column_reader(ordered, shape))
-
-
 class Indexes:
     """All indexes over the rows of one source; equal ones are one."""
 
     def __init__(self, shape: Shape = "dict") -> None:
         self.shape = shape
-        self.by_columns: dict[tuple[tuple[Any, ...], Any], Index] = {}
+        self.hashed: dict[tuple[Name, ...], HashIndex] = {}
+        self.ordered: dict[tuple[tuple[Name, ...], Name], OrderedIndex] = {}
         self.all: tuple[Index, ...] = ()
         self.unique: dict[str, Index] = {}
         """Indexes that refuse a second row of a key, by name."""
 
-    def over(self, equal: tuple[Any, ...], ordered: Any, rows: Iterable[Event]) -> Index:
+    def by_key(self, equal: tuple[Name, ...], rows: Iterable[Event]) -> HashIndex:
         """The index by these columns, made over the present `rows` where there is none yet."""
-        index = self.by_columns.get((equal, ordered))
+        index = self.hashed.get(equal)
         if index is None:
-            index = self.by_columns[equal, ordered] = make_index(equal, ordered, self.shape)
-            for event in rows:
-                index.add(event)
-            self.all = tuple(self.by_columns.values())
+            index = self.hashed[equal] = HashIndex(self._key_of(equal))
+            self._begin(index, rows)
         return index
 
+    def in_order(self, equal: tuple[Name, ...], ordered: Name, rows: Iterable[Event]) -> OrderedIndex:
+        """The index by these columns and in order of one more."""
+        index = self.ordered.get((equal, ordered))
+        if index is None:
+            value = column_reader(ordered, self.shape)
+            index = self.ordered[equal, ordered] = OrderedIndex(self._key_of(equal), value)
+            self._begin(index, rows)
+        return index
+
+    def _key_of(self, equal: tuple[Name, ...]) -> Callable[[Event], Hashable]:
+        return key_reader([column_reader(column, self.shape) for column in equal])
+
+    def _begin(self, index: Index, rows: Iterable[Event]) -> None:
+        """An index holds the present rows, and those that come."""
+        for event in rows:
+            index.add(event)
+        self.all = (*self.all, index)
+
     def declare(
-        self, name: str, equal: tuple[Any, ...], ordered: Any, rows: Collection[Event], *, unique: bool
+        self,
+        name: str,
+        equal: tuple[Name, ...],
+        ordered: Name | None,
+        rows: Collection[Event],
+        *,
+        unique: bool,
     ) -> Index:
         """A declared index. Raises DataError where two of the present `rows` have one key
         of a unique one."""
-        index = self.over(equal, ordered, rows)
+        index = self.by_key(equal, rows) if ordered is None else self.in_order(equal, ordered, rows)
         if unique:
             if any(index.holder(event) is not event for event in rows):
                 raise DataError(f"unique index '{name}' cannot be made: two rows have one key")

@@ -14,8 +14,10 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.operator import Operator, earliest
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
-from sql.algebra.table.index import Index, Indexes
+from sql.algebra.table.index import HashIndex, Index, Indexes
+from sql.algebra.table.lookup import Name
 from sql.algebra.table.row import Change, KeptRow, Row, row_class
+from sql.algebra.table.searched import FindRange
 from sql.plan.declared import WindowDeclaration
 
 
@@ -76,9 +78,13 @@ class NamedWindow:
     def __len__(self) -> int:
         return len(self.rows) if not self.batches else sum(1 for _ in self.content())
 
-    def index(self, equal: tuple[str, ...], ordered: str | None) -> Index | None:
+    def by_key(self, equal: tuple[Name, ...]) -> HashIndex | None:
         """The index by these columns; None where the rows cannot be indexed."""
-        return None if self.batches else self.indexes.over(equal, ordered, self.rows)
+        return None if self.batches else self.indexes.by_key(equal, self.rows)
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
+        """The function that finds rows by these columns and in order of one more."""
+        return None if self.batches else self.indexes.in_order(equal, ordered, self.rows).find
 
     def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
         """A declared index. Raises DataError where rows collide in a unique one."""
@@ -101,7 +107,7 @@ class NamedWindow:
             event.seq = self.seq
         return self._apply(Delta(events, list(leaving)), now_ms)
 
-    def made(self, row: Mapping[str, Any], time_ms: int, seq: int = 0, extra: Any = None) -> KeptRow:
+    def made(self, row: Mapping[str, Any], time_ms: int, seq: int = 0, extra: object = None) -> KeptRow:
         """A row of these values that is not in the window yet."""
         found = self.row_class(None, time_ms, seq, extra)
         found.put(row)

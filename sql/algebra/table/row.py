@@ -7,6 +7,7 @@ a dict of the columns for whoever takes a whole row: posts, consumers, snapshots
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -30,9 +31,9 @@ NONE: dict[str, Accumulator] = {}
 class KeptRow(Event, eq=False):
     """A row of a relation; each has a subclass with its columns."""
 
+    @abstractmethod
     def put(self, row: Mapping[str, Any]) -> None:
         """All columns get the values of `row`; those it lacks are NULL."""
-        raise NotImplementedError
 
 
 class TableRow(KeptRow, eq=False):

@@ -13,7 +13,7 @@ tested again. The rest of the condition is tested on each row that is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -21,8 +21,9 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.table import lookup
 from sql.algebra.table.ahead import found_at
-from sql.algebra.table.index import Index, sought
-from sql.algebra.table.lookup import KeyRange, Own, equalities, ranges
+from sql.algebra.table.index import sought
+from sql.algebra.table.lookup import KeyRange, Name, Own, equalities, ranges
+from sql.algebra.table.searched import Bucket, FindRange, RowStore, Searched
 from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
@@ -41,45 +42,46 @@ anything."""
 class Search:
     """The search for rows of one source. The text calls the function that `opened` returns for a store."""
 
-    def __init__(self, parts: Sequence[Bound], own: Own, known: Collection[int], store: Any) -> None:
+    def __init__(self, parts: Sequence[Bound], own: Own, known: Collection[int], store: Searched) -> None:
         """`parts` hold all together; `known`: the sources whose rows stand in the text already."""
         usable = parts if lookup.INDEXED else ()
         equal = [item for item in equalities(usable, own) if item.needs <= set(known)]
         columns = tuple(item.column for item in equal)
         self.bounds = self._range(usable, own, known, columns)
-        if self.bounds is not None and store.index(columns, self.bounds.column) is None:
+        if self.bounds is not None and store.by_range(columns, self.bounds.column) is None:
             self.bounds = None
-        if self.bounds is None and (not equal or store.index(columns, None) is None):
+        index = store.by_key(columns) if equal and self.bounds is None else None
+        if self.bounds is None and index is None:
             equal = []
         self.values = [item.value for item in equal]
         self.columns = tuple(item.column for item in equal)
         self.settled = [item.part for item in equal]
         """The parts that need no test of their own."""
-        self.is_single = False
+        self.is_single = index is not None and index.is_single
         """True if a key has one row at most."""
-        self.is_plain = False
+        self.is_plain = index is not None and index.plain is not None
         """True if an index finds the rows by nothing but its key."""
         if self.bounds is not None:
             self.settled += self.bounds.parts if self.bounds.is_exact else ()
-        elif equal:
-            index = store.index(self.columns, None)
-            self.is_single, self.is_plain = index.is_single, index.is_plain
 
     @staticmethod
     def _range(
-        parts: Iterable[Bound], own: Own, known: Collection[int], equal: Collection[Any]
+        parts: Iterable[Bound], own: Own, known: Collection[int], equal: Collection[Name]
     ) -> KeyRange | None:
         """The range to look into: one with both ends, if there is one."""
         found = [item for item in ranges(parts, own) if item.needs <= set(known) and item.column not in equal]
         return min(found, key=lambda item: item.low is None or item.high is None, default=None)
 
-    def opened(self, store: Any) -> Callable[..., Iterable[Event]]:
+    def opened(self, store: Searched) -> Callable[..., Any]:
         """The function that the text calls to find rows of a store."""
         if self.bounds is not None:
-            return within(store.index(self.columns, self.bounds.column), self.bounds)
+            find = store.by_range(self.columns, self.bounds.column)
+            assert find is not None
+            return within(find, self.bounds)
         if self.values:
-            find: Callable[..., Any] = store.index(self.columns, None).bucket
-            return find
+            index = store.by_key(self.columns)
+            assert index is not None
+            return index.bucket
         return lambda: tuple(store.content())
 
     def column_of(self, source: int) -> str | None:
@@ -87,9 +89,12 @@ class Search:
         key = self.values[0] if self.is_plain and len(self.values) == 1 else None
         return key.column if isinstance(key, Read) and key.source == source else None
 
-    def ahead(self, store: Any) -> Callable[..., list[Any]]:
+    def ahead(self, store: Searched) -> Callable[..., list[Bucket | None]]:
         """The function that finds the rows of a store for each of many keys of one column."""
-        return partial(found_at, store.index(self.columns, None))
+        index = store.by_key(self.columns)
+        assert index is not None
+        assert index.plain is not None
+        return partial(found_at, index.plain)
 
     @contextmanager
     def each_of(self, loop: LoopWriter, found: str, event: str) -> Iterator[None]:
@@ -131,18 +136,17 @@ class Search:
         return texts[0] if len(texts) == 1 else f"({', '.join(texts)}{',' if texts else ''})"
 
 
-def within(index: Index, bounds: KeyRange) -> Callable[[Any, Any, Any], Iterable[Event]]:
-    """The function that finds the rows of a key in a range of an ordered index; none if an end is NULL."""
-    find, has_low, has_high = index.find, bounds.low is not None, bounds.high is not None
+def within(find: FindRange, bounds: KeyRange) -> Callable[[Hashable, object, object], Iterable[Event]]:
+    """The function that finds the rows of a key in a range; none if an end is NULL."""
+    has_low, has_high = bounds.low is not None, bounds.high is not None
     low_inside, high_inside, turned = bounds.low_inside, bounds.high_inside, bounds.turned
 
-    def found(key: object, low: object, high: object) -> Iterable[Event]:
+    def found(key: Hashable, low: object, high: object) -> Iterable[Event]:
         if (has_low and low is None) or (has_high and high is None):
             return ()
         if turned and placed(low) > placed(high):
             low, high = high, low
-        rows: Iterable[Event] = find(key, (low, high, low_inside, high_inside))
-        return rows
+        return find(key, (low, high, low_inside, high_inside))
 
     return found
 
@@ -187,7 +191,7 @@ class Finder:
         condition: Bound | None,
         own: Own,
         known: Collection[int],
-        store: Any,
+        store: RowStore,
         functions: FunctionSet,
         *,
         shape: Shape = "dict",
@@ -202,7 +206,7 @@ class Finder:
         _write_find(source, self.search, parts, own, known, functions, shape, nullable, kept)
         self.find = functions.generate(source, Event=Event)["find"]
 
-    def over(self, store: Any) -> Find:
+    def over(self, store: RowStore) -> Find:
         """The function for one store."""
         return partial(self.find, self.search.opened(store))
 
@@ -211,7 +215,7 @@ def finder(
     condition: Bound | None,
     own: Own,
     known: Collection[int],
-    store: Any,
+    store: RowStore,
     functions: FunctionSet,
     *,
     shape: Shape = "dict",

@@ -8,13 +8,15 @@ aggregate are computed when the row is read, once after each change.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.index import Bucket, FindBucket, Index, column_reader
+from sql.algebra.table.index import HashIndex, Index, column_reader
+from sql.algebra.table.lookup import Name
 from sql.algebra.table.row import Change, Row, TableRow
+from sql.algebra.table.searched import Bucket, FindBucket, FindRange, KeyIndex
 from sql.algebra.table.table_rows import TableRows
 from sql.errors import DataError
 from sql.plan.declared import TableDeclaration
@@ -46,7 +48,7 @@ class Table:
 
     # --- reading --------------------------------------------------------------------------------------------
 
-    def content(self) -> Iterable[Event]:
+    def content(self) -> Collection[Event]:
         """The rows in order of creation."""
         for row in self.rows.by_key.values():
             if row.stale:
@@ -81,14 +83,21 @@ class Table:
             return [*map(readers[0], self.rows.by_key.values())]
         return [[read(row) for read in readers] for row in self.rows.by_key.values()]
 
-    def index(self, equal: tuple[str, ...], ordered: str | None) -> Index | PrimaryKey | Fresh | None:
+    def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
         """The index by these columns; None for columns that aggregate, which change without notice."""
-        if ordered is None and self.declaration.keys and set(equal) == set(self.declaration.keys):
+        if self.declaration.keys and set(equal) == set(self.declaration.keys):
             return PrimaryKey(self, tuple(equal.index(key) for key in self.declaration.keys))
+        if any(column in self.makers for column in equal):
+            return None
+        index = self.indexes.by_key(equal, self.rows.by_key.values())
+        return Fresh(index) if self.makers else index
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
+        """The function that finds rows by these columns and in order of one more."""
         if any(column in self.makers for column in (*equal, ordered)):
             return None
-        index = self.indexes.over(equal, ordered, self.rows.by_key.values())
-        return Fresh(index) if self.makers else index
+        find = self.indexes.in_order(equal, ordered, self.rows.by_key.values()).find
+        return (lambda key, span: fresh(find(key, span))) if self.makers else find
 
     def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
         """A declared index. Raises DataError where rows collide in a unique one, or its columns aggregate."""
@@ -210,16 +219,17 @@ class PrimaryKey:
     def __init__(self, table: Table, order: tuple[int, ...]) -> None:
         self.by_key = table.rows.by_key
         self.order = order
-        self.is_plain = not table.makers and order == tuple(range(len(order)))
-        self.bucket: FindBucket = table.rows.by_key.get if self.is_plain else self._row
+        self.plain = self if not table.makers and order == tuple(range(len(order))) else None
+        self.bucket: FindBucket = self._row if self.plain is None else table.rows.by_key.get
 
-    def buckets(self, keys: Iterable[Hashable]) -> list[TableRow | None]:
+    def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
         """The row of each key without NULL."""
         return [*map(self.by_key.get, keys)]
 
-    def _row(self, key: Any) -> TableRow | None:
+    def _row(self, key: Hashable) -> TableRow | None:
         """The row of a key without NULL."""
         if len(self.order) > 1:
+            assert isinstance(key, tuple)
             key = tuple([key[place] for place in self.order])
         row = self.by_key.get(key)
         if row is not None and row.stale:
@@ -231,19 +241,20 @@ class Fresh:
     """An index whose rows are computed anew, where their aggregates have changed, before they are shown."""
 
     is_single = False
-    is_plain = False
+    plain = None
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: HashIndex) -> None:
         self.index = index
 
-    def bucket(self, key: object) -> Bucket | None:
+    def bucket(self, key: Hashable) -> Bucket | None:
         """The rows of a key without NULL."""
-        return dict.fromkeys(self.find(key))
+        return dict.fromkeys(fresh(self.index.rows_of(key)))
 
-    def find(self, key: Hashable, span: Any = None) -> Iterable[Event]:
-        """The rows of a key."""
-        for row in self.index.find(key, span):
-            assert isinstance(row, TableRow)
-            if row.stale:
-                row.refresh()
-            yield row
+
+def fresh(rows: Iterable[Event]) -> Iterator[TableRow]:
+    """Rows of a table, with aggregates that are computed."""
+    for row in rows:
+        assert isinstance(row, TableRow)
+        if row.stale:
+            row.refresh()
+        yield row

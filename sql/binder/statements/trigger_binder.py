@@ -3,7 +3,7 @@ and the same on demand."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 from sql import syntax as ast
 from sql.binder.binding import Place
@@ -149,7 +149,10 @@ class TriggerBinder:
         return SplitPlan(self.source, self._actions(branches), statement.all, tuple(self.select.subqueries))
 
     def _plan(
-        self, where: Bound | None, branches: tuple[BranchPlan, ...], shows: Any = "changes"
+        self,
+        where: Bound | None,
+        branches: tuple[BranchPlan, ...],
+        shows: Literal["rows", "changes"] = "changes",
     ) -> TriggerPlan:
         self.problems.raise_if_any(self.text)
         assert self.relation is not None

@@ -3,17 +3,20 @@ or of the chosen ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sql.algebra.context.selectors import Selector, every
 from sql.algebra.event import Delta, Event
+from sql.algebra.table.lookup import Name
+from sql.algebra.table.named_window import NamedWindow
 from sql.algebra.table.row import Change
+from sql.algebra.table.table import Table
 from sql.engine.statement.statement_sources import merged
 from sql.plan.declared import IndexDeclaration, TableDeclaration, WindowDeclaration
 
-Part = Any
-"""The `NamedWindow` or `Table` of one partition."""
+Part = NamedWindow | Table
+"""The relation of one partition."""
 
 Parts = Callable[[Selector], Sequence[Part]]
 """The relations of the chosen live partitions, in order of allocation."""
@@ -86,15 +89,17 @@ class SpreadRelation:
         return {
             event: f"{place}.{event.seq}"
             for place, part in enumerate(self.parts(every))
-            for event in part.rows
+            for event in _rows(part)
         }
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts(every))
 
-    def index(self, equal: tuple[str, ...], ordered: str | None) -> None:
+    def by_key(self, equal: tuple[Name, ...]) -> None:
         """Over all partitions there is no index."""
-        return
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> None:
+        """Nor one in order."""
 
     def create_index(self, name: str, equal: tuple[str, ...], ordered: str | None, *, unique: bool) -> None:
         """A declared index, in every partition; `indexed` makes it in those to come."""
@@ -156,7 +161,15 @@ class AllRows:
 
     def __iter__(self) -> Iterator[Event]:
         for part in self.parts:
-            yield from part.rows if part.kind == "window" else part.content()
+            yield from _rows(part)
 
-    def __contains__(self, event: Event) -> bool:
-        return any(event in part.rows for part in self.parts)
+    def __len__(self) -> int:
+        return sum(len(_rows(part)) for part in self.parts)
+
+    def __contains__(self, event: object) -> bool:
+        return any(event in _rows(part) for part in self.parts)
+
+
+def _rows(part: Part) -> Collection[Event]:
+    """The rows of one part; of a batch window the last batch posted."""
+    return part.rows if isinstance(part, NamedWindow) else part.content()

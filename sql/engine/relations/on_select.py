@@ -100,7 +100,7 @@ class SelectStatement(Triggered):
                 self.relation.change([], found, now_ms)
         return self.shown(shown, (), now_ms) + out
 
-    def _matched(self, trigger: Any, now_ms: int) -> tuple[list[Event], list[Event]]:
+    def _matched(self, trigger: object, now_ms: int) -> tuple[list[Event], list[Event]]:
         """The rows that match, and each beside the trigger."""
         found = self.find((trigger, None), now_ms)
         return found, [Event((trigger, event.row), now_ms, event.seq) for event in found]

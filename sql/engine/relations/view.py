@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sql.algebra.table.searched import Relation
+from sql.algebra.table.table import Table
 from sql.errors import DataError
 from sql.types import key_of
 
@@ -20,7 +22,7 @@ class RelationView:
     keys     those of the primary key; empty for a window, and for a table of one row
     """
 
-    def __init__(self, relation: Any) -> None:
+    def __init__(self, relation: Relation) -> None:
         self._relation = relation
         self.name: str = relation.name
         self.kind: str = relation.kind
@@ -45,7 +47,8 @@ class RelationView:
             raise DataError(f"'{self.name}' is keyed by {wanted}, not by {len(key)} values")
         wanted_key = tuple(map(key_of, key))
         for part in self._relation.all_parts():
-            row: Row | None = part.row_at(wanted_key if len(key) > 1 else wanted_key[0])
+            assert isinstance(part, Table)
+            row = part.row_at(wanted_key if len(key) > 1 else wanted_key[0])
             if row is not None:
                 return row
         return None

@@ -1,0 +1,99 @@
+"""What a search is given: rows and the indexes over them, wherever they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Sized
+from typing import Any, Protocol
+
+from sql.algebra.event import Event
+from sql.algebra.table.lookup import Name
+from sql.algebra.table.sorted_rows import Span
+from sql.plan.declared import TableDeclaration, WindowDeclaration
+
+Bucket = Event | dict[Event, None]
+"""The row of a key, or its rows in order of arrival: most keys have one, which needs no container."""
+
+FindBucket = Callable[[Hashable], Bucket | None]
+"""Finds the rows of a key without NULL; None if no row has it."""
+
+FindRange = Callable[[Hashable, Span], Iterable[Event]]
+"""Finds the rows of a key whose value is in a range; at least one of its ends is known."""
+
+
+class PlainIndex(Protocol):
+    """An index in which nothing but the key decides which rows are found, so that many keys may be looked
+    up at once."""
+
+    @property
+    def by_key(self) -> Sized:
+        """The keys."""
+
+    def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
+        """The rows of each key without NULL."""
+
+
+class KeyIndex(Protocol):
+    """The rows by the values of columns."""
+
+    @property
+    def is_single(self) -> bool:
+        """True if no key has several rows."""
+
+    @property
+    def plain(self) -> PlainIndex | None:
+        """The index itself, if it is plain."""
+
+    @property
+    def bucket(self) -> FindBucket:
+        """The function that finds the rows of a key."""
+
+
+class Searched(Protocol):
+    """Rows that conditions look for."""
+
+    def content(self) -> Iterable[Event]:
+        """All rows."""
+
+    def by_key(self, equal: tuple[Name, ...]) -> KeyIndex | None:
+        """The index by these columns; None where there can be none."""
+
+    def by_range(self, equal: tuple[Name, ...], ordered: Name) -> FindRange | None:
+        """The function that finds rows by these columns and in order of one more; None where there can be
+        no index."""
+
+
+class RowStore(Searched, Protocol):
+    """The rows of a source."""
+
+    @property
+    def of_relation(self) -> bool:
+        """True if the rows hold their columns themselves."""
+
+
+class Relation(Searched, Protocol):
+    """A named window or table, or one per partition of a context."""
+
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+
+    @property
+    def declaration(self) -> WindowDeclaration | TableDeclaration:
+        """What was declared."""
+
+    def all_parts(self) -> Sequence[Relation]:
+        """Itself, or the relations of all partitions."""
+
+    def __len__(self) -> int:
+        """The number of rows."""
+
+
+class WindowRelation(Relation, Protocol):
+    """A named window, or one per partition of a context."""
+
+    @property
+    def rows(self) -> Collection[Event]:
+        """The rows, in order of arrival; of a batch window the last batch posted."""
+
+    def numbers(self) -> dict[Event, Any]:
+        """The rows, each with what a snapshot calls it."""
