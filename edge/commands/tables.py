@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from edge.base.errors import UsageError
 from edge.commands.shared import gateway_arguments
 from edge.commands.shared.argument_types import count
 
@@ -75,9 +76,23 @@ def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _shown(arguments: argparse.Namespace) -> list[str]:
-    condition = f" where {arguments.where}" if arguments.where else ""
-    sql = f"select * from `{arguments.name}`{condition} limit {max(1, arguments.rows)}"
-    return rows_in_columns(json.loads(_get(arguments, f"/query?sql={quote(sql)}"))["rows"])
+    condition = f" where ({arguments.where})" if arguments.where else ""
+    sql = f"select * from `{arguments.name}`{condition} limit {arguments.rows}"
+    return rows_in_columns(json.loads(_of_table(arguments, f"/query?sql={quote(sql)}"))["rows"])
+
+
+def _of_table(arguments: argparse.Namespace, path: str) -> str:
+    """A page about the table that is named. Raises UsageError; with all names if none is that."""
+    from sql.errors import did_you_mean
+
+    try:
+        return _get(arguments, path)
+    except UsageError:
+        names = json.loads(_get(arguments, "/relations"))
+        if arguments.name in names:
+            raise
+        hint = did_you_mean(arguments.name, names) or f"there are {', '.join(sorted(names)) or 'none'}"
+        raise UsageError(f"there is no table '{arguments.name}'; {hint}") from None
 
 
 def rows_in_columns(rows: list[dict[str, Any]]) -> list[str]:
@@ -94,7 +109,7 @@ def _text(value: object) -> str:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    text = _get(arguments, f"/relations/{quote(arguments.name, safe='')}")
+    text = _of_table(arguments, f"/relations/{quote(arguments.name, safe='')}")
     if arguments.format == "csv":
         text = _as_csv([json.loads(line) for line in text.splitlines()])
     if arguments.output is None:

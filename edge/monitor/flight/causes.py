@@ -63,7 +63,8 @@ def _fired(seen: Seen) -> str:
 
 def _of_the_gateway(seen: Seen, facts: Facts) -> Iterator[Finding]:
     if facts.not_running:
-        hint = "" if facts.rule in facts.rules else did_you_mean(facts.rule, facts.rules) or ""
+        others = f"there are {', '.join(facts.rules)}" if facts.rules else "there are none"
+        hint = "" if facts.rule in facts.rules else did_you_mean(facts.rule, facts.rules) or others
         yield Finding("not-running", "; ".join(filter(None, (facts.not_running, hint, *facts.problems[:1]))))
     topics = [census.topic for census in seen.streams.values() if census.topic]
     if facts.broker_problem and topics:

@@ -150,7 +150,9 @@ def test_the_command_line_lists_shows_and_exports(
         assert main([*sql, "explain delete from totals"]) == 1
         assert "one SELECT" in capsys.readouterr().out
         assert main(["tables", "show", "totlas", *where]) == 2
-        assert "totals" in capsys.readouterr().err
+        assert "there is no table 'totlas'; did you mean 'totals'?" in capsys.readouterr().err
+        assert main(["tables", "show", "totals", "--where", "heat >", *where]) == 2
+        assert "P001" in capsys.readouterr().err
 
 
 def test_another_declaration_empties_a_table_and_says_so(broker: Mosquitto, tmp_path: Path) -> None:
