@@ -10,7 +10,7 @@ from sql.algebra.context.end_atoms import atoms_of
 from sql.compiler.statement.deferral import fits_cells
 from sql.explain import pattern_tree, words
 from sql.explain.tree_node import TreeNode
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, conjuncts
 from sql.plan.context_plan import (
     AfterPlan,
     CategoriesPlan,
@@ -27,7 +27,7 @@ from sql.plan.context_plan import (
     PatternPointPlan,
     SpanPlan,
 )
-from sql.plan.correlation import conjunction, correlation_of
+from sql.plan.correlation import correlation_of
 from sql.plan.logical import Plan
 from sql.plan.walk import slots_of
 
@@ -127,7 +127,7 @@ class LevelNodes:
                 [] if point.correlation is None else [point.correlation.event, point.correlation.partition]
             )
             equal = [" = ".join(words.written(part, self.text) for part in parts)] if parts else []
-            rest = [words.written(part, self.text) for part in conjunction(point.filter)]
+            rest = [words.written(part, self.text) for part in conjuncts(point.filter)]
             condition = f"({', '.join([*equal, *rest])})" if equal or rest else ""
             return TreeNode(f"{word} {point.stream}{condition}{self._named(point.place)}", _finding(point))
         if isinstance(point, PatternPointPlan):
@@ -146,7 +146,7 @@ class LevelNodes:
         return "" if place is None else f" as {self.level.properties[place].name}"
 
     def _where(self, condition: Bound | None) -> str:
-        parts = " and ".join(words.written(part, self.text) for part in conjunction(condition))
+        parts = " and ".join(words.written(part, self.text) for part in conjuncts(condition))
         return f" where {parts}" if parts else ""
 
 
@@ -160,9 +160,9 @@ def _finding(point: EventPointPlan) -> str:
 def _searched(point: PatternPointPlan) -> str:
     """The way from an event to the partitions whose pattern it may move."""
     atoms = atoms_of(point.pattern)
-    if all(atom.column is not None for atom in atoms):
+    if all(atom.correlation is not None for atom in atoms):
         return "found by hash"
-    narrowed = all(atom.column is not None or atom.alone is not None for atom in atoms)
+    narrowed = all(atom.correlation is not None or atom.alone is not None for atom in atoms)
     return "each asked about an event that passes a filter" if narrowed else "each asked about each event"
 
 

@@ -184,6 +184,14 @@ def conjuncts(condition: Bound | None) -> Iterator[Bound]:
         yield condition
 
 
+def all_of(parts: Iterable[Bound]) -> Bound | None:
+    """The condition that all parts hold; None of none."""
+    whole = None
+    for part in parts:
+        whole = part if whole is None else Op("and", (whole, part), type=Type.BOOLEAN, span=whole.span)
+    return whole
+
+
 def reads_clock(node: Bound) -> bool:
     """True if a function in an expression depends on the present instant, or on the rule it runs in."""
     return any(isinstance(part, Apply) and part.function.context for part in node.walk())

@@ -3,39 +3,22 @@ for an index by hash."""
 
 from __future__ import annotations
 
-from functools import reduce
-
-from sql.plan.bound import Bound, Op, Read, Slot
+from sql.plan.bound import Bound, Op, Read, Slot, all_of, conjuncts
 from sql.plan.context_plan import Correlation
-from sql.types import Type
 
 
 def correlation_of(condition: Bound | None) -> tuple[Correlation | None, Bound | None]:
     """An equality of the event with a property of the partition, and the rest of the condition."""
-    parts = conjunction(condition)
+    parts = list(conjuncts(condition))
     for index, part in enumerate(parts):
-        found = _correlation(part)
+        found = equality_of(part)
         if found is not None:
-            return found, _all_of([*parts[:index], *parts[index + 1 :]])
+            return found, all_of([*parts[:index], *parts[index + 1 :]])
     return None, condition
 
 
-def conjunction(condition: Bound | None) -> list[Bound]:
-    """The parts that all have to hold; none of no condition."""
-    if condition is None:
-        return []
-    if isinstance(condition, Op) and condition.name == "and":
-        return [part for side in condition.args for part in conjunction(side)]
-    return [condition]
-
-
-def _all_of(parts: list[Bound]) -> Bound | None:
-    if not parts:
-        return None
-    return reduce(lambda left, right: Op("and", (left, right), type=Type.BOOLEAN, span=left.span), parts)
-
-
-def _correlation(part: Bound) -> Correlation | None:
+def equality_of(part: Bound) -> Correlation | None:
+    """A part of a condition as such an equality."""
     if not isinstance(part, Op) or part.name != "=":
         return None
     left, right = part.args

@@ -8,25 +8,25 @@ partition finds the partitions by hash.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from sql.algebra.context.by_property import Find, KeyOf
-from sql.algebra.pattern.filter_conditions import conjuncts, joined, reads
+from sql.algebra.context.by_property import Sides
+from sql.algebra.pattern.filter_conditions import parts_in
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
-from sql.plan.bound import Bound, Op, Read, Slot
+from sql.plan.bound import Bound, Op, Slot, all_of, sources_read
+from sql.plan.context_plan import Correlation
+from sql.plan.correlation import equality_of
 from sql.plan.pattern_plan import OWN, FilterPlan, PatternPlan
 from sql.record import Record
 
 
 class AtomPlan(Record):
-    """One filter of a pattern: `alone`, its part that reads the event alone, and the two sides of an equality
-    between a column of the event and a property of the partition. Without either every partition is asked."""
+    """One filter of a pattern: `alone`, its part that reads the event alone, and an equality between a column
+    of the event and a property of the partition. Without either every partition is asked."""
 
     stream: str
     alone: Bound | None = None
-    column: Bound | None = None
-    value: Bound | None = None
+    correlation: Correlation | None = None
 
 
 def atoms_of(pattern: PatternPlan) -> tuple[AtomPlan, ...]:
@@ -35,41 +35,32 @@ def atoms_of(pattern: PatternPlan) -> tuple[AtomPlan, ...]:
 
 
 def _atom(step: FilterPlan) -> AtomPlan:
-    parts = [] if step.condition is None else list(conjuncts(step.condition))
-    alone = [part for part in parts if reads(part) <= {OWN} and not _slots(part)]
-    column, value = next((pair for part in parts if (pair := _equality(part)) is not None), (None, None))
-    return AtomPlan(step.stream, joined(alone), column, value)
+    parts = list(parts_in(step.condition))
+    alone = [part for part in parts if sources_read(part) <= {OWN} and not _slots(part)]
+    found = (equality_of(part) for part in parts)
+    return AtomPlan(step.stream, all_of(alone), next((each for each in found if _is_sure(each)), None))
 
 
-def _equality(part: Bound) -> tuple[Bound, Bound] | None:
-    """The column and the property that a part sets equal."""
-    if not isinstance(part, Op) or part.name != "=":
-        return None
-    for column, value in (part.args, part.args[::-1]):
-        own = isinstance(column, Read) and column.source == OWN and column.column is not None
-        if own and _is_property(value):
-            return column, value
-    return None
-
-
-def _is_property(value: Bound) -> bool:
-    """True for a property of the partition, or a field of one: reading it cannot fail."""
+def _is_sure(found: Correlation | None) -> bool:
+    """True for an equality of the event itself with a property of the partition, or a field of one: reading
+    it cannot fail."""
+    if found is None or sources_read(found.event) != {OWN}:
+        return False
+    value = found.partition
     while isinstance(value, Op) and value.name == "field":
         value = value.args[0]
-    return isinstance(value, Slot) and value.kind == "context"
+    return isinstance(value, Slot)
 
 
 def _slots(part: Bound) -> bool:
     return any(isinstance(node, Slot) for node in part.walk())
 
 
-@dataclass(slots=True, frozen=True)
-class Atom:
-    """The functions of one filter: what is asked of a row once, and the two sides of the equality."""
+class Atom(NamedTuple):
+    """The functions of one filter: what is asked of a row once, and the sides of the equality."""
 
-    alone: Callable[[Any], bool] | None = None
-    find: Find | None = None
-    key: KeyOf | None = None
+    alone: Callable[[Any], bool] | None
+    sides: Sides | None
 
     def passes(self, row: object) -> bool:
         """True if a row passes what is asked once.
@@ -82,14 +73,11 @@ class Atom:
             return True
 
 
-def compiled(
-    pattern: PatternPlan, of_rows: FunctionSet, of_partitions: FunctionSet
-) -> dict[str, tuple[Atom, ...]]:
+def compiled(pattern: PatternPlan, of_rows: FunctionSet, of_partitions: FunctionSet) -> dict[str, list[Atom]]:
     """The filters of a pattern as functions, by stream."""
-    found: dict[str, tuple[Atom, ...]] = {}
+    found: dict[str, list[Atom]] = {}
     for plan in atoms_of(pattern):
-        find = None if plan.column is None else of_rows.find(plan.column)
-        key = None if plan.value is None else of_partitions.wanted_key((plan.value,), (False,))
-        atom = Atom(None if plan.alone is None else of_rows.true(plan.alone), find, key)
-        found[plan.stream] = (*found.get(plan.stream, ()), atom)
+        sides = None if plan.correlation is None else Sides.of(plan.correlation, of_rows, of_partitions)
+        alone = None if plan.alone is None else of_rows.true(plan.alone)
+        found.setdefault(plan.stream, []).append(Atom(alone, sides))
     return found

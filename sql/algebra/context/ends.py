@@ -102,8 +102,8 @@ class EventEnds(Ends):
         super().__init__(level, life)
         self.point = point
         self.by_key: ByProperty[Partition] | None = None
-        if of_all and point.find is not None and point.partition_key is not None:
-            self.by_key = ByProperty(point.find, point.partition_key)
+        if of_all and point.sides is not None:
+            self.by_key = ByProperty(point.sides)
 
     def add(self, partition: Partition) -> None:
         if self.by_key is not None:
@@ -155,8 +155,9 @@ class PatternEnds(Ends):
         super().__init__(level, life)
         self.point = point
         self.watches: dict[Partition, PatternWatch] = {}
-        self.ways = {
-            stream: [(atom, _index_of(atom)) for atom in atoms] for stream, atoms in point.atoms.items()
+        self.ways: dict[str, list[tuple[Atom, ByProperty[Partition] | None]]] = {
+            stream: [(atom, None if atom.sides is None else ByProperty(atom.sides)) for atom in atoms]
+            for stream, atoms in point.atoms.items()
         }
         """By stream the filters of the pattern, each with the partitions that it finds by hash."""
 
@@ -217,11 +218,6 @@ class PatternEnds(Ends):
 
     def restore(self, partition: Partition, state: dict[str, Any], now_ms: int) -> None:
         self.watches[partition].restore(state, now_ms)
-
-
-def _index_of(atom: Atom) -> ByProperty[Partition] | None:
-    """The partitions that a row finds by hash; None where every partition is asked."""
-    return None if atom.find is None or atom.key is None else ByProperty(atom.find, atom.key)
 
 
 def ends_of(end: End, level: Level, life: Lifecycle, *, of_all: bool) -> Ends:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from zlib import crc32
 
+from sql.algebra.context.by_property import Sides
 from sql.algebra.context.end_atoms import compiled
 from sql.algebra.context.keyed import CategoriesLevel, KeyedLevel
 from sql.algebra.context.level import LiveLevel
@@ -159,12 +160,9 @@ class _Builder:
         return TimePoint(self._crontab(plan) if isinstance(plan, CrontabPlan) else self._after(plan.period))
 
     def _event_point(self, plan: EventPointPlan) -> EventCondition:
-        point = EventCondition(plan.stream, self._passes(plan.filter), plan.place, asks_each=plan.asks_each)
-        if plan.correlation is not None:
-            point.event_key = self.functions.key((plan.correlation.event,))
-            point.find = self.functions.find(plan.correlation.event)
-            point.partition_key = self.functions.wanted_key((plan.correlation.partition,), (False,))
-        return point
+        functions, found = self.functions, plan.correlation
+        sides = None if found is None else Sides.of(found, functions, functions)
+        return EventCondition(plan.stream, self._passes(plan.filter), plan.place, sides, plan.asks_each)
 
     def _pattern_point(self, plan: PatternPointPlan) -> PatternCondition:
         pattern = plan.pattern

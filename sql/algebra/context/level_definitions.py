@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sql.algebra.context.by_property import Find, KeyOf
+from sql.algebra.context.by_property import Sides
 from sql.algebra.context.pattern_watch import PatternCondition
 from sql.algebra.event import Event
 from sql.rows import as_dict
@@ -21,25 +21,20 @@ Test = Callable[[Event, Row], bool]
 class EventCondition:
     """An event of `stream` that passes, and the place it is kept at.
 
-    `event_key` and `partition_key` are the two sides of an equality that must hold as well; such points are
-    found by hash.
-    `asks_each`: `passes` reads the partition, and no key finds it.
+    sides      those of an equality that must hold as well: such points are found by hash
+    asks_each  true if `passes` reads the partition, and no key finds it
     """
 
     stream: str
     passes: Test | None = None
     place: int | None = None
-    event_key: Callable[[Event], Any] | None = None
-    partition_key: KeyOf | None = None
-    find: Find | None = None
+    sides: Sides | None = None
     asks_each: bool = False
 
     def fits(self, event: Event, row: Row) -> bool:
         """True if an event is this point for the partition of `row`."""
-        if self.event_key is not None and self.partition_key is not None:
-            key = self.event_key(event)
-            if key is None or key != self.partition_key(None, row):
-                return False
+        if self.sides is not None and not self.sides.fit(event, row):
+            return False
         return self.passes is None or self.passes(event, row)
 
     def keep(self, event: Event, values: list[Any]) -> None:

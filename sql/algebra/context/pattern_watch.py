@@ -40,7 +40,7 @@ class PatternCondition:
     functions: FunctionSet
     clock: Context
     at_work: list[Any]
-    atoms: dict[str, tuple[Atom, ...]]
+    atoms: dict[str, list[Atom]]
     tags: tuple[tuple[str, str, int | None], ...]
     place: int | None = None
     inclusive: bool = False

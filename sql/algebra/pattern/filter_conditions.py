@@ -4,46 +4,32 @@ listeners are found."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 from sql.algebra.pattern.listening import ByKey, ByRange, InOrder, Listening
 from sql.codegen.functions import FunctionSet
-from sql.plan.bound import Bound, Op, Read, Slot
+from sql.plan.bound import Bound, Op, Slot, all_of, conjuncts, sources_read
 from sql.plan.pattern_plan import OWN
 from sql.types import Type
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def conjuncts(condition: Bound) -> Iterator[Bound]:
-    """The parts of a condition that must all hold; a range counts as two."""
-    if isinstance(condition, Op) and condition.name == "and":
-        for part in condition.args:
-            yield from conjuncts(part)
-    elif isinstance(condition, Op) and condition.name == "between" and tags(condition):
-        operand, low, high = condition.args
-        yield Op(">=", (operand, low), type=Type.BOOLEAN, span=condition.span)
-        yield Op("<=", (operand, high), type=Type.BOOLEAN, span=condition.span)
-    else:
-        yield condition
+def parts_in(condition: Bound | None) -> Iterator[Bound]:
+    """The parts of a condition that must all hold; a range of tags counts as two."""
+    for part in conjuncts(condition):
+        if isinstance(part, Op) and part.name == "between" and tags(part):
+            operand, low, high = part.args
+            yield Op(">=", (operand, low), type=Type.BOOLEAN, span=part.span)
+            yield Op("<=", (operand, high), type=Type.BOOLEAN, span=part.span)
+        else:
+            yield part
 
 
-def joined(parts: list[Bound]) -> Bound | None:
-    """The conjunction of parts; None of none."""
-    if not parts:
-        return None
-    return reduce(lambda left, right: Op("and", (left, right), type=Type.BOOLEAN, span=left.span), parts)
-
-
-def reads(bound: Bound) -> set[int]:
-    """The sources that an expression reads."""
-    return {part.source for part in bound.walk() if isinstance(part, Read)}
-
-
-def tags(bound: Bound) -> set[int]:
+def tags(bound: Bound) -> frozenset[int]:
     """The tags that an expression reads."""
-    return reads(bound) - {OWN}
+    return sources_read(bound) - {OWN}
 
 
 def sides(part: Bound, operators: Container[str]) -> tuple[Bound, Bound, str] | None:
@@ -57,9 +43,9 @@ def sides(part: Bound, operators: Container[str]) -> tuple[Bound, Bound, str] | 
     left, right = part.args
     if any(isinstance(item, Slot) for item in part.walk()):
         return None
-    if reads(left) == {OWN} and tags(right) and OWN not in reads(right):
+    if sources_read(left) == {OWN} and tags(right) and OWN not in sources_read(right):
         return left, right, part.name
-    if reads(right) == {OWN} and tags(left) and OWN not in reads(left):
+    if sources_read(right) == {OWN} and tags(left) and OWN not in sources_read(left):
         return right, left, MIRRORED.get(part.name, part.name)
     return None
 
@@ -80,7 +66,7 @@ def parts_of(condition: Bound | None) -> Parts:
     alone: list[Bound] = []
     left: list[Bound] = []
     keys: list[tuple[Bound, Bound, str]] = []
-    for part in () if condition is None else conjuncts(condition):
+    for part in parts_in(condition):
         if not tags(part):
             alone.append(part)
         elif (found := sides(part, ("=", "is"))) is not None:
@@ -88,7 +74,7 @@ def parts_of(condition: Bound | None) -> Parts:
         else:
             left.append(part)
     rows, bound, operators = [list(items) for items in zip(*keys, strict=True)] if keys else ([], [], [])
-    return Parts(joined(alone), rows, bound, [operator == "is" for operator in operators], left)
+    return Parts(all_of(alone), rows, bound, [operator == "is" for operator in operators], left)
 
 
 def listening_of(condition: Bound | None, functions: FunctionSet) -> Callable[[], Listening]:
@@ -111,5 +97,5 @@ def listening_of(condition: Bound | None, functions: FunctionSet) -> Callable[[]
 
 def true_of(parts: list[Bound], functions: FunctionSet) -> Callable[..., bool] | None:
     """The conjunction of parts as a function; None of none."""
-    condition = joined(parts)
+    condition = all_of(parts)
     return None if condition is None else functions.true(condition)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.context.by_property import ByProperty
+from sql.algebra.context.by_property import ByProperty, Sides
 from sql.algebra.context.selectors import Selector, every
 from sql.algebra.event import Delta, Event
 from sql.algebra.row_blocks import plain
@@ -143,11 +143,7 @@ def index_of(plan: Plan, functions: FunctionSet) -> ByProperty[Body] | None:
     ):
         return None
     correlation, _ = correlation_of(plan.sources[0].filter)
-    if correlation is None:
-        return None
-    return ByProperty(
-        functions.find(correlation.event), functions.wanted_key((correlation.partition,), (False,))
-    )
+    return None if correlation is None else ByProperty(Sides.of(correlation, functions, functions))
 
 
 def _watches_variables(plan: Plan) -> bool:
