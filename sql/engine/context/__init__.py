@@ -2,6 +2,5 @@
 
 host                the context: its life cycle, its statements, its time
 context_member      one statement of a context, as the engine sees it
-context_statements  the statements in the partitions: started, fed, timed, ended
-outcome             what they emit, in order
+context_statements  the statements in the partitions: started, fed, timed, ended; what they emit, in order
 """

@@ -129,7 +129,7 @@ def join(host: ContextHost, name: str, plan: Plan, now_ms: int) -> tuple[Context
             host.statements.begin(member, partition, now_ms, is_late=True)
     else:
         host.life.activate(now_ms)
-    return member, host.statements.outcome.take()
+    return member, host.statements.take()
 
 
 def index_of(plan: Plan, functions: FunctionSet) -> ByProperty[Body] | None:

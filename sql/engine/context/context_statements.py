@@ -13,9 +13,9 @@ from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell, Member
 from sql.engine.context.new_body import new_body
-from sql.engine.context.outcome import Outcome
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declaring import TableStatement, WindowStatement
+from sql.engine.steps import moved
 from sql.functions.definition import Context
 from sql.plan.declared import TableDeclaration, WindowDeclaration
 
@@ -60,6 +60,19 @@ class BodyTimers:
         return body
 
 
+class WaitingEvents(Protocol):
+    """The events of a batch that wait for statements, between two changes of partitions."""
+
+    def settle(self) -> None:
+        """Partitions are about to change: what came before is done first."""
+
+    def takes_first(self, partition: Partition, stream: str, event: Event) -> bool:
+        """An event starts a partition; whether it waits with the others."""
+
+    def takes_last(self, bodies: Sequence[Body]) -> bool:
+        """A partition ends; whether that waits with the events."""
+
+
 class ContextOwner(Protocol):
     """The context that has the statements."""
 
@@ -73,18 +86,24 @@ class ContextOwner(Protocol):
 class Statements:
     """All of them, as the life cycle calls them (`Bodies`).
 
-    members   the statements by name, in order of creation
-    timers    when they have something to do
-    outcome   what they emit
+    members  the statements by name, in order of creation
+    timers   when they have something to do
+    out      the emissions since they were last taken
     """
 
     def __init__(self, catalog: Catalog, clock: Context, owner: ContextOwner) -> None:
         """`clock`: the present instant of the context."""
         self.catalog = catalog
+        self.clock = clock
         self.owner = owner
         self.members: dict[str, Member] = {}
         self.timers = BodyTimers()
-        self.outcome = Outcome(clock)
+        self.out: list[Emission] = []
+        self.ended: dict[Member, list[Cell]] = {}
+        """The cells of partitions that have ended, by statement: their reports are made together."""
+        self.lane: WaitingEvents | None = None
+        """The batch that is being taken, where statements get the events between two changes of partitions
+        together."""
         self.restoring = False
         self.wake: Callable[[], None] = lambda: None
         """Called when the next deadline has changed while a statement got an event."""
@@ -120,16 +139,15 @@ class Statements:
         if self.restoring:
             return
         if member.inner.relations:
-            self.outcome.add(body, body.instance.fill(posts=not is_late))
+            self.add(body, body.instance.fill(posts=not is_late))
         due_ms = body.instance.next_deadline()
         if due_ms is not None and due_ms <= now_ms:
-            self.outcome.add(body, body.instance.advance(now_ms))
+            self.add(body, body.instance.advance(now_ms))
         self.schedule(body)
 
     def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
         """Stop the statements of partitions that end, in reverse order; each emits what is due at the end."""
-        outcome = self.outcome
-        lane = outcome.lane
+        lane = self.lane
         for partition in partitions:
             bodies, partition.bodies = partition.bodies, ()
             for body in bodies:
@@ -138,21 +156,16 @@ class Statements:
             if lane is not None:
                 if lane.takes_last(bodies):
                     continue
-                outcome.settle()
+                self.settle()
             for body in reversed(bodies):
                 body.due_ms = None
                 if lane is None and isinstance(body, Cell) and body.reports_later:
-                    outcome.ended.setdefault(body.member, []).append(body)
+                    self.ended.setdefault(body.member, []).append(body)
                 elif given := body.terminate(now_ms):
-                    outcome.add(body, given)
+                    self.add(body, given)
 
     def stop_together(self) -> bool:
         return all(member.stops_together() for member in self.members.values())
-
-    def settle(self) -> None:
-        """Events that statements have still to get, and reports still to make, come before what changes
-        partitions now, or is given out now."""
-        self.outcome.settle()
 
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
         self.owner.fail(event, error, now_ms)
@@ -160,36 +173,74 @@ class Statements:
     # --- events ---------------------------------------------------------------------------------------------
 
     def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
-        outcome = self.outcome
-        if outcome.lane is not None and outcome.lane.takes_first(partition, stream, event):
+        if self.lane is not None and self.lane.takes_first(partition, stream, event):
             return
-        outcome.settle()
+        self.settle()
         for body in partition.bodies:
             if stream in body.member.streams:
-                outcome.out += self.give(body, stream, event.row, now_ms)
+                self.out += self.give(body, stream, event.row, now_ms)
 
     def give(self, body: Body, stream: str, row: object, now_ms: int) -> list[Emission]:
         """Pass an event to one instance; the emissions."""
-        out = body.push(stream, (row,), now_ms)
-        if out:
-            self.outcome.count(body, out)
-        self.schedule(body)
-        return out
+        return self._given(body, body.push(stream, (row,), now_ms))
 
     def give_cells(self, member: Member, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> None:
         """Events for a statement with the cells of their partitions."""
         assert member.cells is not None
         out = member.cells.push_cells(cells, rows, now_ms)
         if out:
-            self.outcome.count(cells[0], out)
-            self.outcome.out += out
+            self.count(cells[0], out)
+            self.out += out
 
     def feed(self, body: Body, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Pass changes of relations to one instance; the emissions."""
-        out: list[Emission] = body.instance.feed(changes, now_ms)
-        if out:
-            self.outcome.count(body, out)
+        return self._given(body, body.instance.feed(changes, now_ms))
+
+    def _given(self, body: Body, emissions: list[Emission]) -> list[Emission]:
+        """What an instance has emitted for an event or a change, counted."""
+        if emissions:
+            self.count(body, emissions)
         self.schedule(body)
+        return emissions
+
+    # --- emissions ------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Give statements the events that wait for them, and make the reports that wait."""
+        if self.lane is not None:
+            self.lane.settle()
+        ended, self.ended = self.ended, {}
+        for member, cells in ended.items():
+            assert member.cells is not None
+            given = member.cells.report(cells, self.clock.now_ms)
+            self.count(cells[0], given)
+            self.out += given
+
+    def add(self, body: Body, emissions: list[Emission]) -> None:
+        """An instance has emitted something on its own: not for an event."""
+        if emissions:
+            self.settle()
+            self.count(body, emissions)
+            self.out += emissions
+
+    def count(self, body: Body, emissions: list[Emission]) -> None:
+        """Count the emissions of an instance; rows for a relation of the context are queued for it."""
+        member = body.member
+        for emission in emissions:
+            if emission.kind == "error":
+                member.counts["errors"] += 1
+                continue
+            member.counts["rows_out"] += len(emission.inserted)
+            if member.fills_own and emission.kind == "rows":
+                assert member.inner.insert is not None
+                rows = moved(member.inner, emission)
+                body.catalog.loop.forward(member.inner.insert.stream, rows, member.name)
+
+    def take(self) -> list[Emission]:
+        """The emissions since the last call."""
+        if self.ended:
+            self.settle()
+        out, self.out = self.out, []
         return out
 
     # --- time -----------------------------------------------------------------------------------------------
@@ -212,5 +263,5 @@ class Statements:
         # Windows that go through instants by themselves do not go beyond the end of the partition.
         if instance.steps_itself and end_ms is not None:
             until_ms = min(until_ms, end_ms)
-        self.outcome.add(body, instance.advance(until_ms))
+        self.add(body, instance.advance(until_ms))
         self.schedule(body)

@@ -102,7 +102,7 @@ class ContextHost(RunningQuery, Running):
                 self.arrival = self.life.arrive(stream, event, now_ms)
             except DATA_ERRORS as error:
                 self.fail(event, error, now_ms)
-        return self.statements.outcome.take()
+        return self.statements.take()
 
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
         """A condition could not be evaluated, or there are too many partitions: an error of the context,
@@ -114,7 +114,7 @@ class ContextHost(RunningQuery, Running):
             member.counts["errors"] += 1
         own = f"context {self.context.name}" if self.is_passing else self.name
         for name in dict.fromkeys((own, *self.members)):
-            self.statements.outcome.out.append(Emission(name, now_ms, "error", rows, (), why))
+            self.statements.out.append(Emission(name, now_ms, "error", rows, (), why))
 
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
         """The partitions of an event before the context acts on it; None if its evaluation fails
@@ -140,7 +140,7 @@ class ContextHost(RunningQuery, Running):
                 except DATA_ERRORS as error:
                     self.fail(None, error, now_ms)
             else:
-                return statements.outcome.take()
+                return statements.take()
 
     def next_deadline(self) -> int | None:
         due = [

@@ -39,7 +39,7 @@ class Lane:
 
     def __init__(self, host: ContextHost, stream: str, on_defect: OnDefect) -> None:
         self.host = host
-        self.outcome = host.statements.outcome
+        self.statements = host.statements
         self.stream = stream
         self.on_defect = on_defect
         self.all_runs = {member: Run(member) for member in host.members.values()}
@@ -102,14 +102,14 @@ class Lane:
                     run.rows += rows
                     run.bodies += bodies * len(rows)
             self.flush()
-        return self.outcome.take()
+        return self.statements.take()
 
     # --- one event after the other --------------------------------------------------------------------------
 
     def _route(self, level: Level, rows: Sequence[Any]) -> None:
         """The context acts on each event, which then waits for the statements of the partitions it belongs
         to."""
-        self.level, self.act, self.outcome.lane = level, level.act, self
+        self.level, self.act, self.statements.lane = level, level.act, self
         self.arrival = Arrival(self.stream, Event(None, self.now_ms, 0), self.now_ms)
         try:
             if self.route is not None:
@@ -119,7 +119,7 @@ class Lane:
                     self.change(row)
             self.flush()
         finally:
-            self.outcome.lane = None
+            self.statements.lane = None
 
     def change(self, row: object) -> None:
         """An event that may start and end partitions, and belong to several."""
@@ -206,7 +206,7 @@ class Lane:
             later.append((run, run.bodies[first:], run.rows[first:]))
             del run.bodies[first:], run.rows[first:]
         self.flush()
-        self.mark = len(self.outcome.out)
+        self.mark = len(self.statements.out)
         for run, bodies, rows in later:
             run.bodies += bodies
             run.rows += rows
@@ -221,7 +221,7 @@ class Lane:
                 return
             self._flush_before()
         self.flush()
-        out, mark = self.outcome.out, self.mark
+        out, mark = self.statements.out, self.mark
         if mark is not None and len(out) > mark + 1:
             out[mark:] = joined(out[mark:], self.names)
         self.mark = None
@@ -235,12 +235,11 @@ class Lane:
                 run.rows.clear()
 
     def _give(self, member: Member, bodies: list[Any], rows: list[Any]) -> None:
-        host = self.host
         try:
             if member.cells is not None:
-                host.statements.give_cells(member, bodies, rows, self.now_ms)
+                self.statements.give_cells(member, bodies, rows, self.now_ms)
                 return
             for body, row in zip(bodies, rows, strict=True):
-                self.outcome.out += host.statements.give(body, self.stream, row, self.now_ms)
+                self.statements.out += self.statements.give(body, self.stream, row, self.now_ms)
         except Exception as error:  # noqa: BLE001 - the rule boundary
-            self.outcome.out += self.on_defect(member.name, rows, self.now_ms, error)
+            self.statements.out += self.on_defect(member.name, rows, self.now_ms, error)
