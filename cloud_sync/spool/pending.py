@@ -31,12 +31,13 @@ class Pending:
     def __init__(self, marks: Mapping[str, int]) -> None:
         self.bytes = 0
         self._marks = dict(marks)
-        self._rows: list[PendingRow] = []
+        self.rows: list[PendingRow] = []
+        """Those that wait; only read outside of here."""
         self._since_ms = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def mark(self, key: str) -> int:
         """The number of the last row taken from an origin; 0 if there is none."""
@@ -46,9 +47,9 @@ class Pending:
         """Let rows wait. Those of origin `key` are numbered from `first`, and `last` is the
         last one it has offered."""
         with self._lock:
-            if not self._rows:
+            if not self.rows:
                 self._since_ms = now_ms
-            self._rows += [
+            self.rows += [
                 PendingRow(record, now_ms, key, number) for number, record in enumerate(records, first)
             ]
             self.bytes += sum(record.size_bytes for record in records)
@@ -57,29 +58,29 @@ class Pending:
 
     def due_ms(self, group_rows: int, group_wait_ms: int) -> int | None:
         """The time to store pending rows: in the past if there is a whole group; None if there are none."""
-        if not self._rows:  # asked by the loop at each turn
+        if not self.rows:  # asked by the loop at each turn
             return None
         with self._lock:
-            return self._since_ms + (0 if len(self._rows) >= group_rows else group_wait_ms)
+            return self._since_ms + (0 if len(self.rows) >= group_rows else group_wait_ms)
 
     def take(self, count: int | None = None) -> list[PendingRow]:
         """The first `count` rows that wait, or all. They count in `bytes` until `settle`."""
         with self._lock:
-            rows = self._rows[:count]
-            del self._rows[:count]
+            rows = self.rows[:count]
+            del self.rows[:count]
             return rows
 
     def give_back(self, rows: list[PendingRow]) -> None:
         """Put rows back that could not be stored: they wait again, before everything that came since."""
         with self._lock:
-            self._rows[:0] = rows
+            self.rows[:0] = rows
 
     def settle(self) -> None:
         """End a `take`: the rows are stored, or were given back."""
         with self._lock:
-            self.bytes = sum(row.record.size_bytes for row in self._rows)
-            if self._rows:
-                self._since_ms = self._rows[0].created_ms
+            self.bytes = sum(row.record.size_bytes for row in self.rows)
+            if self.rows:
+                self._since_ms = self.rows[0].created_ms
 
 
 def that_fit(records: Sequence[Record], room: int) -> list[Record]:

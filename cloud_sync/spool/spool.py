@@ -50,7 +50,7 @@ class Spool:
         self._state = State(self._store)
         self.outgoing = Outgoing(self._store, self._rows, self._state, layout)
         marks = {key.removeprefix(MARK_PREFIX): int(body) for key, body in self.state(MARK_PREFIX).items()}
-        self._pending = Pending(marks)
+        self.pending = Pending(marks)
         self._is_disk_full = False
 
     @property
@@ -72,7 +72,7 @@ class Spool:
 
     def mark(self, key: str) -> int:
         """The number of the last row taken from an origin; 0 if there is none."""
-        return self._pending.mark(key)
+        return self.pending.mark(key)
 
     def append(self, records: Sequence[Record], now_ms: int, origin: Origin | None = None) -> None:
         """Take rows for the next commit, all or (raising SpoolFull) none. Only memory is touched.
@@ -91,12 +91,12 @@ class Spool:
                 raise ValueError(
                     f"a row of {record.size_bytes} bytes cannot enter a spool of {bytes_max} bytes"
                 )
-        self._pending.add(self._admitted(records), now_ms, key, first, last)
+        self.pending.add(self._admitted(records), now_ms, key, first, last)
 
     def _admitted(self, records: Sequence[Record]) -> Sequence[Record]:
         """The rows that the settings let in. Raises SpoolFull."""
         settings = self.settings
-        used = self._store.bytes + self._pending.bytes
+        used = self._store.bytes + self.pending.bytes
         if used + sum(record.size_bytes for record in records) <= settings.bytes_max:
             return records
         if settings.on_full == "drop_newest":
@@ -116,12 +116,12 @@ class Spool:
     def due_ms(self) -> int | None:
         """The time at which `commit` should be called for pending rows: in the past if the group is full;
         None if empty."""
-        return self._pending.due_ms(self.settings.group_rows, self.settings.group_wait_ms)
+        return self.pending.due_ms(self.settings.group_rows, self.settings.group_wait_ms)
 
     @property
     def pending_rows(self) -> int:
         """Rows that wait for `commit`."""
-        return len(self._pending)
+        return len(self.pending)
 
     def commit(
         self, now_ms: int, state: Mapping[str, bytes | None] | None = None, rows_max: int | None = None
@@ -135,7 +135,7 @@ class Spool:
         has made room.
         """
         with self._store.lock:
-            group = self._pending.take(rows_max)
+            group = self.pending.take(rows_max)
             done = 0
             try:
                 if group or state or self._store.has_counted or self.settings.age_max_ms is not None:
@@ -143,10 +143,10 @@ class Spool:
                         self._store_with_room(chunk, now_ms, {} if done else state or {})
                         done += len(chunk)
             except BaseException:
-                self._pending.give_back(group[done:])
+                self.pending.give_back(group[done:])
                 raise
             finally:
-                self._pending.settle()
+                self.pending.settle()
         return len(group)
 
     def _store_with_room(
@@ -220,13 +220,13 @@ class Spool:
             set_aside = store.number("SELECT count(*) FROM set_aside")
         counters = {name: totals[name] for name in COUNTERS}
         return SpoolStats(
-            store.rows, store.bytes, set_aside, len(self._pending), self.settings.bytes_max, counters
+            store.rows, store.bytes, set_aside, len(self.pending), self.settings.bytes_max, counters
         )
 
     @property
     def is_pressed(self) -> bool:
         """True if more than half full, or on a full disk: the uploader should not wait for files to fill."""
-        return self._is_disk_full or 2 * (self._store.bytes + self._pending.bytes) > self.settings.bytes_max
+        return self._is_disk_full or 2 * (self._store.bytes + self.pending.bytes) > self.settings.bytes_max
 
     @property
     def waiting_rows(self) -> int:
