@@ -103,12 +103,7 @@ class TriggerBinder:
             return Stream("")
         found = self.catalog.streams.get(relation.name)
         if found is None or not found.is_relation:
-            self.problems.error(
-                "B202",
-                f"unknown named window or table '{relation.name}'",
-                relation.span,
-                did_you_mean(relation.name, self.catalog.relations),
-            )
+            _unknown(self.problems, relation, self.catalog)
             self.problems.raise_if_any(self.text)
         assert found is not None
         return found
@@ -323,19 +318,22 @@ def _check_selector(problems: Problems, select: ast.Select) -> None:
         problems.warn("B705", message, select.span, "remove it, or select irstream from the named window")
 
 
+WITHOUT_ROWS = {
+    "stream": "is a stream",
+    "scan": "is a scan table",
+    "lookup": "is a lookup table of a store",
+    "asked": "is a lookup table of a store",
+}
+"""What keeps no rows that can be asked for, by kind."""
+
+
 def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> ChoicePlan:
     """A select on demand: its sources are relations, whose rows are there."""
     problems = Problems()
-    sources = [select.source, *(join.source for join in select.joins)]
-    for source in sources:
-        known = catalog.streams.get(source.name) if source is not None else None
-        if source is not None and known is not None and not known.is_relation and known.kind != "asked":
-            problems.error(
-                "B557",
-                f"'{source.name}' is a stream: it keeps no rows to ask for",
-                source.span,
-                "ask a named window or a table",
-            )
+    for source in (select.source, *(join.source for join in select.joins)):
+        if source is not None:
+            _check_rows(problems, source, catalog)
+    problems.raise_if_any(text)
     if select.output is not None or select.insert_into is not None:
         problems.error(
             "B557",
@@ -345,3 +343,18 @@ def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, te
     plan = SelectBinder(select, catalog, options, text, problems, on_demand=True).bind()
     problems.raise_if_any(text)
     return ChoicePlan(plan, False)
+
+
+def _check_rows(problems: Problems, source: ast.Source, catalog: Catalog) -> None:
+    """Report a source that keeps no rows."""
+    known = catalog.streams.get(source.name)
+    if known is None:
+        _unknown(problems, source, catalog)
+    elif not known.is_relation:
+        message = f"'{source.name}' {WITHOUT_ROWS[known.kind]}: it keeps no rows to ask for"
+        problems.error("B557", message, source.span, "ask a named window or a table")
+
+
+def _unknown(problems: Problems, source: ast.Source, catalog: Catalog) -> None:
+    hint = did_you_mean(source.name, catalog.relations)
+    problems.error("B202", f"unknown named window or table '{source.name}'", source.span, hint)
