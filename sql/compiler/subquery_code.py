@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.table.search import Finder
-from sql.algebra.table.searched import Searched
 from sql.algebra.window_builder import WindowBuilder
 from sql.codegen.functions import FunctionSet
 from sql.compiler.answer import AnswerText, answers_by_row
-from sql.compiler.shared_code import Answer, SharedCode, no_answer
+from sql.compiler.shared_code import Answer, Environment, SharedCode, no_answer
 from sql.compiler.statement.deferral import is_fleeting
 from sql.compiler.statement.statement_frame import Drive, StatementFrame
 from sql.compiler.statement.statement_text import StatementText
 from sql.plan.bound import Read, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
-
-Unseen = Callable[[str], Any]
-"""The changes of a named window that a statement has not taken yet; None if there are none."""
 
 
 class CorrelatedCode:
@@ -41,7 +38,7 @@ class CorrelatedCode:
         source = plan.sources[0]
         self.builder = WindowBuilder(source, plan.options, *around.settings, shape, self.inner_answers)
         self.passes = None if source.filter is None else self.builder.functions.true(source.filter)
-        rows = store_of(source, self, around.catalog.relations, _all_seen)
+        rows = store_of(source, self, around.env)
         self.answer: AnswerText | None = None
         """The value itself, where every row that is found is a row of the subquery."""
         if source.relation != "answer" and answers_by_row(part):
@@ -53,15 +50,13 @@ class CorrelatedCode:
         self.text = StatementText(StatementFrame(plan, around, self.inner_answers, drive))
 
 
-def store_of(
-    source: SourcePlan, code: CorrelatedCode, relations: Mapping[str, Any], unseen: Unseen
-) -> Rows | Pulled | Carried:
+def store_of(source: SourcePlan, code: CorrelatedCode, env: Environment) -> Rows | Pulled | Carried:
     """The rows of a correlated subquery: kept here, in a relation, or with the event around it."""
     if source.relation is None:
         return Rows(code.shape)
     if source.relation == "answer":
         return Carried(source.stream, code.passes)
-    return Pulled(as_seen(source, relations, unseen), code.passes)
+    return Pulled(as_seen(source, env), code.passes)
 
 
 class AloneCode:
@@ -104,14 +99,14 @@ def finder_of(program: Any) -> Finder | None:
     return Finder(plan.where, 0, (), store, functions)
 
 
-def as_seen(source: SourcePlan, relations: Mapping[str, Any], unseen: Unseen) -> Searched:
-    """A relation as a subquery sees it: a named window without the changes that are not dispatched yet."""
-    relation = relations[source.stream]
-    return relation if source.relation != "window" else Seen(relation, unseen)
-
-
-def _all_seen(name: str) -> None:
-    """No change waits while a text is made."""
+def as_seen(source: SourcePlan, env: Environment) -> Any:
+    """A relation as a statement sees it: a named window without the changes that it has not taken yet."""
+    relation = env.catalog.relations[source.stream]
+    return (
+        relation
+        if source.relation != "window"
+        else Seen(relation, partial(env.catalog.loop.unseen, env.name))
+    )
 
 
 def _shows_each(plan: Plan) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.event import NOTHING, Event
+from sql.algebra.event import NOTHING
 from sql.emission import Out
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.statement_core import StatementCore
@@ -35,18 +35,13 @@ class ContentReader:
         elif kind == "group" and not statement.plan.sources[0].keeps:
             for group in statement.groups.by_key.values():
                 reader["show"](statement, group.first, group, rows, True)
-        elif kind == "group":
-            reader["present"](statement, self._newest_of_groups(), rows)
         else:
-            reader["present"](statement, list(self.sources.content()), rows)
+            counted = reader["counted"](statement, list(self.sources.content()))
+            if kind == "group":  # the oldest event of each, groups in the order of their newest events
+                counted = reversed(dict(reversed(counted)).items())
+            for key, event in counted:
+                reader["show"](statement, event, statement.groups.of(key, event), rows, True)
         return rows
-
-    def _newest_of_groups(self) -> list[Event]:
-        """The oldest event of each group in the content, groups in the order of their newest events."""
-        statement = self.statement
-        keys = statement.program.text.reader["keys"](statement, list(self.sources.content()))
-        shown = dict(reversed(keys))
-        return list(reversed(shown.values()))
 
     def current(self, key: object) -> list[Out]:
         """The present row of a group, also of one that has become empty; none where HAVING drops it."""

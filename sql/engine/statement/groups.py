@@ -47,7 +47,7 @@ class Groups:
 
     def of(self, key: object, event: Event) -> Any:
         """The group of a key; an empty one where it has none."""
-        return self.by_key.get(key) or self.empty(key, event)
+        return self.whole or self.by_key.get(key) or self.empty(key, event)
 
     def empty(self, key: object, event: Event) -> Any:
         """A group without events."""

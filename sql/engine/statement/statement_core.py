@@ -87,9 +87,7 @@ class StatementCore(RunningQuery, Running):
         if program.use.pulls:
             return Looked(Pulled(relation, program.filters[index]))
         if is_looked_into(self.plan, source):
-            # Without the changes that the statement has not taken yet.
-            unseen = partial(self.catalog.loop.unseen, self.name)
-            return Looked(Pulled(as_seen(source, self.catalog.relations, unseen), program.filters[index]))
+            return Looked(Pulled(as_seen(source, self.env), program.filters[index]))
         return Feed(relation, partial(self.arrival, index))
 
     def _joined(self) -> Joined | Passing | None:

@@ -39,11 +39,6 @@ Tell = Callable[[Any, str], None]
 """Called with an event that a subquery could not evaluate, and the reason."""
 
 
-def unseen_by(env: Environment) -> Callable[[str], Any]:
-    """The function that tells which changes of a named window a statement has not taken yet."""
-    return partial(env.catalog.loop.unseen, env.name)
-
-
 SubqueryState = tuple[int, list[Any], Saved, list[int], Saved]
 """The newest number, the events, the window, the rows that are kept, and the subqueries inside."""
 
@@ -58,7 +53,7 @@ class Correlated:
         source = plan.sources[0]
         self.seq = 0
         self.inner = Subqueries(code.inner, code.warnings, env, run, tell)
-        self.rows = store_of(source, code, env.catalog.relations, unseen_by(env))
+        self.rows = store_of(source, code, env)
         self.window: Any = Pass()
         if source.relation is None:
             self.window = code.builder.build(env.now_ms, self, lambda: env.now_ms)
@@ -166,7 +161,7 @@ class Alone:
         """Gives the value itself, of the statement's aggregates as they are."""
         relations = env.catalog.relations
         for place, pulled in self.query.pulled.items():
-            pulled.relation = as_seen(self.plan.sources[place], relations, unseen_by(env))
+            pulled.relation = as_seen(self.plan.sources[place], env)
         self.relations = [relations[name] for name in sorted(self.plan.relations)]
         self.stamp: Any = None
         self.known: list[dict[str, Any]] = []
