@@ -35,9 +35,7 @@ LAZY = frozenset(("and", "or", "case", "in"))
 def answers_by_row(part: SubqueryPlan) -> bool:
     """True if each row that is found is a row of the subquery as it stands."""
     plan = part.plan
-    if plan.row_kind != "plain" or part.kind == "rows" or plan.prevs or plan.analytics or plan.hits:
-        return False
-    if plan.orders_rows or plan.subqueries:
+    if plan.row_kind != "plain" or part.kind == "rows" or plan.orders_rows or plan.reads_beside:
         return False
     return not any(_reads_more(node) for node in _expressions(plan))
 

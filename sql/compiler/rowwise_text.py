@@ -41,12 +41,9 @@ def is_rowwise(plan: Plan) -> bool:
     """True if each event gives its own row or none, whatever came before it but for analytic functions."""
     if plan.mode != "delta" or len(plan.sources) != 1 or plan.context is not None:
         return False
-    source = plan.sources[0]
-    if source.pattern or source.recognize or source.windows or source.relation or source.keeps_last:
+    if not plan.sources[0].is_bare or plan.aggregates or plan.output or plan.selector == "rstream":
         return False
     if plan.subqueries or plan.relations or plan.into_table or plan.hits or plan.prevs or plan.orders_rows:
-        return False
-    if plan.aggregates or plan.output or plan.selector == "rstream":
         return False
     # A loop over a batch in event time has no present instant.
     return plan.timestamp is None or not any(map(reads_clock, _expressions(plan)))

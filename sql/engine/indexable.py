@@ -45,9 +45,7 @@ def first_condition(plan: Plan) -> Bound | None:
     those that WHERE drops afterwards. In event time the stage reads every event, and the index stands
     behind it.
     """
-    if plan.analytics or plan.joins or plan.subqueries or plan.prevs or plan.hits:
-        return None
-    if len(plan.sources) != 1 or plan.mode == "lots" or plan.spreads:
+    if plan.reads_beside or len(plan.sources) != 1 or plan.mode == "lots" or plan.spreads:
         return None
     if plan.window is not None:
         harmless = not group_window(plan.window.kind).counts_dropped and not plan.window.partition_by

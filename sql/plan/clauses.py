@@ -161,6 +161,12 @@ class SourcePlan(Record):
         """True if its events are retained: in windows of its own, or in a named window."""
         return bool(self.windows) or self.relation is not None
 
+    @property
+    def is_bare(self) -> bool:
+        """True if its rows are the events of a stream as they come, of which nothing is kept."""
+        is_composed = self.pattern is not None or self.recognize is not None or self.lot is not None
+        return not (is_composed or self.keeps or self.keeps_last)
+
 
 class JoinPlan(Record):
     """The kind and condition of the join between the source at this position + 1 and those before it."""

@@ -215,6 +215,11 @@ class Plan(Record, dict=True):
         return bool(self.order_by or self.distinct or self.spreads or self.limit or self.offset)
 
     @property
+    def reads_beside(self) -> bool:
+        """True if expressions read more than rows and groups: earlier events, hits, subqueries."""
+        return bool(self.analytics or self.prevs or self.hits or self.subqueries)
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams that the query reads, each once."""
         return tuple(self.reads)

@@ -9,8 +9,8 @@ from sql.plan.logical import Plan
 def is_stateless(plan: Plan) -> bool:
     """True if order and time cannot matter: such rules do not wait for the watermark."""
     return plan.mode == "delta" and plan.context is None and not (
-        plan.hits or any(spread.kind in ("changes", "requests") for spread in plan.spreads)
-        or plan.aggregates or plan.analytics or plan.prevs or plan.joins or plan.subqueries or plan.output
+        plan.reads_beside or any(spread.kind in ("changes", "requests") for spread in plan.spreads)
+        or plan.aggregates or plan.joins or plan.output
         or any(source.windows for source in plan.sources)
     )  # fmt: skip
 
@@ -23,5 +23,4 @@ def leaves_traces(plan: Plan) -> bool:
 
 def _remembers(source: SourcePlan) -> bool:
     """True if the events of a source without windows are of use later."""
-    is_composed = source.pattern is not None or source.recognize is not None or source.lot is not None
-    return is_composed or source.keeps_last or source.keeps or source.retained_rows is not None
+    return not source.is_bare or source.retained_rows is not None

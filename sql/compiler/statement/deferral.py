@@ -62,20 +62,11 @@ def events_of(output: OutputPlan) -> int:
 def fits_cells(plan: Plan) -> bool:
     """True if a statement keeps nothing of a partition but its groups and the state of
     a simple output limit."""
-    source = plan.sources[0] if len(plan.sources) == 1 else None
-    if source is None or plan.mode != "delta":
+    if len(plan.sources) != 1 or plan.mode != "delta" or not plan.sources[0].is_bare:
         return False
-    holds = (
-        source.keeps
-        or source.lot
-        or source.keeps_last
-        or source.pattern
-        or source.recognize
-        or source.reclaim_ms
-    )
-    beside = plan.prevs or plan.analytics or plan.subqueries or plan.hits or plan.spreads or plan.relations
-    acts = plan.acts or plan.into_table or plan.joins
-    if holds or beside or acts or any(call.group_by is not None for call in plan.aggregates):
+    acts = plan.acts or plan.into_table or plan.joins or plan.sources[0].reclaim_ms
+    beside = plan.reads_beside or plan.spreads or plan.relations
+    if acts or beside or any(call.group_by is not None for call in plan.aggregates):
         return False
     if plan.output is None:
         return plan.selector == "istream" and not plan.orders_rows

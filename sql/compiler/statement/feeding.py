@@ -19,15 +19,15 @@ from sql.plan.logical import Plan
 
 def feeds(plan: Plan) -> bool:
     """True if each event is counted in one row of a table, never leaves it, and shows it."""
-    into, source = plan.into_table, plan.sources[0]
-    if into is None or len(plan.sources) != 1 or plan.mode != "delta":
+    into = plan.into_table
+    if into is None or len(plan.sources) != 1 or plan.mode != "delta" or not plan.sources[0].is_bare:
         return False
-    if into.sets != (tuple(range(len(plan.group_by))),):
-        return False
-    if source.keeps or source.keeps_last or source.pattern is not None or source.recognize is not None:
-        return False
-    reads_beside = plan.analytics or plan.prevs or plan.hits or plan.subqueries
-    if plan.orders_rows or plan.output or reads_beside:
+    if (
+        into.sets != (tuple(range(len(plan.group_by))),)
+        or plan.orders_rows
+        or plan.output
+        or plan.reads_beside
+    ):
         return False
     if any(call.group_by is not None for call in plan.aggregates):
         return False

@@ -121,11 +121,9 @@ def is_plain(plan: Plan) -> bool:
 
 def shows_each(plan: Plan) -> bool:
     """True if each row that a source gives is a row of the statement, whatever came before it."""
-    if plan.where or plan.having or plan.group_by or plan.orders_rows:
+    if plan.where or plan.having or plan.group_by or plan.orders_rows or plan.aggregates or plan.into_table:
         return False
-    if plan.aggregates or plan.subqueries or plan.analytics or plan.prevs or plan.into_table:
-        return False
-    return plan.output is None and plan.selector != "rstream"
+    return not plan.reads_beside and plan.output is None and plan.selector != "rstream"
 
 
 def show_each(statement: StatementCore, rows: Sequence[Any], now_ms: int) -> None:
