@@ -137,7 +137,7 @@ class SampledRows:
             with loop.block(f"def place_{place}(sample, w_start, w_end, w_trigger, bad):"):
                 loop.line("rows = []")
                 with self._each(numbers=place):
-                    loop.key(numbering.partition_by, "key")
+                    loop.writer.key(numbering.partition_by, "key")
                     order = criteria_text(loop.writer, numbering.order_by, nulls_lowest=False)
                     values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
                     values += "".join(f"n_{i}, " for i in range(place))

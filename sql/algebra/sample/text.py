@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import AggregateCall, Bound, Slot
+from sql.plan.bound import AggregateCall, Bound
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
@@ -32,29 +32,6 @@ LOCALS = frozenset((
 CONTAINERS = ("{}", "[]", "deque()")
 """First values of slots that are never replaced while a window is open, so that a loop
 may hold them in locals."""
-
-
-class SourceReader(RowReader):
-    """Reads the columns of the event `e`; of a join `e` is a tuple with a row, or NULL, for each source."""
-
-    def __init__(
-        self,
-        names: Names,
-        catalog: Catalog,
-        shape: Shape,
-        slots: dict[Any, Code],
-        *,
-        joined: bool,
-        functions: FunctionSet,
-    ) -> None:
-        super().__init__(names, catalog, shape, slots, joined=joined)
-        self.functions = functions
-
-    def slot(self, slot: Slot) -> Code:
-        if slot.kind == "hit":
-            hits, attribute = self.functions.reader.hits.of(slot.key)
-            return Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
-        return super().slot(slot)
 
 
 class Loop:
@@ -74,7 +51,7 @@ class Loop:
         self.functions = functions
         self.catalog = catalog
         self.shape = shape
-        self.slots = slots
+        self.slots = slots | self._hits()
         self.is_timed = False
         """True if events come with an instant each."""
         self.tap: Tap | None = None
@@ -100,17 +77,19 @@ class Loop:
 
     def renew(self) -> None:
         """Forget which columns are loaded: what follows is not reached by way of where they were."""
-        reader = SourceReader(
-            self.names,
-            self.catalog,
-            self.shape,
-            self.slots,
-            joined=bool(self.plan.joins),
-            functions=self.functions,
-        )
+        joined = bool(self.plan.joins)
+        reader = RowReader(self.names, self.catalog, self.shape, self.slots, joined=joined)
         writer = self.functions.writer
         self.expressions = ExpressionWriter(reader, self.names, writer.warnings, writer.context)
         self.writer = LoopWriter(self.source, reader, self.expressions)
+
+    def _hits(self) -> dict[Any, Code]:
+        """The counters that the plan's hit functions read."""
+        sources = [self.functions.reader.hits.of(place) for place in range(len(self.plan.hits))]
+        return {
+            ("hit", place): Code(f"{self.names.bind(hits, 'hits')}.{attribute}", False, False, NUMBER)
+            for place, (hits, attribute) in enumerate(sources)
+        }
 
     def line(self, text: str) -> None:
         """One statement."""
@@ -139,12 +118,6 @@ class Loop:
         yield
         self.hoisted.clear()
 
-    def condition(self, node: Bound) -> str:
-        """The text of a condition whose columns are loaded."""
-        text = self.expressions.true(node)
-        self.writer.reader.load(self.source)
-        return text
-
     def named(self, node: Bound, name: str) -> str:
         """The name of a value: a literal gets one too."""
         text = self.writer.atom(node, name)
@@ -152,10 +125,6 @@ class Loop:
             self.line(f"{name} = {text}")
             return name
         return text
-
-    def key(self, nodes: Sequence[Bound], name: str) -> None:
-        """Assign the key of the nodes' values."""
-        self.writer.key(nodes, name)
 
 
 def instance_class(source: SourceWriter, name: str, slots: dict[str, str]) -> None:

@@ -115,7 +115,7 @@ def _write_event(made: SampleParts, loop: Loop, index: int, condition: Bound | N
             loop.line("core.owner.admit()")
     loop.observed(f"passed({index}, e, at)")
     if made.window.plan.partition_by:
-        loop.key(made.window.plan.partition_by, "part")
+        loop.writer.key(made.window.plan.partition_by, "part")
         loop.line("p = get_part(part)")
         with loop.block("if p is None:"):
             loop.line("p = Instance(part)")
@@ -124,7 +124,7 @@ def _write_event(made: SampleParts, loop: Loop, index: int, condition: Bound | N
     if plan.where is None or made.shown is not None:
         content.write_enter(loop)
     else:
-        with loop.source.block(f"if {loop.condition(plan.where)}:", plan.where.span):
+        with loop.source.block(f"if {loop.writer.true(plan.where)}:", plan.where.span):
             content.write_enter(loop)
         with loop.block("else:"):
             content.write_dropped(loop)

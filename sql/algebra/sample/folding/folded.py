@@ -45,7 +45,7 @@ class FoldingText:
     def write(self, group_by: Sequence[Bound]) -> None:
         """The statements of one event."""
         fold, loop = self.fold, self.loop
-        loop.key(group_by, "key")
+        loop.writer.key(group_by, "key")
         loop.common_lines = loop.source.line_count
         values = [loop.named(node, f"a_{place}") for place, node in enumerate(fold.arguments)]
         tests = [f"({test})" for test in self._number_tests(values)]

@@ -102,7 +102,7 @@ class GroupText:
     def write_enter(self, loop: Loop) -> None:
         """The event at hand enters the window and its group."""
         if self.group_by:
-            loop.key(self.group_by, "key")
+            loop.writer.key(self.group_by, "key")
         for part in self.kept.parts:
             part.prepare(loop.writer)
         if "numbers" in self.queues:

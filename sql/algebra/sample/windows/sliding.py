@@ -85,7 +85,7 @@ class Sliding(Window):
             loop.line("due = core.open(p, at)")
         if self.plan.when is not None:
             loop.renew()
-            with loop.source.block(f"if not {loop.condition(self.plan.when)}:", self.plan.when.span):
+            with loop.source.block(f"if not {loop.writer.true(self.plan.when)}:", self.plan.when.span):
                 loop.line("continue")
             if self.met is not None:
                 loop.line(f"{loop.names.bind(self.met, 'met')}.note(at)")

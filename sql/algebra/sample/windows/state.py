@@ -39,7 +39,7 @@ class StateWindow(Window):
         """A condition that cannot be evaluated is an error event, and does not hold."""
         assert self.plan.begin is not None
         with loop.source.attempt("core.fail(e, error, at)", "begins = False"):
-            text = loop.condition(self.plan.begin)
+            text = loop.writer.true(self.plan.begin)
             loop.source.line(f"begins = {text}", self.plan.begin.span)
         loop.renew()
 
@@ -49,7 +49,7 @@ class StateWindow(Window):
             loop.line("p.first_ms = at")
         if self.plan.emit is not None:
             with loop.block("else:"):
-                text = loop.condition(self.plan.emit)
+                text = loop.writer.true(self.plan.emit)
                 with loop.source.block(f"if {text}:", self.plan.emit.span):
                     loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
 
