@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
-from sql import Catalog, Emission, Engine, RuleOptions, SqlError, plan_rule, run_script
+from sql import Catalog, Emission, RuleOptions, SqlError, plan_rule, run_script
 from sql.errors import line_and_column
 from tests.conformance.compare import same_rows
+from tests.conformance.structs import StructEngine, structs_of
 from tests.scenarios.format import Output, Row, Scenario, Setup, Step, show_instant, show_row
 
 
 @dataclass(frozen=True)
 class Drive:
-    """How a scenario is driven: events of one instant together; a restart before every step."""
+    """How a scenario is driven.
+
+    together  events of one instant together
+    restarts  a restart before every step
+    structs   events as structs of the columns that are read, where the gateway decodes messages into such
+    """
 
     together: bool = False
     restarts: bool = False
+    structs: bool = False
 
 
 MODES = {
@@ -26,19 +33,25 @@ MODES = {
     "batched": Drive(together=True),
     "restarted": Drive(restarts=True),
     "batched and restarted": Drive(together=True, restarts=True),
+    "of structs": Drive(together=True, structs=True),
+    "of structs and restarted": Drive(restarts=True, structs=True),
 }
 
 
 class World:
     """An engine with the rules of a scenario, which can be thrown away and made anew from stored state."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, *, structs: bool = False) -> None:
         self.setup = [item for item in scenario.setup if item.refused is None]
         self.started_ms = scenario.steps[0].at_ms if scenario.steps else 0
+        self.structs: dict[str, frozenset[str]] = {}
         self.engine = self._start()
+        if structs:
+            self.structs = structs_of(self.engine)
+            self.engine = self._start()
 
-    def _start(self) -> Engine:
-        engine = Engine(Catalog())
+    def _start(self) -> StructEngine:
+        engine = StructEngine(Catalog(), structs=self.structs)
         for item in self.setup:
             options = RuleOptions(**item.options)
             if item.kind == "script":
@@ -75,10 +88,10 @@ class World:
 def run(scenario: Scenario, drive: Drive) -> list[str]:
     """The lines of the scenario as it went: equal to those of the file if everything went as written."""
     lines = list(scenario.lines)
-    world = World(scenario)
+    world = World(scenario, structs=drive.structs)
     listened = scenario.rules
     for steps, got in reversed(list(_performed(scenario, world, drive, listened))):
-        _write_down(lines, steps, got, several=len(listened) > 1)
+        _write_down(lines, steps, got, several=len(listened) > 1, structs=world.structs)
     return lines
 
 
@@ -134,9 +147,13 @@ def _outputs(emission: Emission, now_ms: int) -> Iterable[Output]:
     ] or [Output(emission.rule, "rows", {}, emission.at_ms)]
 
 
-def _write_down(lines: list[str], steps: list[Step], got: list[Output], *, several: bool) -> None:
+def _write_down(
+    lines: list[str], steps: list[Step], got: list[Output], *, several: bool, structs: Collection[str]
+) -> None:
     """Put what came out in place of the expected lines, unless it is what they say."""
     expected = [output for step in steps for output in step.expected]
+    if steps[0].name in structs:
+        expected, got = ([_without_event(output) for output in outputs] for outputs in (expected, got))
     if _same(expected, got):
         return
     shown = [_shown(output, steps[-1].at_ms, several) for output in got]
@@ -145,6 +162,11 @@ def _write_down(lines: list[str], steps: list[Step], got: list[Output], *, sever
         while end < len(lines) and lines[end].startswith(" "):
             end += 1
         lines[step.line : end] = shown if step is steps[-1] else []
+
+
+def _without_event(output: Output) -> Output:
+    """An error, or a late event, without the columns of the event: a struct has those that are read."""
+    return replace(output, row={}) if output.sign in ("error", "late") else output
 
 
 def _shown(output: Output, at_ms: int, several: bool) -> str:
