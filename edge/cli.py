@@ -75,7 +75,9 @@ def main(words: Sequence[str] | None = None) -> int:
         command = cast(Command, importlib.import_module(f"edge.commands.{MODULES.get(name, name)}"))
         command.add_arguments(subparsers[name])
         subparsers[name].set_defaults(run=command.run)
-    arguments = parser.parse_args(words)
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:  # said by the subcommand, whose usage helps
+        subparsers.get(name or "", parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if arguments.command is None:
         parser.print_help()
         return 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from edge.config.sections import SECRETS_DIR, Config, ConfigError
 from rules.problems import render_all
 from rules.secrets import Secret, Secrets, references_in
 from rules.source.document import Document, Limits
+from sql.errors import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -34,7 +35,7 @@ def load(
     document = _read(path) if path else None
     values: dict[str, Any] = copy.deepcopy(document.data) if document else {}
     for given in settings(environment):
-        _put(values, _in_yaml(Config, given), given.text)
+        _put(values, _in_yaml(given), given.text)
     for dotted, value in (flags or {}).items():
         if value is not None:
             _put(values, dotted.split("."), value)
@@ -65,9 +66,13 @@ def _read(path: Path) -> Document | None:
 def _sentence(item: ErrorDetails, document: Document | None) -> str:
     """pydantic's message with the place of the key, without the value: it may be a secret."""
     keys = tuple(item["loc"])
-    message = (
-        "unknown key" if item["type"] == "extra_forbidden" else str(item["msg"]).removeprefix("Value error, ")
-    )
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        known = _keys_at(keys[:-1]).values()
+        hint = did_you_mean(str(keys[-1]), known) or f"expected one of {', '.join(sorted(known))}"
+        message = f"unknown key; {hint}" if known else "unknown key"
+    elif item["type"] == "model_type":
+        message = "expected keys below it"
     text = f"{'.'.join(map(str, keys)) or 'configuration'}: {message}"
     while document is not None and keys and keys not in document.places:
         keys = keys[:-1]
@@ -77,22 +82,35 @@ def _sentence(item: ErrorDetails, document: Document | None) -> str:
     return f"{document.text.path}:{line}:{column}: {text}"
 
 
-def _in_yaml(model: type[BaseModel], given: Given) -> list[str]:
+def _in_yaml(given: Given) -> list[str]:
     """The YAML keys meant by the words of an environment variable."""
-    keys = []
+    keys: list[str] = []
     for word in given.words:
-        known = {spelled(name): (to_camel(name), field) for name, field in model.model_fields.items()}
-        found = known.get(spelled(word))
-        if found is None:
-            choices = ", ".join(sorted(name.upper() for name in known))
+        known = _keys_at(keys)
+        if not known:
+            key = ".".join(keys)
+            raise ConfigError(
+                f"environment variable {given.variable}: what is below {key} stands in the file"
+            )
+        if spelled(word) not in known:
+            choices = ", ".join(sorted(key.upper() for key in known))
             raise ConfigError(
                 f"environment variable {given.variable}: unknown key '{word}'; expected one of {choices}"
             )
-        keys.append(found[0])
-        annotation = found[1].annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        keys.append(known[spelled(word)])
     return keys
+
+
+def _keys_at(keys: Sequence[int | str]) -> dict[str, str]:
+    """The keys below some, by what they are compared by; empty where there is no section."""
+    model: type[BaseModel] = Config
+    for key in keys:
+        fields = {to_camel(name): field.annotation for name, field in model.model_fields.items()}
+        annotation = fields.get(str(key))
+        if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
+            return {}
+        model = annotation
+    return {spelled(name): to_camel(name) for name in model.model_fields}
 
 
 def _put(values: dict[str, Any], keys: list[str], value: object) -> None:

@@ -58,6 +58,9 @@ def test_variables_find_their_key_in_any_spelling() -> None:
             "limits:\n  intakeBytesMax: 5\n",
             "limits.intakeBytesMax: Input should be greater than or equal to 10000",
         ),
+        ("mqtt: {sever: x}\n", "1:8: mqtt.sever: unknown key; did you mean 'server'?"),
+        ("outgoing: {zzz: x}\n", "1:12: outgoing.zzz: unknown key; expected one of allow"),
+        ("mqtt: 5\n", "1:1: mqtt: expected keys below it"),
         ("- a list\n", "expected sections such as 'mqtt:', got a list"),
         ("mqtt: [\n", "R001"),
     ],
@@ -74,6 +77,8 @@ def test_an_unknown_variable_is_an_error() -> None:
         ConfigError, match="PENSTOCK__MQTT__SEVER: unknown key 'SEVER'; expected one of CAFILE,"
     ):
         load(environment={"PENSTOCK__MQTT__SEVER": "x"})
+    with pytest.raises(ConfigError, match="what is below connections stands in the file"):
+        load(environment={"PENSTOCK__CONNECTIONS__X__SERVER": "x"})
 
 
 def test_secrets_come_from_variables_and_files_and_are_not_shown(tmp_path: Path) -> None:

@@ -86,6 +86,15 @@ def test_numbers_that_make_no_sense_are_refused(
     assert f"argument {option}: '{value}' is not a " in capsys.readouterr().err
 
 
+def test_an_option_that_a_command_lacks_shows_those_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["schema", "--strict"])
+    assert exit_.value.code == 2
+    said = capsys.readouterr().err
+    assert "usage: penstock schema [-h] [--config]" in said
+    assert "penstock schema: error: unrecognized arguments: --strict" in said
+
+
 def test_a_file_that_is_no_yaml_keeps_its_content(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fmt", "binary.yaml"]) == 1
     assert "binary.yaml:1:1: R002 byte 0x93 is not UTF-8" in capsys.readouterr().err
