@@ -58,7 +58,7 @@ class WithinSearch(GuardSearch):
         super().start()
         if self.child is not None and length is not None:
             self.due = max(length.add(machine.now, machine.zone), machine.now + 1)
-            machine.timers.add(self, node.queue)
+            machine.timers.add(self)
 
     def allows(self, binding: Binding) -> bool:
         if self.left is None:
@@ -81,21 +81,15 @@ class WithinSearch(GuardSearch):
         self.number, self.due, self.left, *operand = state
         super().unpack(operand, unpacker)
         if self.due is not None:
-            unpacker.timers.append((self, self.node.queue))
+            unpacker.timers.append(self)
 
 
 class WithinNode(OneOperandNode):
-    """`within`, and with `maximum` `withinmax`. `queued`: all instances have the same length."""
+    """`within`, and with `maximum` `withinmax`."""
 
     instance = WithinSearch
     length: Length
     maximum: Callable[[Binding], int | None] | None
-    queued: bool
-
-    @property
-    def queue(self) -> WithinNode | None:
-        """The queue that its timers wait in; None: the heap."""
-        return self if self.queued else None
 
 
 class WhileSearch(GuardSearch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
 from heapq import heapify, heappop, heappush
@@ -110,29 +110,18 @@ class Timed(Protocol):
 
 
 class PatternTimers:
-    """All waiting timers, by (due, number).
-
-    Those of a node with one constant length come in order of their dues, so they wait in a queue; others in a
-    heap. An ended one stays in until it surfaces, or until more than half have ended.
-    """
+    """A heap of all waiting timers, by (due, number). An ended one stays in until it surfaces, or until more
+    than half have ended."""
 
     SWEEP_MIN = 64
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, Timed]] = []
-        self.queues: dict[Hashable, deque[Timed]] = {}
-        """By the node."""
         self.ended = 0
 
-    def add(self, timed: Timed, node: Hashable = None) -> None:
-        """Wait for the instance's `due`; `node`: its node, where all have the same length."""
+    def add(self, timed: Timed) -> None:
+        """Wait for the instance's `due`."""
         assert timed.due is not None
-        if node is not None:
-            queue = self.queues.setdefault(node, deque())
-            last = queue[-1].due if queue else None
-            if not queue or (last is not None and last <= timed.due):
-                queue.append(timed)
-                return
         heappush(self.heap, (timed.due, timed.number, timed))
 
     def cancel(self, timed: Timed) -> None:
@@ -141,43 +130,24 @@ class PatternTimers:
             return
         timed.due = None
         self.ended += 1
-        if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.heap) + sum(
-            map(len, self.queues.values())
-        ):
+        if self.ended > self.SWEEP_MIN and 2 * self.ended > len(self.heap):
             self.heap = [entry for entry in self.heap if entry[2].due is not None]
             heapify(self.heap)
-            for node, queue in self.queues.items():
-                self.queues[node] = deque(timed for timed in queue if timed.due is not None)
             self.ended = 0
-
-    def _head(self) -> tuple[int, int, deque[Timed] | None] | None:
-        """(due, number) of the next, and the queue it is in."""
-        while self.heap and self.heap[0][2].due is None:
-            heappop(self.heap)
-            self.ended -= 1
-        best: tuple[int, int, deque[Timed] | None] | None = (*self.heap[0][:2], None) if self.heap else None
-        for queue in self.queues.values():
-            while queue and queue[0].due is None:
-                queue.popleft()
-                self.ended -= 1
-            if queue:
-                due, number = queue[0].due, queue[0].number
-                assert due is not None
-                if best is None or (due, number) < best[:2]:
-                    best = (due, number, queue)
-        return best
 
     def deadline(self) -> int | None:
         """The earliest due."""
-        head = self._head()
-        return None if head is None else head[0]
+        while self.heap and self.heap[0][2].due is None:
+            heappop(self.heap)
+            self.ended -= 1
+        return self.heap[0][0] if self.heap else None
 
     def take(self, now: int) -> Timed | None:
         """The next that is due by now, which waits no more."""
-        head = self._head()
-        if head is None or head[0] > now:
+        due = self.deadline()
+        if due is None or due > now:
             return None
-        timed = heappop(self.heap)[2] if head[2] is None else head[2].popleft()
+        timed = heappop(self.heap)[2]
         timed.due = None
         return timed
 

@@ -67,7 +67,7 @@ class Observer(PatternInstance):
         self.number, self.due, binding, self.begun = state
         self.binding = unpacker.binding(binding)
         if self.due is not None:
-            unpacker.timers.append((self, None))
+            unpacker.timers.append(self)
 
 
 class ObserverNode(PatternPart):

@@ -120,7 +120,7 @@ class PatternBuilder:
     @_step.register
     def _(self, step: plans.WithinPlan, *, stays: bool = False) -> PatternPart:
         operand, length = self._step(step.operand), self.parameters.length(step.length)
-        return WithinNode(operand, length, self.parameters.count(step.maximum), is_constant(step.length))
+        return WithinNode(operand, length, self.parameters.count(step.maximum))
 
     @_step.register
     def _(self, step: plans.WhilePlan, *, stays: bool = False) -> PatternPart:

@@ -194,8 +194,8 @@ class Pattern:
         self.root = unpacked(self.program.root, self, state["root"], unpacker)
         for _, listen in sorted(unpacker.listeners, key=itemgetter(0)):
             listen()
-        for timed, node in sorted(unpacker.timers, key=lambda item: (item[0].due, item[0].number)):
-            machine.timers.add(timed, node)
+        for timed in unpacker.timers:
+            machine.timers.add(timed)
         machine.number = state["number"]
         machine.counts.clear()
         machine.counts.update(state["counts"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.aggregates.plain_values import decode
@@ -66,8 +66,8 @@ class Unpacker:
         """The binding at a place of the table."""
         self.listeners: list[tuple[int, Callable[[], None]]] = []
         """The numbers of the starts of listeners, and what makes each listen again."""
-        self.timers: list[tuple[Timed, Hashable]] = []
-        """What waits for an instant, with its node where all of the node have the same length."""
+        self.timers: list[Timed] = []
+        """What waits for an instant."""
 
     def rows(self, places: list[int]) -> list[Any]:
         """The rows at places of the table."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import tzinfo
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any
 
-from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, ReadingPacker, Rules
-from sql.algebra.recognize.recognizer import Fail, Key, RecognizerBase, Row, state_of, unpacker_of
+from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, Rules
+from sql.algebra.recognize.recognizer import Fail, Key, RecognizerBase, Row
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.plan.recognize_plan import RecognizePlan
@@ -19,9 +18,11 @@ Found = dict[Hashable, dict[int, tuple[Attempt, list[Match]]]]
 """The matches of a change, by partition and first row."""
 
 
-class HeldRecognizer(RecognizerBase):
+class HeldRecognizer(RecognizerBase[Attempts]):
     """Drive it with `change` as the window changes and `advance` as time goes; both give the readings of the
     matches."""
+
+    make = Attempts
 
     def __init__(
         self,
@@ -38,7 +39,6 @@ class HeldRecognizer(RecognizerBase):
         self.interval = interval
         self.zone = zone
         self.windowed = windowed
-        self.partitions: dict[Hashable, Attempts] = {}
         self.dues: list[tuple[int, int, Hashable]] = []
         """A heap of (due, first row, partition) of the attempts; an ended one is dropped when it
         surfaces."""
@@ -211,25 +211,12 @@ class HeldRecognizer(RecognizerBase):
 
     # --- state ----------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> dict[str, Any]:
-        """The whole state as plain data."""
-        packer = ReadingPacker(self.plan.lists)
-        partitions = [
-            [pack_key(key), packer.attempts(partition)] for key, partition in self.partitions.items()
-        ]
-        return state_of(partitions, packer, self.counts)
-
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
-        """Put a snapshot back."""
-        unpacker = unpacker_of(state, self.plan.lists, make_row)
-        self.partitions.clear()
-        self.dues.clear()
-        self.counts.update(state["counts"])
-        for packed, part in state["partitions"]:
-            key = unpack_key(packed)
-            partition = self.partitions[key] = Attempts(self.rules)
-            unpacker.attempts(partition, part)
-            for attempt in partition.live:
-                if attempt.due is not None:
-                    heappush(self.dues, (attempt.due, attempt.first, key))
-        self.live = sum(len(partition.live) for partition in self.partitions.values())
+        super().restore(state, make_row)
+        self.dues = [
+            (attempt.due, attempt.first, key)
+            for key, partition in self.partitions.items()
+            for attempt in partition.live
+            if attempt.due is not None
+        ]
+        heapify(self.dues)

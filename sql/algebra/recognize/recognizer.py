@@ -3,11 +3,11 @@ the newest rows for `prev`, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.recognize.attempts import Reading, ReadingPacker, ReadingUnpacker, Recent, Rules
+from sql.algebra.recognize.attempts import Attempts, Reading, ReadingPacker, ReadingUnpacker, Rules
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
 from sql.plan.recognize_plan import RecognizePlan
@@ -26,15 +26,29 @@ class Readings:
 
     __slots__ = ("readings", "recent")
 
-    def __init__(self, readings: list[Reading], recent: Recent) -> None:
-        self.readings = readings
-        self.recent = recent
+    def __init__(self, rules: Rules) -> None:
+        self.readings: list[Reading] = []
+        self.recent = rules.nothing
+
+    def __len__(self) -> int:
+        return len(self.readings)
+
+    def pack(self, packer: ReadingPacker) -> list[Any]:
+        """The readings and the newest rows as plain data."""
+        return [packer.readings(self.readings), packer.recent(self.recent)]
+
+    def unpack(self, unpacker: ReadingUnpacker, readings: list[Any], recent: list[int | None]) -> None:
+        """Put that back into a partition just made."""
+        self.readings, self.recent = unpacker.readings(readings), unpacker.recent(recent)
 
 
-class RecognizerBase:
-    """Base of both recognizers, with their counters. The subclass holds the `partitions`."""
+Partition = TypeVar("Partition", bound=Readings | Attempts)
 
-    partitions: Mapping[Hashable, object]
+
+class RecognizerBase(Generic[Partition]):
+    """Base of both recognizers: their partitions, each made by `make`, and their counters."""
+
+    make: Callable[[Rules], Partition]
 
     def __init__(self, plan: RecognizePlan, rules: Rules, key: Key, most: int) -> None:
         self.plan = plan
@@ -42,6 +56,7 @@ class RecognizerBase:
         self.key = key
         self.most = most
         """The most live readings or attempts, and the most readings of one attempt; more are not begun."""
+        self.partitions: dict[Hashable, Partition] = {}
         self.live = 0
         """The number of live readings, or attempts, in all partitions."""
         self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
@@ -50,13 +65,39 @@ class RecognizerBase:
         """Its size and its counters."""
         return {"attempts": self.live, "partitions": len(self.partitions), **self.counts}
 
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as plain data."""
+        packer = ReadingPacker(self.plan.lists)
+        partitions = [[pack_key(key), *found.pack(packer)] for key, found in self.partitions.items()]
+        return {
+            "version": SNAPSHOT_VERSION,
+            "partitions": partitions,
+            "rows": packer.rows.packed,
+            "cells": packer.cells,
+            "counts": dict(self.counts),
+        }
 
-class Recognizer(RecognizerBase):
+    def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
+        """Put a snapshot back. Raises CorruptState for another version."""
+        version = state.get("version")
+        if version != SNAPSHOT_VERSION:
+            raise CorruptState(f"match_recognize of version {version!r} is not {SNAPSHOT_VERSION}")
+        unpacker = ReadingUnpacker(state["rows"], state["cells"], self.plan.lists, make_row)
+        self.counts.update(state["counts"])
+        self.partitions.clear()
+        for key, *packed in state["partitions"]:
+            partition = self.partitions[unpack_key(key)] = self.make(self.rules)
+            partition.unpack(unpacker, *packed)
+        self.live = sum(map(len, self.partitions.values()))
+
+
+class Recognizer(RecognizerBase[Readings]):
     """Drive it with `lot` or `change`; both give the readings of the matches."""
+
+    make = Readings
 
     def __init__(self, plan: RecognizePlan, rules: Rules, key: Key, most: int) -> None:
         super().__init__(plan, rules, key, most)
-        self.partitions: dict[Hashable, Readings] = {}
         self.number = 0
         """The number of the newest row."""
 
@@ -74,7 +115,7 @@ class Recognizer(RecognizerBase):
                 key = key_of_row(row)
                 partition = get(key)
                 if partition is None:
-                    partition = Readings([], self.rules.nothing)
+                    partition = Readings(self.rules)
                 before = partition.readings
                 may_begin = self.live < self.most
                 tried = [*before, (number, *begin)] if may_begin else before
@@ -149,41 +190,8 @@ class Recognizer(RecognizerBase):
     # --- state ----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole state as plain data."""
-        packer = ReadingPacker(self.plan.lists)
-        partitions = [
-            [pack_key(key), packer.readings(partition.readings), packer.recent(partition.recent)]
-            for key, partition in self.partitions.items()
-        ]
-        return state_of(partitions, packer, self.counts) | {"number": self.number}
+        return super().snapshot() | {"number": self.number}
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
-        """Put a snapshot back."""
-        unpacker = unpacker_of(state, self.plan.lists, make_row)
-        self.counts.update(state["counts"])
+        super().restore(state, make_row)
         self.number = state["number"]
-        self.partitions = {
-            unpack_key(key): Readings(unpacker.readings(readings), unpacker.recent(recent))
-            for key, readings, recent in state["partitions"]
-        }
-        self.live = sum(len(partition.readings) for partition in self.partitions.values())
-
-
-def state_of(partitions: list[Any], packer: ReadingPacker, counts: dict[str, int]) -> dict[str, Any]:
-    """Partitions that have been packed, with the tables they refer to."""
-    return {
-        "version": SNAPSHOT_VERSION,
-        "partitions": partitions,
-        "rows": packer.rows.packed,
-        "cells": packer.cells,
-        "counts": dict(counts),
-    }
-
-
-def unpacker_of(
-    state: dict[str, Any], lists: tuple[bool, ...], make_row: Callable[[dict[str, Any]], Any]
-) -> ReadingUnpacker:
-    """The unpacker of the partitions of a state. Raises CorruptState for another version."""
-    if state.get("version") != SNAPSHOT_VERSION:
-        raise CorruptState(f"match_recognize of version {state.get('version')!r} is not {SNAPSHOT_VERSION}")
-    return ReadingUnpacker(state["rows"], state["cells"], lists, make_row)
