@@ -15,13 +15,13 @@ from functools import partial
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.table.row import Row
 from sql.algebra.table.search import Search, loop_over
 from sql.algebra.table.searched import Relation
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_items
 from sql.codegen.source import SourceWriter
+from sql.emission import Row
 from sql.plan.bound import Bound, conjuncts, reads_subquery
 from sql.plan.logical import ActionPlan, BranchPlan, TriggerPlan
 from sql.rows import field_name

@@ -14,9 +14,8 @@ from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.operator import FindEvent, Operator
 from sql.codegen.functions import DATA_ERRORS
+from sql.emission import Row
 from sql.types import Plain, Saved, Value
-
-Row = dict[str, Any]
 
 
 class Statistic(Protocol):

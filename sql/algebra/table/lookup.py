@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sql.plan.bound import Bound, Op, Read, conjuncts, sources_read
-from sql.record import Record
+from sql.record import Record, replace
 from sql.types import NUMERIC, Type
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -59,6 +59,18 @@ class KeyRange(Record):
         types = {operand.type for part in self.parts for operand in part.parts()}
         return types <= NUMERIC or types == {Type.STRING}
 
+    def below(self, other: KeyRange) -> KeyRange | None:
+        """The range from this low end to the high end of another; None unless each has that one end only."""
+        if self.high is not None or other.low is not None:
+            return None
+        return replace(
+            self,
+            high=other.high,
+            high_inside=other.high_inside,
+            needs=self.needs | other.needs,
+            parts=self.parts + other.parts,
+        )
+
 
 def _column(node: Bound, own: Own) -> Name | None:
     if not isinstance(node, Read) or node.column is None:
@@ -93,30 +105,8 @@ def ranges(parts: Iterable[Bound], own: Own) -> list[KeyRange]:
     for part in parts:
         found = _bounds(part, own) if isinstance(part, Op) else None
         known = None if found is None else out.get(found.column)
-        if found is None:
-            continue
-        if known is None:
-            out[found.column] = found
-        elif known.low is None and found.high is None:
-            out[found.column] = KeyRange(
-                found.column,
-                found.low,
-                known.high,
-                found.low_inside,
-                known.high_inside,
-                known.needs | found.needs,
-                known.parts + found.parts,
-            )
-        elif known.high is None and found.low is None:
-            out[found.column] = KeyRange(
-                found.column,
-                known.low,
-                found.high,
-                known.low_inside,
-                found.high_inside,
-                known.needs | found.needs,
-                known.parts + found.parts,
-            )
+        if found is not None:
+            out[found.column] = found if known is None else found.below(known) or known.below(found) or known
     return list(out.values())
 
 

@@ -16,8 +16,9 @@ from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import HashIndex, Index, Indexes
 from sql.algebra.table.lookup import Name
-from sql.algebra.table.row import Change, KeptRow, Row, row_class
+from sql.algebra.table.row import Change, KeptRow, row_class
 from sql.algebra.table.searched import FindRange
+from sql.emission import Row
 from sql.plan.declared import WindowDeclaration
 
 

@@ -17,9 +17,8 @@ import msgspec
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Event
 from sql.codegen.source import Generated, SourceWriter
+from sql.emission import Row
 from sql.rows import field_name
-
-Row = dict[str, Any]
 
 Change = tuple[list[Row], list[Row]]
 """The rows that came, also by an update, and those that were there before in their place or at all."""

@@ -15,9 +15,10 @@ from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
 from sql.algebra.table.index import HashIndex, Index, column_reader
 from sql.algebra.table.lookup import Name
-from sql.algebra.table.row import Change, Row, TableRow
+from sql.algebra.table.row import Change, TableRow
 from sql.algebra.table.searched import Bucket, FindBucket, FindRange, KeyIndex
 from sql.algebra.table.table_rows import TableRows
+from sql.emission import Row
 from sql.errors import DataError
 from sql.plan.declared import TableDeclaration
 from sql.types import key_of

@@ -13,7 +13,8 @@ from sql.algebra.event import Event
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Indexes, key_reader
-from sql.algebra.table.row import Row, TableRow, row_class
+from sql.algebra.table.row import TableRow, row_class
+from sql.emission import Row
 from sql.plan.declared import TableDeclaration
 
 

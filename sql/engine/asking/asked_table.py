@@ -9,14 +9,14 @@ from msgspec.structs import astuple
 
 from sql.algebra.event_store import pack_row, unpack_row
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission
+from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
 from sql.plan.asks import AnswerPolicy, Request
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
 from sql.rows import as_dict, deletes
 
-Rows = Sequence[dict[str, Any]]
+Rows = Sequence[Row]
 
 
 class AskedTable:
@@ -39,7 +39,7 @@ class AskedTable:
     def __len__(self) -> int:
         return len(self.kept) + len(self.given)
 
-    def put(self, row: dict[str, Any]) -> None:
+    def put(self, row: Row) -> None:
         """A row of the table's source, in the place of the one with its key, or to remove that one."""
         key = len(self.given) if self.key is None else row.get(self.key)
         if deletes(row):

@@ -18,7 +18,7 @@ from sql.algebra.operator import earliest
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission
+from sql.emission import Emission, Row
 from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.room import Ask, Room
 from sql.engine.query import QueryDecorator, Running
@@ -84,7 +84,7 @@ class Asking(QueryDecorator):
         """The bounded source has ended: no further answer comes."""
         return [*self._release(now_ms, waiting_max=0), *self.query.flush(now_ms)]
 
-    def _is_wanted(self, row: dict[str, Any], now_ms: int) -> bool:
+    def _is_wanted(self, row: Row, now_ms: int) -> bool:
         """True if WHERE may let the event through, as far as it reads the event alone. The rule itself
         reports errors."""
         try:
@@ -95,7 +95,7 @@ class Asking(QueryDecorator):
     def _release(self, now_ms: int, waiting_max: int | None = None) -> list[Emission]:
         """Let events enter the rule that need not wait any more, together where none failed between."""
         out: list[Emission] = []
-        ready: list[dict[str, Any]] = []
+        ready: list[Row] = []
         for entry in self.room.leave(now_ms, waiting_max):
             if entry.error is not None:
                 out += self._enter(ready, now_ms)

@@ -11,6 +11,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.event_store import pack_row, unpack_row
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.emission import Row
 from sql.engine.asking.asked_table import AskedTable, Rows
 from sql.errors import DataError
 from sql.plan.asks import AskPlan, Request
@@ -28,7 +29,7 @@ class Ask:
         self._values = [functions.value(value) for value in plan.values]
         self._passes: Callable[..., Any] | None = None if plan.rest is None else functions.true(plan.rest)
 
-    def request(self, row: dict[str, Any], now_ms: int) -> Request | None:
+    def request(self, row: Row, now_ms: int) -> Request | None:
         """The request for an event; None where its key is NULL or NaN, which equals nothing.
         DataError for a key that is a list or an object."""
         event = Event(row, now_ms, 0)
@@ -39,7 +40,7 @@ class Ask:
             raise DataError(f"table '{self.table.name}' cannot be asked for a list or an object")
         return Request(self.table.name, self._plan.columns, key)
 
-    def joined(self, row: dict[str, Any], found: Rows, now_ms: int) -> list[dict[str, Any]]:
+    def joined(self, row: Row, found: Rows, now_ms: int) -> list[Row]:
         """The event, once with each row found that meets ON; without any the event with NULL, or none. For a
         subquery the event with the list of them."""
         column = self._plan.column
@@ -62,11 +63,11 @@ class WaitingEvent:
     error      why it became nothing
     """
 
-    row: dict[str, Any]
+    row: Row
     since_ms: int
     answers: dict[Request, Rows] = field(default_factory=dict)
     missing: dict[Request, None] = field(default_factory=dict)
-    rows: list[dict[str, Any]] | None = None
+    rows: list[Row] | None = None
     error: Exception | None = None
 
 
@@ -85,7 +86,7 @@ class Room:
         """The events that wait for each answer."""
         self._failure = failure
 
-    def enter(self, row: dict[str, Any], now_ms: int) -> None:
+    def enter(self, row: Row, now_ms: int) -> None:
         """An event has arrived."""
         entry = WaitingEvent(row, now_ms)
         self._ask(entry, now_ms)
@@ -124,7 +125,7 @@ class Room:
         rows = [entry.row]
         try:
             for ask in self._asks:
-                found: list[dict[str, Any]] = []
+                found: list[Row] = []
                 for row in rows:
                     request = ask.request(row, now_ms)
                     answer = () if request is None else self._answer(entry, request, now_ms)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.context.selectors import Selector
@@ -20,7 +19,7 @@ from sql.compiler.acting import Changed
 from sql.compiler.program import looking_code, subqueries_of
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.compiler.subquery_code import finder_of
-from sql.emission import Emission
+from sql.emission import Emission, Row
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.questions.question_parameters import Parameters, with_parameters
 from sql.engine.relations.on_change import Insert, actor
@@ -36,7 +35,6 @@ from sql.syntax.declared_expressions import written_out
 
 OPTIONS = RuleOptions()
 
-Row = dict[str, Any]
 Forward = Callable[[str, Row], None]
 
 

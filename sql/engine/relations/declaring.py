@@ -21,7 +21,7 @@ from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.shared_code import Environment, SharedCode
-from sql.emission import Emission
+from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
 from sql.errors import CorruptState
 from sql.plan.bound import AggregateCall
@@ -92,7 +92,7 @@ class WindowStatement(PostingStatement):
             event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed
         ]
 
-    def read(self, now_ms: int) -> list[dict[str, Any]]:
+    def read(self, now_ms: int) -> list[Row]:
         return [event.row for event in self.window.content()]
 
     def counters(self) -> dict[str, int]:
@@ -164,7 +164,7 @@ class TableStatement(PostingStatement):
         """The declaration."""
         return self.table
 
-    def read(self, now_ms: int) -> list[dict[str, Any]]:
+    def read(self, now_ms: int) -> list[Row]:
         return [event.row for event in self.table.content()]
 
     def counters(self) -> dict[str, int]:
@@ -181,7 +181,7 @@ class TableStatement(PostingStatement):
                 out += self.failed(row, error, now_ms)
         return out
 
-    def _put(self, row: dict[str, Any], now_ms: int) -> None:
+    def _put(self, row: Row, now_ms: int) -> None:
         """A row comes, in the place of the one with its key, or that one goes.
         Raises DataError where a bound or an index refuses it."""
         there = self.table.rows.by_key.get(self.table.rows.key_of_row(row))

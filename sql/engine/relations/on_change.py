@@ -10,11 +10,9 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.acting import ActingText, Changed, Forward, Work
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission, singles
+from sql.emission import Emission, Row, singles
 from sql.engine.relations.triggered import TriggerCode, Triggered
 from sql.plan.logical import ActionPlan, Plan, SplitPlan, TriggerPlan
-
-Row = dict[str, Any]
 
 
 class Insert:

@@ -12,14 +12,12 @@ from sql.compiler.program import Program, looking_code
 from sql.compiler.shared_code import Environment
 from sql.compiler.statement.joins.driven import makes_rows
 from sql.compiler.statement.statement_text import drives
-from sql.emission import Emission
+from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement, TriggerCode, Triggered
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.evaluation import Evaluation
 from sql.plan.logical import ChoicePlan, Plan
 from sql.record import replace
-
-Row = dict[str, Any]
 
 
 def select_code(plan: Plan, env: Environment) -> Callable[[Environment], LoopedSelect | SelectStatement]:

@@ -12,7 +12,7 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.program import subqueries_of
 from sql.compiler.shared_code import Environment, SharedCode
-from sql.emission import Emission
+from sql.emission import Emission, Row
 from sql.engine.query import Running, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.matches import Matches
@@ -28,9 +28,7 @@ class PostingStatement(RunningQuery, Running):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         return []
 
-    def shown(
-        self, rows: list[dict[str, Any]], removed: Sequence[dict[str, Any]], now_ms: int
-    ) -> list[Emission]:
+    def shown(self, rows: list[Row], removed: Sequence[Row], now_ms: int) -> list[Emission]:
         """The statement's post: nothing if nothing changed."""
         if not rows and not removed:
             return []

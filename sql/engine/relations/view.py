@@ -7,10 +7,9 @@ from typing import Any
 
 from sql.algebra.table.searched import Relation
 from sql.algebra.table.table import Table
+from sql.emission import Row
 from sql.errors import DataError
 from sql.types import key_of
-
-Row = dict[str, Any]
 
 
 class RelationView:
