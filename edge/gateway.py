@@ -213,12 +213,11 @@ class Gateway:
             self.taps.messages(fresh, now_ms, streams_of)
         opened = self.outbox.opened = []
         is_lasting = self.take(fresh, now_ms, connection) or len(fresh) < len(arrival.messages)
-        source = self.sources.get(arrival.source)
         tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
-        if self.commits is not None and source is not None and tokens:
+        acknowledge = self.sources.acknowledgement(arrival.source) if tokens else None
+        if self.commits is not None and acknowledge is not None:
             is_done = None if is_lasting else partial(have_receipts, opened)
-            entry = Entry(source.acknowledge, tokens, is_done)
-            self.commits.acknowledgements.add(entry, began_ms)
+            self.commits.acknowledgements.add(Entry(acknowledge, tokens, is_done), began_ms)
 
     def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
         """Let recorded messages of a connection take effect; whether it must outlast a crash."""

@@ -124,7 +124,7 @@ class Poller:
         self._wakeup.close()
 
     def _next_ms(self) -> int | None:
-        """The first deadline of a member; None if there is none. Asks the members that have changed."""
+        """The first deadline of a member; None if there is none. Asks the members that may have changed."""
         while self._changed:
             member = self._changed.pop()
             if member in self._members:

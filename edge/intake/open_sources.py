@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from edge.base.message import BadMessage, Message, payload_bytes
 from edge.intake.backlog import Arrival
@@ -33,6 +33,11 @@ class OpenSources(Mapping[str, Source]):
 
     def __getitem__(self, name: str) -> Source:
         return self._sources[name]
+
+    def acknowledgement(self, name: str) -> Callable[[Iterable[int]], None] | None:
+        """The function that acknowledges messages of a source; None once it is gone."""
+        source = self._sources.get(name)
+        return None if source is None else source.acknowledge
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)

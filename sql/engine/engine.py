@@ -88,7 +88,12 @@ class Engine:
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         """Events of one stream arrive at `now_ms`, in order; what is due before is done before."""
         dispatch, steps = self.dispatch, self.steps
-        out = self.advance(now_ms).parts if self.now_ms is None or now_ms > self.now_ms else []
+        out: list[Emission] = []
+        if self.now_ms is None or now_ms > self.now_ms:
+            deadline = self.timers.next_ms()
+            if deadline is not None and deadline <= now_ms:
+                out = self.advance(now_ms).parts
+            self.now_ms = now_ms
         if stream in dispatch.before:
             rows = dispatch.changed(stream, rows)
         if dispatch.validators.is_due(stream):

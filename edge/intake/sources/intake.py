@@ -50,9 +50,6 @@ class Reader(Protocol):
         """Append what has arrived; whether more may wait that the socket does not show. Raises
         `ConnectionLost`."""
 
-    def read_ahead(self) -> bool:
-        """Take bytes off the socket for the next `read`; whether there were any."""
-
     def acknowledge(self, ids: Sequence[int]) -> None:
         """Send PUBACKs for these packet ids, in this order."""
 
@@ -105,9 +102,6 @@ class StockReader:
     def acknowledge(self, ids: Sequence[int]) -> None:
         for packet_id in ids:
             self._client.ack(packet_id, 1)
-
-    def read_ahead(self) -> bool:
-        return False
 
     def cut_off_id(self) -> int | None:
         return None  # paho does not report it
@@ -171,6 +165,7 @@ class BufferedReader(StockReader):
         return len(data) == RECEIVE_BYTES or (self._decrypted is not None and self._decrypted() > 0)
 
     def read_ahead(self) -> bool:
+        """Take bytes off the socket for the next `read`; whether there were any."""
         if not self._ahead:
             try:
                 self._ahead = self._socket.recv(RECEIVE_BYTES)

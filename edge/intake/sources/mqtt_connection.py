@@ -229,7 +229,8 @@ class Connection:
     def prompt(self) -> bool:
         """Take what is there of the subscriptions: brokers hold back small packets until the kernel has
         acknowledged the ones before. Whether there was anything."""
-        if self._orders.wanted and self._reading() and self._reader is not None and self._reader.read_ahead():
+        orders, reader = self._orders, self._sender
+        if orders.wanted and not orders.paused and reader is not None and reader.read_ahead():
             acknowledge_at_once(self._socket)
             return True
         return False
