@@ -49,6 +49,9 @@ class TriggeredLevel(LiveLevel):
             start.keep(match, values)
         return self.life.open(self, key, values, now_ms, arrival, due_ms=end_ms)
 
+    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
+        return self.partitions()
+
     def count_match(self, start: PatternStart, match: Match, partition: Partition, now_ms: int) -> None:
         """The events of the match that started a partition count in it."""
         for stream, row in start.point.counted(match):
@@ -66,11 +69,22 @@ class SpanLevel(TriggeredLevel):
         self.current: Partition | None = None
 
     def watch(self, now_ms: int) -> None:
+        if self._is_inside(now_ms):
+            self.open(now_ms)
+        else:
+            self._await(now_ms, now_ms)
+
+    def ended(self, partition: Partition, now_ms: int) -> None:
+        # A start that is due at this very instant happens when time next moves.
+        self._await(now_ms, now_ms + 1)
+
+    def _await(self, now_ms: int, earliest_ms: int) -> None:
+        """Watch for the start, which time causes at `earliest_ms` or later."""
         start = self.definition.start
-        if isinstance(start, NowCondition) or self._is_inside(now_ms):
+        if isinstance(start, NowCondition):
             self.open(now_ms)
         elif isinstance(start, TimePoint):
-            due_ms = start.next_ms(now_ms)
+            due_ms = max(start.next_ms(now_ms), earliest_ms)
             if due_ms == now_ms:
                 self.open(now_ms)
             else:
@@ -102,16 +116,6 @@ class SpanLevel(TriggeredLevel):
         else:
             self.open(now_ms)
 
-    def ended(self, partition: Partition, now_ms: int) -> None:
-        start = self.definition.start
-        if isinstance(start, NowCondition):
-            self.open(now_ms)
-        elif isinstance(start, TimePoint):
-            # A start that is due at this very instant happens when time next moves.
-            self.move_start(max(start.next_ms(now_ms), now_ms + 1))
-        elif self.pattern_start is not None:
-            self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
-
     def act(self, arrival: Arrival) -> None:
         start, current = self.definition.start, self.current
         if current is not None:
@@ -134,9 +138,6 @@ class SpanLevel(TriggeredLevel):
         points = self.definition.start, self.definition.end
         hears = any(isinstance(point, PatternCondition | EventCondition) for point in points)
         return None if hears or not self.is_innermost else self.partitions()
-
-    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
-        return self.partitions()
 
     def partitions(self) -> list[Partition]:
         return [] if self.current is None else [self.current]
@@ -216,9 +217,6 @@ class OverlappingLevel(TriggeredLevel):
         key = None if distinct is None else distinct(arrival.event)
         if distinct is None or key not in self.values_seen:
             self.open(arrival.now_ms, arrival, key=key)
-
-    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
-        return self.partitions()
 
     def partitions(self) -> list[Partition]:
         return list(self.found)

@@ -10,9 +10,8 @@ which waits for `wanted`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
 
-from sql.algebra.pattern.filter_conditions import parts_of, true_of
+from sql.algebra.pattern.filter_conditions import Parts, parts_of, true_of
 from sql.algebra.pattern.machine import Length
 from sql.algebra.pattern.pairs import Hear, PairPlan
 from sql.calendar.period import Period
@@ -47,26 +46,17 @@ def pair_of(
     length = None if span is None else length_of(span)(())
     if span is not None and not _is_positive(length):
         return None
-    begins = First(first.condition, first.tag, KeyText(parts.tags, parts.nulls))
-    ends = Second(parts.alone, KeyText(parts.rows, parts.nulls))
+    text = PairText(functions, first, second, parts)
     return PairPlan(
         first.tag,
         second.tag,
         len(plan.tags),
-        _loops(functions, (first.stream, begins), (second.stream, ends)),
+        {stream: text.hear(stream) for stream in plan.streams},
         functions.wanted_key(parts.tags, parts.nulls),
         true_of(parts.left, functions),
         length,
         is_absence,
     )
-
-
-def _loops(functions: FunctionSet, first: tuple[str, First], second: tuple[str, Second]) -> dict[str, Hear]:
-    """The effect of an event, by stream."""
-    (heard_first, begins), (heard_second, ends) = first, second
-    if heard_first == heard_second:
-        return {heard_first: _hear(functions, begins, ends)}
-    return {heard_first: _hear(functions, begins, None), heard_second: _hear(functions, None, ends)}
 
 
 def _shape(plan: PatternPlan) -> Shape | None:
@@ -108,93 +98,77 @@ _NAMES = "begin e end error fail found get hear now out pairs rows told wanted"
 _LOCALS = frozenset(_NAMES.split())
 
 
-class KeyText(NamedTuple):
-    """A key of several values; by `nulls` those that may be NULL: a key with another NULL equals nothing."""
+class PairText:
+    """Writes the loop over the events of a stream. `parts`: those of the second event's condition."""
 
-    values: Sequence[Bound]
-    nulls: Sequence[bool]
+    def __init__(self, functions: FunctionSet, first: FilterPlan, second: FilterPlan, parts: Parts) -> None:
+        self.functions = functions
+        self.first = first
+        self.second = second
+        self.parts = parts
+        functions.names.reserve(_LOCALS)
+        functions.names.bound |= {
+            "DATA_ERRORS": DATA_ERRORS,
+            "context": functions.reader.context,
+            "partition": functions.reader.partition,
+        }
 
+    def hear(self, stream: str) -> Hear:
+        """The loop over the events of a stream that has the first event, the second, or both."""
+        source = SourceWriter()
+        with source.block("def hear(pairs, rows, now, fail):"):
+            source.line("get, begin, end = pairs.waiting.by_key.found.get, pairs.begin, pairs.end")
+            source.line("out = []")
+            with source.block("for e in rows:"):
+                with source.attempt("fail(e, error)", "continue"):
+                    self._write_event(source, stream)
+                with source.block("if told:"):
+                    source.line("out.append(told)")
+            source.line("return out")
+        hear: Hear = self.functions.generate(source)["hear"]
+        return hear
 
-class First(NamedTuple):
-    """The condition that begins a search, and the key it waits for, which reads the event by its tag."""
+    def _loop(self, source: SourceWriter, row: int | None) -> LoopWriter:
+        """A writer of expressions over the event, which they read as its own row or by a tag."""
+        own, names, writer = self.functions.reader, self.functions.names, self.functions.writer
+        slots: dict[tuple[str, object], Code] = {
+            ("event_time", None): Code("context.now_ms", False, False, "number")
+        }
+        rows = {} if row is None else {row: "e"}
+        reader = RowReader(names, own.catalog, own.shape, slots, joined=False, rows=rows)
+        return LoopWriter(source, reader, ExpressionWriter(reader, names, writer.warnings, writer.context))
 
-    condition: Bound | None
-    tag: int | None
-    key: KeyText
+    def _write_event(self, source: SourceWriter, stream: str) -> None:
+        loop, parts, first = self._loop(source, OWN), self.parts, self.first
+        is_first, is_second = stream == first.stream, stream == self.second.stream
+        source.line("found = None")
+        begins = "True" if not is_first or first.condition is None else loop.true(first.condition)
+        if is_second and parts.alone is not None:
+            with source.block(f"if {loop.true(parts.alone)}:", parts.alone.span):
+                self._write_key(loop.inner(), parts.rows, "found", "get({})")
+        elif is_second:
+            self._write_key(loop, parts.rows, "found", "get({})")
+        if is_first:
+            with source.block(f"if {begins}:", NOWHERE if first.condition is None else first.condition.span):
+                source.line("wanted = None")
+                self._write_key(self._loop(source, first.tag), parts.tags, "wanted", "{}")
+                source.line("told = begin(e, wanted, found, now)")
+        with source.block("elif found is not None:" if is_first else "if found is not None:"):
+            source.line("told = end(e, found)")
+        with source.block("else:"):
+            source.line("continue")
 
-
-class Second(NamedTuple):
-    """The condition that may end a search: the part that reads no tag, and its key."""
-
-    condition: Bound | None
-    key: KeyText
-
-
-def _hear(functions: FunctionSet, first: First | None, second: Second | None) -> Any:
-    """The loop over the events of a stream that has the first event, the second, or both."""
-    functions.names.reserve(_LOCALS)
-    functions.names.bound |= {
-        "DATA_ERRORS": DATA_ERRORS,
-        "context": functions.reader.context,
-        "partition": functions.reader.partition,
-    }
-    source = SourceWriter()
-    with source.block("def hear(pairs, rows, now, fail):"):
-        source.line("get, begin, end = pairs.waiting.by_key.found.get, pairs.begin, pairs.end")
-        source.line("out = []")
-        with source.block("for e in rows:"):
-            with source.attempt("fail(e, error)", "continue"):
-                _write_event(functions, source, first, second)
-            with source.block("if told:"):
-                source.line("out.append(told)")
-        source.line("return out")
-    return functions.generate(source)["hear"]
-
-
-def _loop(functions: FunctionSet, source: SourceWriter, row: int | None) -> LoopWriter:
-    """A writer of expressions over the event, which they read as its own row or by a tag."""
-    own = functions.reader
-    slots: dict[tuple[str, object], Code] = {
-        ("event_time", None): Code("context.now_ms", False, False, "number")
-    }
-    rows = {} if row is None else {row: "e"}
-    reader = RowReader(functions.names, own.catalog, own.shape, slots, joined=False, rows=rows)
-    writer = ExpressionWriter(reader, functions.names, functions.writer.warnings, functions.writer.context)
-    return LoopWriter(source, reader, writer)
-
-
-def _write_event(
-    functions: FunctionSet, source: SourceWriter, first: First | None, second: Second | None
-) -> None:
-    loop = _loop(functions, source, OWN)
-    source.line("found = None")
-    begins = "True" if first is None or first.condition is None else loop.true(first.condition)
-    if second is not None and second.condition is not None:
-        with source.block(f"if {loop.true(second.condition)}:", second.condition.span):
-            _write_key(loop.inner(), second.key, "found", "get({})")
-    elif second is not None:
-        _write_key(loop, second.key, "found", "get({})")
-    if first is not None:
-        with source.block(f"if {begins}:", NOWHERE if first.condition is None else first.condition.span):
-            source.line("wanted = None")
-            _write_key(_loop(functions, source, first.tag), first.key, "wanted", "{}")
-            source.line("told = begin(e, wanted, found, now)")
-    with source.block("elif found is not None:" if first is not None else "if found is not None:"):
-        source.line("told = end(e, found)")
-    with source.block("else:"):
-        source.line("continue")
-
-
-def _write_key(loop: LoopWriter, key: KeyText, name: str, use: str) -> None:
-    """Assign what a key finds, or the key; nothing where one of its values is NULL that may not be."""
-    values = [loop.atom(node, f"{name}_{i}") for i, node in enumerate(key.values)]
-    make = loop.expressions.names.bind(key_of, "key_of")
-    parts = [
-        f"{make}({value})" if may_be_null else f"{value} if {value}.__class__ is str else {make}({value})"
-        for value, may_be_null in zip(values, key.nulls, strict=True)
-    ]
-    is_one = len(parts) == 1 and not any(key.nulls)
-    text = parts[0] if is_one else f"({''.join(f'({part}),' for part in parts)})"
-    sure = [value for value, may_be_null in zip(values, key.nulls, strict=True) if not may_be_null]
-    with loop.source.block(f"if {' and '.join(f'{value} is not None' for value in sure) or 'True'}:"):
-        loop.line(f"{name} = {use.format(text)}")
+    def _write_key(self, loop: LoopWriter, key: Sequence[Bound], name: str, use: str) -> None:
+        """Assign what a key finds, or the key; nothing where one of its values is NULL that may not be."""
+        nulls = self.parts.nulls
+        values = [loop.atom(node, f"{name}_{i}") for i, node in enumerate(key)]
+        make = loop.expressions.names.bind(key_of, "key_of")
+        parts = [
+            f"{make}({value})" if may_be_null else f"{value} if {value}.__class__ is str else {make}({value})"
+            for value, may_be_null in zip(values, nulls, strict=True)
+        ]
+        is_one = len(parts) == 1 and not any(nulls)
+        text = parts[0] if is_one else f"({''.join(f'({part}),' for part in parts)})"
+        sure = [value for value, may_be_null in zip(values, nulls, strict=True) if not may_be_null]
+        with loop.source.block(f"if {' and '.join(f'{value} is not None' for value in sure) or 'True'}:"):
+            loop.line(f"{name} = {use.format(text)}")

@@ -44,7 +44,6 @@ class PatternBuilder:
         self.functions = functions
         self.zone = zone
         self.bounds = bounds or PartialBounds()
-        self.parameters = StepParameters(functions)
         self.filters: list[FilterNode] = []
         """Those of the tree, from left to right."""
 
@@ -56,7 +55,7 @@ class PatternBuilder:
 
     def fastest(self) -> Callable[[], Pattern | Pairs]:
         """Makes patterns, not yet started, in the form that costs least."""
-        pair = pair_of(self.plan, self.functions, self.parameters.length)
+        pair = pair_of(self.plan, self.functions, self._length)
         return self.pattern if pair is None else partial(Pairs, self.bounds, self.zone, pair)
 
     # --- the kinds of nodes ---------------------------------------------------------------------------------
@@ -75,7 +74,7 @@ class PatternBuilder:
 
     @_step.register
     def _(self, step: plans.IntervalPlan, *, stays: bool = False) -> PatternPart:
-        return IntervalNode(step, self.parameters.length(step.length))
+        return IntervalNode(step, self._length(step.length))
 
     @_step.register
     def _(self, step: plans.AtPlan, *, stays: bool = False) -> PatternPart:
@@ -83,12 +82,12 @@ class PatternBuilder:
 
     @_step.register
     def _(self, step: plans.SchedulePlan, *, stays: bool = False) -> PatternPart:
-        return ScheduleNode(step, self.parameters.schedule(step), stays)
+        return ScheduleNode(step, self._schedule(step), stays)
 
     @_step.register
     def _(self, step: plans.FollowedByPlan, *, stays: bool = False) -> PatternPart:
         steps = [self._step(part) for part in step.steps]
-        return FollowedByNode(steps, [self.parameters.count(item) for item in step.maxima])
+        return FollowedByNode(steps, [self._count(item) for item in step.maxima])
 
     @_step.register
     def _(self, step: plans.AllOfPlan, *, stays: bool = False) -> PatternPart:
@@ -107,33 +106,28 @@ class PatternBuilder:
     def _(self, step: plans.EveryPlan, *, stays: bool = False) -> PatternPart:
         operand = self._step(step.operand, stays=True)
         key = over_tags(self.functions.key(step.keys)) if step.keys else None
-        return EveryNode(operand, key, None if step.length is None else self.parameters.length(step.length))
+        return EveryNode(operand, key, None if step.length is None else self._length(step.length))
 
     @_step.register
     def _(self, step: plans.RepeatPlan, *, stays: bool = False) -> PatternPart:
         operand = self._step(step.operand, stays=True)
         until = None if step.until is None else self._step(step.until, stays=True)
-        low = self.parameters.count(step.low)
-        high = low if step.high is step.low else self.parameters.count(step.high)
+        low = self._count(step.low)
+        high = low if step.high is step.low else self._count(step.high)
         return RepeatNode(operand, until, low, high, step.tags)
 
     @_step.register
     def _(self, step: plans.WithinPlan, *, stays: bool = False) -> PatternPart:
-        operand, length = self._step(step.operand), self.parameters.length(step.length)
-        return WithinNode(operand, length, self.parameters.count(step.maximum))
+        operand, length = self._step(step.operand), self._length(step.length)
+        return WithinNode(operand, length, self._count(step.maximum))
 
     @_step.register
     def _(self, step: plans.WhilePlan, *, stays: bool = False) -> PatternPart:
         return WhileNode(self._step(step.operand), over_tags(self.functions.value(step.condition)))
 
+    # --- parameters of steps, as functions of the tags ------------------------------------------------------
 
-class StepParameters:
-    """Makes of each parameter of a step a function over the tags, which it may read."""
-
-    def __init__(self, functions: FunctionSet) -> None:
-        self.functions = functions
-
-    def length(self, plan: LengthPlan) -> Length:
+    def _length(self, plan: LengthPlan) -> Length:
         amounts = [(self.functions.value(bound), unit) for bound, unit in plan.parts]
 
         def length(binding: Binding) -> Period | None:
@@ -150,15 +144,15 @@ class StepParameters:
             return lambda binding: constant
         return length
 
-    def count(self, bound: Bound | None) -> Callable[[Binding], int | None] | None:
+    def _count(self, bound: Bound | None) -> Callable[[Binding], int | None] | None:
         return None if bound is None else over_tags(self.functions.value(bound))
 
-    def schedule(self, step: SchedulePlan) -> Callable[[Binding], Schedule | None]:
+    def _schedule(self, step: SchedulePlan) -> Callable[[Binding], Schedule | None]:
         iso, date, repetitions = (
             None if bound is None else self.functions.value(bound)
             for bound in (step.iso, step.date, step.repetitions)
         )
-        length = None if step.length is None else self.length(step.length)
+        length = None if step.length is None else self._length(step.length)
 
         def schedule(binding: Binding) -> Schedule | None:
             try:

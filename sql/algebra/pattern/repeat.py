@@ -113,12 +113,6 @@ class RepeatSearch(PatternInstance, Parent):
             return
         self.fail()
 
-    def quit(self) -> None:
-        self.parent = None
-        for child in (self.stop, self.matcher):
-            if child is not None:
-                child.quit()
-
     def holds(self, events: Set[int]) -> bool:
         return super().holds(events) or any(id(row) in events for rows in self.lists.values() for row in rows)
 
