@@ -88,11 +88,12 @@ def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[Fil
     if path is None:
         return
     from edge.config import load
-    from edge.deploy.configured import configured_problems, connection_problems
+    from edge.deploy.configured import check_kinds, configured_problems, connection_problems
     from edge.deploy.outgoing import outgoing_problems
     from edge.intake.sources.registry import configured_of
 
     config = load(path)
+    check_kinds(config.sources)
     configured = configured_of(config)
     streams = [stream for file in compiled.loaded.files for stream in file.streams]
     yield from configured_problems(streams, compiled.catalog, configured)

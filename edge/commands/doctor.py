@@ -59,6 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     flags = {"data.dir": str(arguments.data) if arguments.data else None, "mqtt.server": arguments.broker}
     config = load(arguments.config, flags=flags)
+    if config.sources:
+        from edge.deploy.configured import check_kinds
+        from edge.plugins.entry_points import load_plugins
+
+        load_plugins()
+        check_kinds(config.sources)
     print(f"ok       python {platform.python_version()} on {platform.machine()}")
     findings = [*_libraries(), _sqlite(), _clock(), *_data(config.data.dir), _java()]
     if config.mqtt.server is None:

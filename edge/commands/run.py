@@ -52,6 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         rules = RuleReader(settings, arguments.rules)
+        if settings.sources:
+            from edge.deploy.configured import check_kinds
+
+            check_kinds(settings.sources)
         rules.start()
         from edge.daemon import Daemon
 

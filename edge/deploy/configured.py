@@ -7,21 +7,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from edge.config import ConfigError
 from edge.config.brokers import DEFAULT
 from edge.deploy.outgoing import place_of
 from edge.deploy.stream_types import MQTT, is_store, stream_type
 from edge.intake.lookups.base import LookupEnvironment
 from edge.intake.lookups.kinds import kinds
-from edge.intake.sources.known import source_kind
+from edge.intake.sources.known import source_kind, source_kinds
 from edge.intake.sources.registry import BadSource, Configured, settings_of
 from rules.compiled import CompiledRule
 from rules.problems import FileProblem
 from rules.read.reading import LoadedStream
 from sinks.connections import BadConnection, ConnectionSettings, completed
+from sql.catalog.stores import STORES
 from sql.catalog.streams import Catalog, Stream
-from sql.errors import Problem, Span
+from sql.errors import Problem, Span, did_you_mean
 
 SELECTOR = "connectionSelector"
+
+
+def check_kinds(sources: Iterable[str]) -> None:
+    """Raises ConfigError for settings of a kind that there is neither of sources nor of stores."""
+    for name in sources:
+        if name not in (MQTT, *STORES) and source_kind(name) is None:
+            known = sorted({MQTT, *STORES, *(kind.name for kind in source_kinds())})
+            hint = did_you_mean(name, known) or f"expected one of {', '.join(known)}"
+            raise ConfigError(f"sources.{name}: no kind of source is called so; {hint}")
 
 
 def configured_problems(

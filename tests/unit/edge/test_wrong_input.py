@@ -31,11 +31,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "sources.json").write_text(
         '{"streams": {"m": "CREATE STREAM m ()"}, "sourceConfig": {"mqtt": "{"}}'
     )
+    (tmp_path / "kinds.yaml").write_text("sources: {mqt: {}}\n")
     (tmp_path / "nowhere.yaml").symlink_to("missing.yaml")
     (tmp_path / "empty").mkdir()
     return tmp_path
 
 
+KIND = "sources.mqt: no kind of source is called so; did you mean 'mqtt'?"
 NOT_UTF_8 = "1:1: byte 0x93 is not UTF-8; save the file as UTF-8"
 
 
@@ -62,6 +64,9 @@ NOT_UTF_8 = "1:1: byte 0x93 is not UTF-8; save the file as UTF-8"
         ("import ekuiper export.json", "'rules.r' of the export: not JSON: "),
         ("import ekuiper sources.json", "'sourceConfig.mqtt' of the export: not JSON: "),
         ("why r --address 127.0.0.1:99999", "'127.0.0.1:99999' is not an address; expected address:port"),
+        ("check good.yaml --config kinds.yaml", KIND),
+        ("doctor --seconds 0 --config kinds.yaml", KIND),
+        ("run empty --config kinds.yaml", KIND),
         ("doctor --seconds 0 --rules nothing", "'nothing' does not exist"),
     ],
 )
