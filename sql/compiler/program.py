@@ -138,11 +138,6 @@ class Program(SharedCode):
             for lot in lots
         ]
 
-    @property
-    def is_looped(self) -> bool:
-        """True if arriving events go through the compiled loop."""
-        return self.text.is_driven
-
     def shared_accumulators(self) -> dict[int, LocalGroups]:
         """The accumulators of aggregates with dimensions of their own, for a new instance."""
         accumulated = self.text.fold.kept.accumulated

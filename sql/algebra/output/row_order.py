@@ -80,12 +80,13 @@ def _columns(values: list[tuple[Any, str | None]]) -> Iterable[tuple[str, Any]]:
 
 
 def in_order(
-    rows: list[Out], plan: Plan, limit: tuple[int | None, int], spreads: Spreads | None = None
+    rows: list[Any], plan: Plan, limit: tuple[int | None, int], spreads: Spreads | None = None
 ) -> list[dict[str, Any]]:
-    """ORDER BY, the functions that make rows and columns, DISTINCT and LIMIT of one output batch."""
+    """ORDER BY, the functions that make rows and columns, DISTINCT and LIMIT of one output batch. `rows`: as
+    the text makes them, each an `Out` where it has an order or the key of a group."""
     if plan.order_by:
         rows = sorted(rows, key=lambda row: row.order)
-    out = [row.row for row in rows]
+    out: list[Row] = [row.row for row in rows] if rows and rows[0].__class__ is Out else rows
     if spreads is not None:
         out = spreads.apply(out)
     if plan.distinct:

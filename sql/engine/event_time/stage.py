@@ -22,7 +22,7 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.emission import Emission
 from sql.engine.time_stamps import time_stamp
 from sql.plan.logical import Plan
-from sql.rows import attribute_name
+from sql.rows import MakeRow, attribute_name
 
 Waiting = tuple[int, int, str, Any]
 """An event above the watermark: time stamp, number of its arrival, stream, row."""
@@ -281,7 +281,7 @@ class EventTimeStage:
         ]
         return [heap, self.arrivals, self.highest, self.heard_ms, self.watermark]
 
-    def restore(self, state: list[Any], make_row: Any) -> None:
+    def restore(self, state: list[Any], make_row: MakeRow) -> None:
         """Put a snapshot back."""
         heap, self.arrivals, highest, heard_ms, self.watermark = state
         self.highest, self.heard_ms = dict(highest), dict(heard_ms)

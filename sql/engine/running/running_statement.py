@@ -18,7 +18,7 @@ from sql.algebra.output.given import Everything
 from sql.algebra.output.row_order import in_order
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission, Out
+from sql.emission import Emission
 from sql.engine.statement.content_reader import ContentReader
 from sql.engine.statement.into import TableFold
 from sql.engine.statement.matches import is_plain, show_matches
@@ -166,9 +166,7 @@ class RunningStatement(StatementCore):
     def present(self) -> list[dict[str, Any]]:
         """The rows of the present content; while a batch is being released, that is this batch."""
         self.begin(self.now_ms)
-        plan, rows = self.plan, self.content.present_rows()
-        outs = rows if plan.order_by or self.program.text.show.makes_outs else [Out(row) for row in rows]
-        return in_order(outs, plan, (None, 0), self.output.spreads)
+        return in_order(self.content.present_rows(), self.plan, (None, 0), self.output.spreads)
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the content between two steps; of a batch window what it collects."""

@@ -31,7 +31,7 @@ class StreamQuery(RunningStatement):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Messages from outside are an activation each, however they were batched."""
-        if self.program.is_looped:
+        if self.program.text.is_driven:
             return super().push(stream, rows, now_ms)
         for row in rows:
             self._activation(stream, [row], now_ms)

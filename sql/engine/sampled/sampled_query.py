@@ -13,6 +13,7 @@ from sql.engine.indexable import without_first_condition
 from sql.engine.query import Stateful
 from sql.engine.sampled.sampled_state import SampledState
 from sql.engine.sampled.window_family import WindowFamily
+from sql.engine.sharing import At
 
 
 class SampledQuery(SampledState):
@@ -65,7 +66,7 @@ class SampledQuery(SampledState):
                 self._enter(index, part, (now_ms,) * len(part) if self.of_plan.is_timed else now_ms)
         return self.take()
 
-    def _enter(self, index: int, rows: Sequence[Any], at: Any) -> None:
+    def _enter(self, index: int, rows: Sequence[Any], at: At) -> None:
         """Events of one source, or rows of a table."""
         self.counts["events_in"] += len(rows)
         if self.join is None or index not in self.join.tables:

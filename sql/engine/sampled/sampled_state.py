@@ -23,7 +23,7 @@ from sql.algebra.sample.source_join import SourceJoin
 from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated
 from sql.compiler.shared_code import Environment
-from sql.emission import Emission, Out
+from sql.emission import Emission
 from sql.engine.query import Running, RunningQuery, plain
 from sql.engine.sampled.sampled_text import SampledText
 from sql.errors import positioned
@@ -209,8 +209,7 @@ class SampleOutput:
         if rows is None:
             rows = self.code.sampled_rows.rows(sample, *bounds, bad)
         if not self.is_plain:
-            outs = rows if self.plan.order_by else [Out(row) for row in rows]
-            rows = in_order(outs, self.plan, self.code.row_limit, self.spreads)
+            rows = in_order(rows, self.plan, self.code.row_limit, self.spreads)
         if rows:
             self.counts["rows_out"] += len(rows)
             self.out.append(Emission(self.name, trigger_ms, "rows", rows, (), None))

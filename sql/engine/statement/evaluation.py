@@ -15,7 +15,6 @@ from sql.algebra.table.search import Finder
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.statement.statement_text import StatementText
-from sql.emission import Out
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
 from sql.engine.statement.statement_core import StatementCore
@@ -45,7 +44,7 @@ class Evaluation:
         counted = self.code["change"](self, events, (), 0, new, [])
         if not counted and self.plan.row_kind == "aggregate":
             self.code["show"](self, first or NOTHING, self.groups.whole, new, True)
-        return in_order(new if self.plan.order_by else [Out(row) for row in new], self.plan, self.limit)
+        return in_order(new, self.plan, self.limit)
 
 
 class Choice:

@@ -157,8 +157,7 @@ class Output:
         """Rows in the order of ORDER BY, cut by LIMIT."""
         if not (self.show.is_ordered or self.show.makes_outs):
             return rows
-        outs = rows if self.plan.order_by or self.show.makes_outs else [Out(row) for row in rows]
-        return in_order(outs, self.plan, self.row_limit, self.spreads)
+        return in_order(rows, self.plan, self.row_limit, self.spreads)
 
     # --- time and state -------------------------------------------------------------------------------------
 

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sql.algebra.event import Event
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
-from sql.algebra.join.store import Pulled
+from sql.algebra.join.store import Pulled, Rows
 from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.statement_frame import StatementFrame
+from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan
 
 
@@ -54,9 +54,23 @@ def makes_rows(plan: Plan) -> bool:
     return not changes_rows and not plan.subqueries
 
 
-def _passes(event: Event) -> bool:
-    """Stands for the filter of a relation: the text only depends on its presence."""
-    return True
+def is_looked_into(plan: Plan, source: SourcePlan) -> bool:
+    """True if the rows of a relation are only looked up: nothing that happens to them makes rows."""
+    is_driven = any(other.unidirectional for other in plan.sources)
+    return source.relation == "table" or (
+        source.relation is not None and is_driven and not source.unidirectional
+    )
+
+
+def stores_of(text: StatementFrame) -> list[Rows | Pulled]:
+    """The rows of each source as the text finds them. It depends on the presence of a filter alone."""
+    relations = text.catalog.relations
+    return [
+        Pulled(relations[source.stream], None if source.filter is None else bool)
+        if is_looked_into(text.plan, source)
+        else Rows(text.shape)
+        for source in text.plan.sources
+    ]
 
 
 class DrivenText:
@@ -66,17 +80,11 @@ class DrivenText:
         self.text = text
         self.plan = plan = text.plan
         self.place = place
-        self.stores = [
-            None
-            if source.relation is None
-            else Pulled(text.catalog.relations[source.stream], None if source.filter is None else _passes)
-            for source in plan.sources
-        ]
         self.is_direct = makes_rows(plan)
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])
         tested = parts if self.is_direct else parts_of(on)
-        self.chain = JoinLoops(parts, tested, place, self.stores, looks_ahead=self._looks_ahead)
+        self.chain = JoinLoops(parts, tested, place, stores_of(text), looks_ahead=self._looks_ahead)
 
     @property
     def _looks_ahead(self) -> bool:

@@ -27,13 +27,12 @@ from typing import Any
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
 from sql.algebra.join.passing import opened_names
-from sql.algebra.join.store import Pulled, Rows
 from sql.algebra.windows.catalog import lookup
 from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.statement.joins.driven import makes_rows
+from sql.compiler.statement.joins.driven import is_looked_into, makes_rows, stores_of
 from sql.compiler.statement.statement_frame import StatementFrame
 from sql.plan.bound import Apply, Bound, Slot, TableRead
 from sql.plan.clauses import SourcePlan
@@ -76,14 +75,6 @@ def _reads_rows_alone(condition: Bound) -> bool:
     )
 
 
-def is_looked_into(plan: Plan, source: SourcePlan) -> bool:
-    """True if the rows of a relation are only looked up: nothing that happens to them makes rows."""
-    is_driven = any(other.unidirectional for other in plan.sources)
-    return source.relation == "table" or (
-        source.relation is not None and is_driven and not source.unidirectional
-    )
-
-
 class PassingText:
     """Writes the loops of one join."""
 
@@ -104,12 +95,7 @@ class PassingText:
             if place not in self.drivers and not is_looked_into(plan, source)
         ]
         """The sources whose rows the join keeps."""
-        stores = [
-            Pulled(text.catalog.relations[source.stream], None if source.filter is None else _passes)
-            if is_looked_into(plan, source)
-            else Rows(text.shape)
-            for source in plan.sources
-        ]
+        stores = stores_of(text)
         on = [join.on for join in plan.joins]
         parts = parts_of(on if self.is_outer else [*on, plan.where])
         self.chains = [JoinLoops(parts, parts, start, stores, f"find_{start}") for start in self.starts]
@@ -283,8 +269,3 @@ class PassingText:
     @property
     def _slots(self) -> dict[Any, Code]:
         return self.text.slots("whole.", "now", "True")
-
-
-def _passes(event: object) -> bool:
-    """Stands for the filter of a relation: the text only depends on its presence."""
-    return True
