@@ -175,7 +175,7 @@ class WindowBuilder:
         batch = next((member for member in members if isinstance(member, EventBatch)), None)
         if batch is not None:
             return Gate(batch, policies)
-        return self._kept(policies[0].lone()) if self.alone and len(policies) == 1 else meet(policies)
+        return self._kept(policies[0]) if self.alone and len(policies) == 1 else meet(policies)
 
     def _kept(self, window: Policy) -> Policy:
         """The window, as one of what events contribute where it can be."""
@@ -204,11 +204,11 @@ class WindowBuilder:
         if kind in ("reference", "include"):
             return constant_value(argument, self.functions)
         if kind == "value":
-            return Computed(
-                argument, self._once(plan, name, lambda: _time_of(self.functions.value(argument)))
-            )
+            read = self._once(plan, name, lambda: self.functions.value(argument))
+            return Computed(argument, _time_of(read), read)
         if kind == "keys":
-            return Computed(argument, self._key(plan, name, argument))
+            key = self._key(plan, name, argument)
+            return Computed(argument, key, key)
         if kind == "criteria":
             return self._once(plan, name, lambda: self.functions.criteria(argument, nulls_lowest=True))
         if kind == "predicate":

@@ -76,10 +76,6 @@ class Policy(Operator):
         """The events that leave at or before `now` by time alone, in order."""
         return []
 
-    def lone(self) -> Policy:
-        """The same window, where it is the only one of its statement and nothing but the loop changes it."""
-        return self
-
     # --- as an operator -------------------------------------------------------------------------------------
 
     def push(self, delta: Delta, now: int) -> list[Delta]:

@@ -163,7 +163,7 @@ class Queue(Policy):
         source.line(f"{self.window} = {place}.events")
         if self.keeps_values and self.has_timers:
             source.line("held = len(window)")
-        if self.refuses and not self.refusal:
+        if self.needs_event:
             source.line(f"admits{self.mark} = {place}.admits")
         if self._calls_evict:
             source.line(f"evict{self.mark} = {place}.evict")

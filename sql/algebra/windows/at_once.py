@@ -34,7 +34,9 @@ register_window(
     WindowSpec(
         name="ext_timed",
         parameters=parameters("timestamp:value period:period"),
-        make=lambda start, timestamp, period: DataClock(timestamp.nodes, timestamp.of, period, start.zone),
+        make=lambda start, timestamp, period: DataClock(
+            timestamp.nodes, timestamp.read, timestamp.of, period, start.zone
+        ),
         composition=(Stage("Retain", "data clock {ts}, {d}"),),
         cost=WindowCost(Growth.AMORTISED),
         state="the events of {d}",

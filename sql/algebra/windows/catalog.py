@@ -33,6 +33,8 @@ class Computed(NamedTuple):
 
     nodes: Any
     of: Callable[[Event], Any]
+    read: Callable[[Event], Any]
+    """The same without a check of the value, for events that have passed it."""
 
 
 class WindowParameter(NamedTuple):
