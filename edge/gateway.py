@@ -133,7 +133,9 @@ class Gateway:
         if self.alarm_ms is not None and self.alarm_ms <= now_ms:
             self.on_alarm(now_ms)
         self._fire(now_ms)
-        self._push_backlog(now_ms, began_ms)
+        ended_ms = self._push_backlog(now_ms, began_ms)
+        if self._taken_ms == began_ms and ended_ms == began_ms + 1:
+            self._taken_ms = ended_ms  # it took less than that: clocks count whole milliseconds
         self.consult(now_ms)
         commit_in_ms = self._see_to_commits()
         self._brake()
@@ -184,15 +186,18 @@ class Gateway:
         while (self.intake.items or self.backlog) and self.clock.monotonic_ms() < deadline_ms:
             self.turn()
 
-    def _push_backlog(self, now_ms: int, began_ms: int) -> None:
+    def _push_backlog(self, now_ms: int, began_ms: int) -> int:
+        """Process what waits, for `TURN_MS` at most from `began_ms` on; when that ended, on the monotonic
+        clock."""
         until_ms = began_ms + TURN_MS
         while (arrival := self.backlog.next_slice()) is not None:
             self._process(arrival, now_ms, began_ms)
             ended_ms = self.clock.monotonic_ms()
             self.backlog.took(ended_ms - began_ms)
-            if ended_ms >= until_ms:
-                return
             began_ms = ended_ms
+            if ended_ms >= until_ms:
+                break
+        return began_ms
 
     def _process(self, arrival: Arrival, now_ms: int, began_ms: int) -> None:
         """Take in an arrival: record it, let it take effect, and remember what to acknowledge. `began_ms` is
