@@ -13,7 +13,7 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
-from sql.algebra.table.search import Find, finder
+from sql.algebra.table.search import Finder
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound
 from sql.rows import Shape
@@ -54,8 +54,9 @@ class Step:
         """The number of partners of each row of either side."""
         self.holds: Callable[..., Any] | None = None if on is None else functions.true(on)
         before = frozenset(range(place))
-        self.to_right: Find = finder(on, place, before, right, functions, shape=shape, nullable=before)
-        self.to_left: Find = finder(on, before, {place}, self.left, functions, shape=shape, nullable=before)
+        to_right = Finder(on, place, before, right, functions, shape=shape, nullable=before)
+        to_left = Finder(on, before, {place}, self.left, functions, shape=shape, nullable=before)
+        self.to_right, self.to_left = to_right.over(right), to_left.over(self.left)
         self.keeps_left = kind in ("left", "full")
         self.keeps_right = kind in ("right", "full")
         self.nothing: Sides = (None,) * place

@@ -200,60 +200,35 @@ class Finder:
         """`own`: the source that the rows belong to, or the sources of rows joined before.
         `nullable`: sources that may have no row."""
         parts = tuple(conjuncts(condition))
+        self.own, self.known = own, known
+        self.places = (own,) if isinstance(own, int) else tuple(sorted(own))
         self.search = Search(parts, own, known, store)
+        kept = self.places if store.of_relation and isinstance(own, int) else ()
+        rows = {place: f"r{place}" for place in (*self.places, *known)}
         source = SourceWriter()
-        kept = {own} if store.of_relation and isinstance(own, int) else frozenset[int]()
-        _write_find(source, self.search, parts, own, known, functions, shape, nullable, kept)
+        loop = loop_over(functions, source, rows, shape=shape, nullable=nullable, kept=kept)
+        self._write(source, loop, parts, "y" if kept else "y.row")
         self.find = functions.generate(source, Event=Event)["find"]
 
     def over(self, store: RowStore) -> Find:
         """The function for one store."""
         return partial(self.find, self.search.opened(store))
 
-
-def finder(
-    condition: Bound | None,
-    own: Own,
-    known: Collection[int],
-    store: RowStore,
-    functions: FunctionSet,
-    *,
-    shape: Shape = "dict",
-    nullable: Collection[int] = (),
-) -> Find:
-    """The function that finds the rows of `store` that meet a condition, beside rows of `known` sources."""
-    return Finder(condition, own, known, store, functions, shape=shape, nullable=nullable).over(store)
-
-
-def _write_find(
-    source: SourceWriter,
-    search: Search,
-    parts: Sequence[Bound],
-    own: Own,
-    known: Collection[int],
-    functions: FunctionSet,
-    shape: Shape,
-    nullable: Collection[int],
-    kept: Collection[int],
-) -> None:
-    rest = [part for part in parts if not any(part is settled for settled in search.settled)]
-    places = [own] if isinstance(own, int) else sorted(own)
-    rows = {place: f"r{place}" for place in (*places, *known)}
-    loop = loop_over(functions, source, rows, shape=shape, nullable=nullable, kept=kept)
-    needs_event = reads_subquery(parts)
-    with source.block("def find(rows, e, now):"):
-        read = frozenset().union(*map(sources_read, parts))
-        for place in sorted(read.intersection(known)):
-            source.line(f"r{place} = e[{place}]")
-        if needs_event:
-            source.line("x = Event(tuple(e), now, -1)")
-        source.line("found = []")
-        with search.each(loop, "rows", "y"):
-            for place in places:
-                whole = "y" if kept else "y.row"
-                source.line(f"r{place} = {whole if isinstance(own, int) else f'y.row[{place}]'}")
+    def _write(self, source: SourceWriter, loop: LoopWriter, parts: Sequence[Bound], whole: str) -> None:
+        """The function `find`; `whole`: the text of the row of an event that is found."""
+        search, needs_event = self.search, reads_subquery(parts)
+        with source.block("def find(rows, e, now):"):
+            read = frozenset().union(*map(sources_read, parts))
+            for place in sorted(read.intersection(self.known)):
+                source.line(f"r{place} = e[{place}]")
             if needs_event:
-                source.line(f"x = Event({_whole(own, known)}, now, -1)")
-            loop.inner().test(rest)
-            source.line("found.append(y)")
-        source.line("return found")
+                source.line("x = Event(tuple(e), now, -1)")
+            source.line("found = []")
+            with search.each(loop, "rows", "y"):
+                for place in self.places:
+                    source.line(f"r{place} = {whole if isinstance(self.own, int) else f'y.row[{place}]'}")
+                if needs_event:
+                    source.line(f"x = Event({_whole(self.own, self.known)}, now, -1)")
+                loop.inner().test([part for part in parts if part not in search.settled])
+                source.line("found.append(y)")
+            source.line("return found")
