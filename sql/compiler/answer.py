@@ -22,7 +22,7 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.plan.bound import Bound, Op, Slot, conjuncts, reads_subquery, sources_read
+from sql.plan.bound import Bound, Op, Slot, conjuncts, reads_subquery, slot_kinds, sources_read
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
 
@@ -70,8 +70,7 @@ def _expressions(plan: Plan) -> list[Bound]:
 
 def _reads_more(node: Bound) -> bool:
     """True if an expression reads what is known of the inner event beside its row."""
-    slots = (part.kind for part in node.walk() if isinstance(part, Slot))
-    return any(kind not in ("variable", "arrived", "context") for kind in slots)
+    return not slot_kinds(node) <= {"variable", "arrived", "context"}
 
 
 class AnswerText:

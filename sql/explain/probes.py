@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from sql.binder.patterns.rewriting import with_sources
 from sql.explain.words import written
-from sql.plan.bound import Bound, Const, Op, Slot, conjuncts
+from sql.plan.bound import Bound, Const, Op, Slot, conjuncts, slot_kinds
 from sql.plan.clauses import EACH_EVENT, ItemPlan, SourcePlan
 from sql.plan.context_plan import KeyedPlan
 from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
@@ -99,14 +99,7 @@ def _has_samples(plan: Plan) -> bool:
     if plan.into_table is not None or any(source.recognize or source.pattern for source in plan.sources):
         return False
     is_shown = plan.window is not None or bool(plan.aggregates) or plan.having is not None
-    return (is_shown or bool(plan.joins)) and not _counts_hits(plan.having)
-
-
-def _counts_hits(condition: Bound | None) -> bool:
-    """True if a condition reads hit counts of a clause: it cannot be evaluated by itself."""
-    return condition is not None and any(
-        isinstance(part, Slot) and part.kind == "hit" for part in condition.walk()
-    )
+    return (is_shown or bool(plan.joins)) and "hit" not in slot_kinds(plan.having)
 
 
 def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
@@ -119,7 +112,7 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
     parts = [("FILTER", part) for part in conjuncts(source.filter)]
     if is_only and _is_of_an_event(plan.where):
         parts += [("WHERE", part) for part in conjuncts(plan.where)]
-    own = [(clause, with_sources(part, {at: 0})) for clause, part in parts if not _counts_hits(part)]
+    own = [(clause, with_sources(part, {at: 0})) for clause, part in parts if "hit" not in slot_kinds(part)]
     keys = [(text, with_sources(key, {at: 0})) for text, key in _keys(plan) if is_only]
     conditions, items = _columns(plan, own, keys)
     bare = SourcePlan(source.stream, source.alias, columns=source.columns)
@@ -143,9 +136,7 @@ def _of_events(plan: Plan, at: int, source: SourcePlan) -> Probe | None:
 def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> dict[str, Any]:
     """The event-time fields of a probe of events: only if a condition reads it, because a late event passes
     or fails its filter like any other."""
-    if not any(
-        isinstance(node, Slot) and node.kind == "event_time" for _, part in parts for node in part.walk()
-    ):
+    if "event_time" not in slot_kinds(*(part for _, part in parts)):
         return {}
     own = {name: value for name, value in plan.timestamps.items() if name == stream}
     column = own[stream][0] if stream in own else plan.timestamp
@@ -154,10 +145,7 @@ def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> 
 
 def _is_of_an_event(bound: Bound | None) -> bool:
     """True if an expression needs only the event and the state of analytic functions."""
-    if bound is None:
-        return True
-    slots = {part.kind for part in bound.walk() if isinstance(part, Slot)}
-    return slots <= {"analytic", "meta", "event_time", "variable", "hit", "subquery", "context"}
+    return slot_kinds(bound) <= {"analytic", "meta", "event_time", "variable", "hit", "subquery", "context"}
 
 
 def _of_pairs(plan: Plan) -> Probe:

@@ -197,11 +197,15 @@ def reads_clock(node: Bound) -> bool:
     return any(isinstance(part, Apply) and part.function.context for part in node.walk())
 
 
+def slot_kinds(*nodes: Bound | None) -> set[str]:
+    """The kinds of operators whose values expressions read."""
+    return {part.kind for node in nodes if node is not None for part in node.walk() if isinstance(part, Slot)}
+
+
 def reads_subquery(nodes: Iterable[Bound]) -> bool:
     """True if expressions read values of subqueries, for which the text needs the
     joined row as an event `x`."""
-    slots = (part for node in nodes for part in node.walk() if isinstance(part, Slot))
-    return any(slot.kind == "subquery" for slot in slots)
+    return "subquery" in slot_kinds(*nodes)
 
 
 def sources_read(expression: Bound) -> frozenset[int]:

@@ -98,10 +98,14 @@ class LotPlan(Record):
         return any(window.name == "retain all" for window in self.windows)
 
     @property
+    def is_gated(self) -> bool:
+        """True if items enter at the points of a gate."""
+        return self.every_period is not None or self.every_count is not None
+
+    @property
     def is_simple(self) -> bool:
         """True if the window compiles to a loop: one window, followed by either a gate or `unique`."""
-        is_gated = self.every_period is not None or self.every_count is not None
-        return bool(self.windows) and not self.partition_by and not (is_gated and self.unique)
+        return bool(self.windows) and not self.partition_by and not (self.is_gated and self.unique)
 
 
 def key_names(groupwin: WindowPlan) -> list[str]:

@@ -8,7 +8,7 @@ names of the starting events are such places as well. Plain data, like `sql.plan
 from __future__ import annotations
 
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import Bound, Slot
+from sql.plan.bound import Bound, slot_kinds
 from sql.plan.clauses import PeriodArgument
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan
@@ -57,9 +57,7 @@ class EventPointPlan(Record):
     @property
     def asks_each(self) -> bool:
         """True if, as an end, it must be tested with each partition."""
-        if self.correlation is not None or self.filter is None:
-            return False
-        return any(isinstance(node, Slot) and node.kind == "context" for node in self.filter.walk())
+        return self.correlation is None and "context" in slot_kinds(self.filter)
 
 
 class PatternPointPlan(Record):

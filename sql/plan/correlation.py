@@ -3,7 +3,7 @@ for an index by hash."""
 
 from __future__ import annotations
 
-from sql.plan.bound import Bound, Op, Read, Slot, all_of, conjuncts
+from sql.plan.bound import Bound, Op, Read, all_of, conjuncts, slot_kinds
 from sql.plan.context_plan import Correlation
 
 
@@ -33,6 +33,4 @@ def _of_event(side: Bound) -> bool:
 
 
 def _of_partition(side: Bound) -> bool:
-    slots = [part for part in side.walk() if isinstance(part, Slot)]
-    fixed = all(part.kind == "context" for part in slots)
-    return bool(slots) and fixed and not any(isinstance(part, Read) for part in side.walk())
+    return slot_kinds(side) == {"context"} and not any(isinstance(part, Read) for part in side.walk())

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sql.errors import Problem
 from sql.plan.asks import AskPlan
-from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, Slot
+from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall, slot_kinds
 from sql.plan.clauses import (
     Criterion,
     GroupWindowPlan,
@@ -242,9 +242,8 @@ class Plan(Record, dict=True):
             return False
         clauses = {hit.clause for hit in self.hits if hit.name in AGGREGATE_HITS}
         shown = (*(item.value for item in self.items), *(order.value for order in self.order_by))
-        slots = (node for value in shown for node in value.walk() if isinstance(node, Slot))
         is_judged = bool(self.aggregates or clauses) and "SELECT" not in clauses
-        return is_judged and not any(slot.kind == "aggregate" for slot in slots)
+        return is_judged and "aggregate" not in slot_kinds(*shown)
 
     @property
     def counts_groups(self) -> bool:

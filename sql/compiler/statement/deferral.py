@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sql.plan.bound import Bound, Const, Slot, reads_clock
+from sql.plan.bound import Bound, Const, reads_clock, slot_kinds
 from sql.plan.clauses import OutputPlan
 from sql.plan.logical import Plan
 
@@ -38,9 +38,7 @@ def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "group
 
 def is_fleeting(value: Bound) -> bool:
     """True if a value depends on more than its group: on the clock, a variable, a subquery."""
-    return reads_clock(value) or any(
-        isinstance(node, Slot) and node.kind not in ("aggregate", "context") for node in value.walk()
-    )
+    return reads_clock(value) or not slot_kinds(value) <= {"aggregate", "context"}
 
 
 def counts_alone(output: OutputPlan) -> bool:

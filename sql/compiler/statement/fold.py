@@ -9,7 +9,7 @@ leave     the event `y` no longer counts in `h`, its group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -19,8 +19,7 @@ from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.deferral import deferral
 from sql.errors import over_max_groups
-from sql.plan.bound import Bound, Slot, TableRead, reads_clock
-from sql.plan.clauses import SourcePlan
+from sql.plan.bound import Bound, TableRead, reads_clock, slot_kinds
 from sql.plan.logical import Plan
 
 
@@ -179,6 +178,10 @@ class Fold:
 # --- events that need not be kept ---------------------------------------------------------------------------
 
 
+OF_GROUPS = {"aggregate", "variable", "context", "hit"}
+"""The kinds of values that do not depend on the event that causes a row."""
+
+
 def keeps_values(plan: Plan) -> bool:
     """True if the statement reads of its events only what they contributed: its window need not keep them.
 
@@ -191,43 +194,21 @@ def keeps_values(plan: Plan) -> bool:
         return False
     beside = plan.analytics or plan.subqueries or plan.prevs or plan.into_table is not None
     is_shown_later = plan.output is not None and deferral(plan) != "content"
-    if beside or plan.orders_rows or is_shown_later or any(map(_reads_event, _shown(plan))):
+    reads_event = not slot_kinds(plan.having, *(item.value for item in plan.items)) <= OF_GROUPS
+    if beside or plan.orders_rows or is_shown_later or reads_event:
         return False
     forms = [inline_form(call, Removal.FIFO) for call in plan.aggregates]
     if any(form is None or (form.is_in_order and plan.mode == "lots") for form in forms):
         return False
-    return not (_is_gated(plan.sources[0]) and any(map(_changes, _read_of_events(plan))))
-
-
-def _shown(plan: Plan) -> list[Bound]:
-    return [*(item.value for item in plan.items), *([] if plan.having is None else [plan.having])]
-
-
-def _read_of_events(plan: Plan) -> list[Bound]:
-    where = [] if plan.where is None else [plan.where]
-    return [*(argument for call in plan.aggregates for argument in call.args), *where]
-
-
-def _is_gated(source: SourcePlan) -> bool:
-    return source.lot is not None and (
-        source.lot.every_period is not None or source.lot.every_count is not None
-    )
-
-
-def _reads_event(value: Bound) -> bool:
-    """True if a value depends on the event that causes the row."""
-    known = "aggregate", "variable", "context", "hit"
-    return _has_slot_but(known, value)
+    lot, where = plan.sources[0].lot, [] if plan.where is None else [plan.where]
+    of_events = [*(argument for call in plan.aggregates for argument in call.args), *where]
+    return lot is None or not lot.is_gated or not any(map(_changes, of_events))
 
 
 def _changes(value: Bound) -> bool:
     """True if a value of an event depends on when it is computed."""
     return (
         reads_clock(value)
-        or _has_slot_but(("context",), value)
+        or not slot_kinds(value) <= {"context"}
         or any(isinstance(node, TableRead) for node in value.walk())
     )
-
-
-def _has_slot_but(kinds: Iterable[str], value: Bound) -> bool:
-    return any(isinstance(node, Slot) and node.kind not in kinds for node in value.walk())

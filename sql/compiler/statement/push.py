@@ -11,7 +11,7 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.answer import answers_each
 from sql.compiler.statement.enter import EnterText
 from sql.compiler.statement.statement_frame import StatementFrame
-from sql.plan.bound import Bound, Slot, reads_clock
+from sql.plan.bound import Bound, reads_clock, slot_kinds
 
 
 class PushText:
@@ -192,11 +192,7 @@ class PushText:
 
     @cached_property
     def _reads_partition(self) -> bool:
-        return any(
-            isinstance(node, Slot) and node.kind == "context"
-            for part in self._expressions()
-            for node in part.walk()
-        )
+        return "context" in slot_kinds(*self._expressions())
 
     def _expressions(self) -> Iterator[Bound]:
         plan = self.plan

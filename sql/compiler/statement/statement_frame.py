@@ -31,7 +31,7 @@ from sql.compiler.statement.earlier import Earlier
 from sql.compiler.statement.fold import Fold, too_many_groups
 from sql.compiler.statement.show import Show
 from sql.emission import Emission, Out, Update
-from sql.plan.bound import Slot
+from sql.plan.bound import slot_kinds
 from sql.plan.logical import Plan
 from sql.types import key_of
 
@@ -162,8 +162,7 @@ class StatementFrame:
     @cached_property
     def where_reads_beside(self) -> bool:
         """True if WHERE reads earlier events, so that it is evaluated when the window has changed."""
-        where = self.plan.where
-        return where is not None and any(isinstance(n, Slot) and n.kind == "prev" for n in where.walk())
+        return "prev" in slot_kinds(self.plan.where)
 
     def write_counted(self, loop: LoopWriter, event: str, time: str, owner: str = "g.") -> None:
         """Write WHERE, values and group of the row `e`, also for an event that does not count."""
