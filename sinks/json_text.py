@@ -39,7 +39,7 @@ def count_non_finite(values: Iterable[Any]) -> int:
     for value in values:
         if isinstance(value, float):
             count += not math.isfinite(value)
-        elif isinstance(value, Mapping):
+        elif isinstance(value, (dict, Mapping)):  # a dict is known without asking the abstract class
             count += count_non_finite(value.values())
         elif isinstance(value, list | tuple):
             count += count_non_finite(value)

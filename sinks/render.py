@@ -95,6 +95,11 @@ class Renderer:
         # Work on parsed values is needed only when something is taken out of the row or of
         # the template's output.
         self._selects = bool(settings.data_field or settings.row_fields or settings.exclude_fields)
+        self._chooses = not settings.takes_whole_rows and bool(
+            settings.row_fields is not None or settings.exclude_fields
+        )
+        # A column of a table cannot be left out.
+        self._drops_null = not (settings.send_nil_field or settings.format == "delimited")
 
     def render(self, emissions: Sequence[Emission]) -> Rendered:
         """One set of messages for the rows of all emissions together."""
@@ -178,13 +183,11 @@ class Renderer:
         return data if isinstance(data, list) else [data]
 
     def _columns(self, row: dict[str, Any]) -> dict[str, Any]:
-        settings = self._settings
-        if not settings.takes_whole_rows and (settings.row_fields is not None or settings.exclude_fields):
-            row = settings.chosen(row)
-        # a column of a table cannot be left out
-        if settings.send_nil_field or settings.format == "delimited":
-            return row
-        return {name: value for name, value in row.items() if value is not None}
+        if self._chooses:
+            row = self._settings.chosen(row)
+        if self._drops_null and None in row.values():
+            return {name: value for name, value in row.items() if value is not None}
+        return row
 
     def _delimited(self, rows: list[Any]) -> tuple[bytes, bytes]:
         """Column line and data lines. Columns have the order of `fields`, else of first appearance."""
