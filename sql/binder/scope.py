@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from sql import functions
-from sql.catalog.streams import Catalog
+from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
@@ -311,7 +311,11 @@ class Scope:
         among = self.sources[: self.own] if source is None else [self.sources[source]]
         among = [item for item in among if not item.stream.startswith("$")]  # private ones, of no text
         known = [column for item in among for column in (item.columns or {}) if column != META]
-        where = " and ".join(f"stream '{item.stream}'" if item.stream else "the pattern" for item in among)
+        streams = self.catalog.streams
+        where = " and ".join(
+            f"{streams.get(item.stream, Stream('')).word} '{item.stream}'" if item.stream else "the pattern"
+            for item in among
+        )
         where = where or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
         hint = did_you_mean(name, [*known, *self.aliases, *self.catalog.variables])

@@ -40,6 +40,15 @@ FILE_ROWS = 9999
 """The rows that a scan table of a file keeps without RETAIN_SIZE; of any other source it keeps 1."""
 
 
+WORDS = {
+    "scan": "scan table",
+    "lookup": "lookup table",
+    "asked": "lookup table of a store",
+    "window": "named window",
+}
+"""Kinds of streams in messages; others are called what they are."""
+
+
 class Stream(Record):
     """A declared stream. `columns` None: schemaless. `timestamp`: the event-time column."""
 
@@ -65,6 +74,11 @@ class Stream(Record):
     def is_relation(self) -> bool:
         """True for a named window or a table, whose rows statements read and write."""
         return self.kind in ("window", "table")
+
+    @property
+    def word(self) -> str:
+        """What it is, in messages."""
+        return WORDS.get(self.kind, self.kind)
 
     @property
     def is_filled(self) -> bool:

@@ -318,15 +318,6 @@ def _check_selector(problems: Problems, select: ast.Select) -> None:
         problems.warn("B705", message, select.span, "remove it, or select irstream from the named window")
 
 
-WITHOUT_ROWS = {
-    "stream": "is a stream",
-    "scan": "is a scan table",
-    "lookup": "is a lookup table of a store",
-    "asked": "is a lookup table of a store",
-}
-"""What keeps no rows that can be asked for, by kind."""
-
-
 def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> ChoicePlan:
     """A select on demand: its sources are relations, whose rows are there."""
     problems = Problems()
@@ -351,7 +342,7 @@ def _check_rows(problems: Problems, source: ast.Source, catalog: Catalog) -> Non
     if known is None:
         _unknown(problems, source, catalog)
     elif not known.is_relation:
-        message = f"'{source.name}' {WITHOUT_ROWS[known.kind]}: it keeps no rows to ask for"
+        message = f"'{source.name}' is a {known.word}: it keeps no rows to ask for"
         problems.error("B557", message, source.span, "ask a named window or a table")
 
 

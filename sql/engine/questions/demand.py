@@ -171,7 +171,8 @@ class Question:
 
     def _row(self, statement: ast.InsertRows, values: tuple[ast.Expr, ...], columns: tuple[str, ...]) -> Row:
         if len(values) != len(columns):
-            raise _refused(self.text, statement, f"{len(columns)} columns and {len(values)} values")
+            message = f"values for {', '.join(columns)} are expected, and there are {len(values)}"
+            raise _refused(self.text, statement, message)
         items = tuple(
             ast.SelectItem(value, name, span=value.span) for value, name in zip(values, columns, strict=True)
         )

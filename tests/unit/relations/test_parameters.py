@@ -65,7 +65,7 @@ def test_values_that_do_not_fit_are_refused(engine: Engine, text: str, parameter
     [
         (
             "delete from Limits where q = ?",
-            "1:26: B201 unknown column 'q' in stream 'Limits'; it has dev, low, note",
+            "1:26: B201 unknown column 'q' in table 'Limits'; it has dev, low, note",
         ),
         ("insert into Limits select q as dev", "1:27: B201 unknown column 'q' in a statement without FROM"),
     ],

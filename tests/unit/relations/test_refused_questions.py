@@ -44,3 +44,8 @@ def test_what_keeps_no_rows_is_told_once(engine: Engine, source: str, message: s
 def test_a_table_of_a_like_name_is_proposed(engine: Engine) -> None:
     with pytest.raises(SqlError, match="did you mean 'Limits'"):
         engine.query("select * from Limit", 1)
+
+
+def test_an_insert_names_the_columns_that_want_values(engine: Engine) -> None:
+    with pytest.raises(SqlError, match="B557 values for dev are expected, and there are 2"):
+        engine.query("insert into Limits values ('a', 'b')", 1)
