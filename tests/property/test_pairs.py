@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sql import Catalog, Engine, plan_rule, run_script
-from sql.algebra.pattern import PartialBounds, Pattern, PatternBuilder
+from sql import Catalog, Engine, RuleOptions, plan_rule, run_script
+from sql.algebra.pattern import Pattern, PatternBuilder
 from sql.algebra.pattern.pairs import Pairs
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.support import Warnings
@@ -43,10 +43,14 @@ PAIRS = st.builds(
     st.sampled_from(SECOND),
     st.sampled_from(THEN),
 )
-BOUNDS = st.builds(PartialBounds, st.sampled_from([1, 2, 100]), st.sampled_from(["refuse", "drop_oldest"]))
+BOUNDS = st.builds(
+    RuleOptions,
+    max_pattern_partials=st.sampled_from([1, 2, 100]),
+    pattern_overflow=st.sampled_from(["refuse", "drop_oldest"]),
+)
 
 
-def builder(pattern: str, bounds: PartialBounds) -> PatternBuilder:
+def builder(pattern: str, bounds: RuleOptions) -> PatternBuilder:
     engine = Engine(Catalog())
     run_script(engine, STREAMS, 0)
     plan = (
@@ -73,7 +77,7 @@ def raised(row: Any, error: BaseException) -> None:
 @pytest.mark.parametrize("restarts", [False, True])
 @given(text=PAIRS, bounds=BOUNDS, steps=arrivals())
 def test_pairs_give_what_the_nodes_give(
-    restarts: bool, text: str, bounds: PartialBounds, steps: list[Any]
+    restarts: bool, text: str, bounds: RuleOptions, steps: list[Any]
 ) -> None:
     made = builder(text, bounds)
     nodes: Pattern | Pairs = made.pattern()
@@ -107,11 +111,11 @@ OTHERS = (
 
 @pytest.mark.parametrize("pattern", OTHERS)
 def test_other_patterns_are_run_by_their_nodes(pattern: str) -> None:
-    assert isinstance(builder(pattern, PartialBounds()).fastest()(), Pattern)
+    assert isinstance(builder(pattern, RuleOptions()).fastest()(), Pattern)
 
 
 def test_a_search_takes_at_most_300_bytes() -> None:
-    pairs = builder("every a=E -> b=E(k = a.k) where timer:within(10 sec)", PartialBounds()).fastest()()
+    pairs = builder("every a=E -> b=E(k = a.k) where timer:within(10 sec)", RuleOptions()).fastest()()
     rows = [{"id": "e", "k": f"key-{number}", "n": 1} for number in range(50_000)]
     pairs.start(0)
     tracemalloc.start()

@@ -29,7 +29,7 @@ from sql.algebra.context.partition import Partition
 from sql.algebra.context.pattern_watch import PatternCondition
 from sql.algebra.context.trigger_levels import OverlappingLevel, SpanLevel
 from sql.algebra.event import Event
-from sql.algebra.pattern import PartialBounds, PatternBuilder
+from sql.algebra.pattern import PatternBuilder
 from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.catalog.streams import Catalog
@@ -171,7 +171,7 @@ class _Builder:
         at_work: list[Any] = []
         clock = Context(zone=self.zone, partition=at_work)
         functions = FunctionSet(self.catalog, clock, Warnings(), text=pattern.text, kind=PatternReader)
-        builder = PatternBuilder(pattern, functions, self.zone, PartialBounds.of(self.plan.options))
+        builder = PatternBuilder(pattern, functions, self.zone, self.plan.options)
         atoms = compiled(pattern, functions, self.functions)
         return PatternCondition(
             builder, self.bodies.fail, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive

@@ -15,8 +15,7 @@ the nodes of a plan, once for all patterns that run by it; `machine` is what the
 share, `listening` finds those that an event fits. Patterns of two events run without nodes: `pairs`.
 """
 
-from sql.algebra.pattern.machine import PartialBounds
 from sql.algebra.pattern.pattern_builder import PatternBuilder
 from sql.algebra.pattern.running_pattern import Pattern
 
-__all__ = ["PartialBounds", "Pattern", "PatternBuilder"]
+__all__ = ["Pattern", "PatternBuilder"]

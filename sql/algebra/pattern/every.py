@@ -78,7 +78,7 @@ class EverySearch(PatternInstance, Parent):
         self._forget(keys, machine.now)
         if key in keys:
             return False
-        if len(keys) >= machine.bounds.keys:
+        if len(keys) >= machine.options.max_pattern_keys:
             del keys[next(iter(keys))]
             machine.counts["keys_dropped"] += 1
         keys[key] = machine.now

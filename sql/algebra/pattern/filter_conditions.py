@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from sql.algebra.pattern.listening import ByKey, ByRange, InOrder, Listening
+from sql.algebra.pattern.listening import ByKey, ByRange, FilterTests, InOrder, Listening
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Slot, all_of, conjuncts, sources_read
 from sql.plan.pattern_plan import OWN
@@ -81,18 +81,19 @@ def listening_of(condition: Bound | None, functions: FunctionSet) -> Callable[[]
     """Makes what finds the listeners of a filter."""
     parts = parts_of(condition)
     own = None if parts.alone is None else functions.true(parts.alone)
-    if parts.rows:
-        left = true_of(parts.left, functions)
-        of_row = functions.wanted_key(parts.rows, parts.nulls)
-        of_binding = functions.wanted_key(parts.tags, parts.nulls)
-        return partial(ByKey, own, left, of_row, of_binding)
-    for chosen in parts.left:
+    for chosen in () if parts.rows else parts.left:
         found = sides(chosen, MIRRORED)
         if found is not None:
             left = true_of([part for part in parts.left if part is not chosen], functions)
             row, tag, operator = found
-            return partial(ByRange, own, left, functions.value(row), functions.value(tag), operator)
-    return partial(InOrder, own, true_of(parts.left, functions))
+            tests = FilterTests(own, left, functions.value(row), functions.value(tag))
+            return partial(ByRange, tests, operator)
+    left = true_of(parts.left, functions)
+    if not parts.rows:
+        return partial(InOrder, FilterTests(own, left))
+    of_row = functions.wanted_key(parts.rows, parts.nulls)
+    of_binding = functions.wanted_key(parts.tags, parts.nulls)
+    return partial(ByKey, FilterTests(own, left, of_row, of_binding))
 
 
 def true_of(parts: list[Bound], functions: FunctionSet) -> Callable[..., bool] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import product
 
 from sql.algebra.pattern.listening import Binding
+from sql.algebra.pattern.machine import ROWS_MAX
 from sql.algebra.pattern.nodes import (
     OneOperand,
     OneOperandNode,
@@ -89,7 +90,7 @@ class AllOfSearch(_Several):
         ended = all(other is None or absent[i] for i, other in enumerate(self.children))
         if ended:
             self.quit()
-        for row in rows[: self.machine.bounds.rows]:
+        for row in rows[:ROWS_MAX]:
             parent.on_true(self, row, over=ended)
 
     def _may_match(self, place: int) -> bool:
@@ -101,7 +102,7 @@ class AllOfSearch(_Several):
 
     def _remember(self, place: int, binding: Binding) -> None:
         machine = self.machine
-        if len(self.remembered[place]) < machine.bounds.remembered:
+        if len(self.remembered[place]) < machine.options.max_pattern_rows:
             self.remembered[place].append(binding)
         else:
             machine.counts["remembered_dropped"] += 1

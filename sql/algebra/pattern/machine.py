@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
 from heapq import heapify, heappop, heappush
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from sql.algebra.pattern.listening import Binding, Listening
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.plan.options import RuleOptions
-from sql.record import Record
 
 Length = Callable[[Binding], Period | None]
 """A length of time where a binding stands; None for NULL."""
@@ -32,31 +31,8 @@ COUNTERS = (
 """The size of a pattern, and what it counts."""
 
 
-class PartialBounds(Record):
-    """The limits of what a pattern holds.
-
-    partials    instances begun by an arrow that live at once (`maxPatternPartials`)
-    overflow    what happens to one more: it is refused, or the oldest makes room for it (`patternOverflow`)
-    remembered  matches that an `and` remembers for the other side, and events in the list of a repeat
-    keys        keys of one `every-distinct`; the oldest is forgotten
-    rows        matches that one event may make of the parts of an `and`
-    """
-
-    partials: int = 100_000
-    overflow: Literal["refuse", "drop_oldest"] = "refuse"
-    remembered: int = 10_000
-    keys: int = 100_000
-    rows: int = 10_000
-
-    @classmethod
-    def of(cls, options: RuleOptions) -> PartialBounds:
-        """The limits that a rule sets."""
-        return cls(
-            options.max_pattern_partials,
-            options.pattern_overflow,
-            options.max_pattern_rows,
-            options.max_pattern_keys,
-        )
+ROWS_MAX = 10_000
+"""The matches that one event may make of the parts of an `and`."""
 
 
 class Partial(Protocol):
@@ -69,11 +45,11 @@ class Partial(Protocol):
 class Partials:
     """Counts the instances that arrows have begun."""
 
-    def __init__(self, bounds: PartialBounds, counts: Counter[str]) -> None:
-        self.most = bounds.partials
+    def __init__(self, options: RuleOptions, counts: Counter[str]) -> None:
+        self.most = options.max_pattern_partials
         self.live = 0
         self.counts = counts
-        self.by_age: dict[Partial, None] | None = {} if bounds.overflow == "drop_oldest" else None
+        self.by_age: dict[Partial, None] | None = {} if options.pattern_overflow == "drop_oldest" else None
         """Those that live, oldest first, where that matters."""
 
     def has_room(self) -> bool:
@@ -155,12 +131,12 @@ class PatternTimers:
 class Machine:
     """The state shared by the instances of one pattern."""
 
-    def __init__(self, zone: tzinfo, bounds: PartialBounds, *, keeps_matched: bool) -> None:
+    def __init__(self, zone: tzinfo, options: RuleOptions, *, keeps_matched: bool) -> None:
         self.keeps_matched = keeps_matched
         """True if an `and` remembers what no later row can need, because a match ends
         what holds its events."""
         self.zone = zone
-        self.bounds = bounds
+        self.options = options
         self.now = 0
         self.number = 0
         """The number of the last start; it orders matches, and timers that are due together."""
@@ -168,7 +144,7 @@ class Machine:
         """What listens, by the node of the filter."""
         self.timers = PatternTimers()
         self.counts: Counter[str] = Counter()
-        self.partials = Partials(bounds, self.counts)
+        self.partials = Partials(options, self.counts)
         self.failures: list[BaseException] = []
         """The errors of evaluation while instances acted; the caller that drives the pattern
         takes and reports them."""

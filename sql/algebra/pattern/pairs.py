@@ -21,10 +21,11 @@ from typing import Any
 
 from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.pattern.listening import Binding
-from sql.algebra.pattern.machine import COUNTERS, PartialBounds
+from sql.algebra.pattern.machine import COUNTERS
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.calendar.period import Period
 from sql.errors import CorruptState
+from sql.plan.options import RuleOptions
 from sql.record import Record
 
 SNAPSHOT_VERSION = 2
@@ -138,11 +139,11 @@ class PairPlan(Record):
 class Pairs:
     """A running pattern of two events; driven like `Pattern`."""
 
-    def __init__(self, bounds: PartialBounds, zone: tzinfo, plan: PairPlan) -> None:
+    def __init__(self, options: RuleOptions, zone: tzinfo, plan: PairPlan) -> None:
         self.plan = plan
         self.zone = zone
-        self.most = bounds.partials
-        self.drops = bounds.overflow == "drop_oldest"
+        self.most = options.max_pattern_partials
+        self.drops = options.pattern_overflow == "drop_oldest"
         self.is_simple = plan.width == 2 and plan.first_tag == 0 and plan.second_tag == 1
         """True if the tags of a match are the two events."""
         self.waiting = WaitingPairs(keeps_order=plan.length is not None or self.drops)

@@ -14,7 +14,7 @@ from sql.algebra.pattern.filters import FilterNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
 from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.logic import AbsentNode, AllOfNode, AnyOfNode
-from sql.algebra.pattern.machine import Length, PartialBounds
+from sql.algebra.pattern.machine import Length
 from sql.algebra.pattern.nodes import PatternPart
 from sql.algebra.pattern.observers import CrontabNode, IntervalNode, ScheduleNode
 from sql.algebra.pattern.pair_builder import pair_of
@@ -29,6 +29,7 @@ from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan import pattern_plan as plans
 from sql.plan.bound import Bound, Const
+from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan
 
 Value = TypeVar("Value")
@@ -37,13 +38,11 @@ Value = TypeVar("Value")
 class PatternBuilder:
     """Everything about a pattern that its instances share. `functions` read by `PatternReader`."""
 
-    def __init__(
-        self, plan: PatternPlan, functions: FunctionSet, zone: tzinfo, bounds: PartialBounds | None = None
-    ) -> None:
+    def __init__(self, plan: PatternPlan, functions: FunctionSet, zone: tzinfo, options: RuleOptions) -> None:
         self.plan = plan
         self.functions = functions
         self.zone = zone
-        self.bounds = bounds or PartialBounds()
+        self.options = options
         self.filters: list[FilterNode] = []
         """Those of the tree, from left to right."""
 
@@ -51,12 +50,12 @@ class PatternBuilder:
     def pattern(self) -> Callable[[], Pattern]:
         """Makes a pattern, not yet started."""
         root = self._step(self.plan.root)
-        return partial(Pattern, PatternProgram(self.plan, root, tuple(self.filters), self.zone, self.bounds))
+        return partial(Pattern, PatternProgram(self.plan, root, tuple(self.filters), self.zone, self.options))
 
     def fastest(self) -> Callable[[], Pattern | Pairs]:
         """Makes patterns, not yet started, in the form that costs least."""
         pair = pair_of(self.plan, self.functions, self._length)
-        return self.pattern if pair is None else partial(Pairs, self.bounds, self.zone, pair)
+        return self.pattern if pair is None else partial(Pairs, self.options, self.zone, pair)
 
     # --- the kinds of nodes ---------------------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ class RepeatSearch(PatternInstance, Parent):
             self.matcher.start()
 
     def _collect(self, binding: Binding) -> None:
-        most = self.machine.bounds.remembered
+        most = self.machine.options.max_pattern_rows
         for tag in self.node.tags:
             value = binding[tag]
             if value is None:

@@ -16,12 +16,13 @@ from typing import Any
 
 from sql.algebra.pattern.filters import Filter, FilterNode
 from sql.algebra.pattern.listening import Binding, Listener, Listening
-from sql.algebra.pattern.machine import COUNTERS, Machine, PartialBounds
+from sql.algebra.pattern.machine import COUNTERS, Machine
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart, events_of, packed, unpacked
 from sql.algebra.pattern.observers import Observer
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
+from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan
 from sql.record import Record
 
@@ -35,7 +36,7 @@ class PatternProgram(Record):
     root: PatternPart
     filters: tuple[FilterNode, ...]
     zone: tzinfo
-    bounds: PartialBounds
+    options: RuleOptions
 
 
 class Pattern:
@@ -52,7 +53,7 @@ class Pattern:
     def _assemble(self) -> None:
         """A machine without any instance."""
         program = self.program
-        self.machine = Machine(program.zone, program.bounds, keeps_matched=program.plan.discard)
+        self.machine = Machine(program.zone, program.options, keeps_matched=program.plan.discard)
         self.consumes = any(node.step.consume for node in program.filters)
         self.heard: dict[str, list[Listening]] = {}
         """What listens, by stream."""

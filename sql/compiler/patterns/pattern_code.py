@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.algebra.pattern import PartialBounds, PatternBuilder
+from sql.algebra.pattern import PatternBuilder
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.compiler.shared_code import SharedCode
 from sql.plan.clauses import SourcePlan
@@ -19,7 +19,6 @@ class PatternCode:
         self.functions = FunctionSet(
             *around.settings, shape=around.env.shape, text=self.plan.text, kind=PatternReader
         )
-        bounds = PartialBounds.of(around.options)
-        builder = PatternBuilder(self.plan, self.functions, around.context.zone, bounds)
+        builder = PatternBuilder(self.plan, self.functions, around.context.zone, around.options)
         self.pattern = builder.fastest()
         """Makes a pattern, not yet started."""
