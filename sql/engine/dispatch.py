@@ -33,7 +33,7 @@ class Dispatch:
         self.roster = Roster(catalog, self.defect)
         self.timers = Timers(self.roster.queries, self.roster.order)
         self.steps = Steps(self.roster, self)
-        self.feeder = Feeder(self.timers, self.defect, self.collect)
+        self.feeder = Feeder(self.timers, self.defect)
         self.defects = 0
         """Exceptions that no rule should raise."""
         self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
@@ -108,9 +108,10 @@ class Dispatch:
 
     # --- to the queries -------------------------------------------------------------------------------------
 
-    def give_all(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> None:
+    def give_all(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for the rules of their stream that can match them."""
-        self.feeder.feed(self.roster.index(stream), stream, rows, now_ms, out)
+        collect = self.steps.collect if self.roster.moves_rows else None
+        return self.feeder.feed(self.roster.index(stream), stream, rows, now_ms, collect)
 
     def give_lane(self, lane: Lane, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for a context and its statements."""

@@ -103,12 +103,11 @@ class Engine:
             out += dispatch.give_lane(lane, rows, now_ms)
             return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))
         if len(rows) > 1 and not dispatch.order_matters(stream):
-            dispatch.give_all(stream, rows, now_ms, out)
+            out += dispatch.give_all(stream, rows, now_ms)
             return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))
         for row in rows:
             dispatch.note_arrival(stream, row, now_ms)
-            posted: list[Emission] = []
-            dispatch.give_all(stream, [row], now_ms, posted)
+            posted = dispatch.give_all(stream, [row], now_ms)
             dispatch.join_posts(posted)
             out += steps.finish(posted, now_ms)
         return Emissions(out)

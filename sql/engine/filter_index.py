@@ -19,7 +19,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -47,6 +46,9 @@ Pour = Callable[[str, Sequence[Any], Any, list[Emission]], Sequence[str]]
 deadline."""
 
 
+Collect = Callable[[list[Emission]], list[Emission]]
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """A rule in the index, or a party of rules, and its part of the batch that is being routed."""
@@ -56,7 +58,8 @@ class Entry:
     queries: tuple[Running, ...]
     """The rules it stands for; it has the name of the first."""
     name: str
-    pour: Pour
+    pour: Pour | None = None
+    """Feeds what adds its results to those of others by itself."""
     emits_as_made: bool = False
     """True if all that it emits leaves as it is made."""
     rows: list[Any] = field(default_factory=list)
@@ -76,12 +79,7 @@ def entry_of(query: Running | Party[Any, Any], order: int) -> Entry:
         return Entry(order, query, query.queries, query.names[0], query.pour, True)
     if isinstance(query, Rowwise) and not query.is_timed:
         return Entry(order, query, (query,), query.name, query.pour, query.plan.emits_as_made)
-    return Entry(order, query, (query,), query.name, partial(_pushed, query))
-
-
-def _pushed(query: Running, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
-    out += query.push(stream, rows, at) if isinstance(at, int) else query.push_timed(stream, rows, at)
-    return (query.name,)
+    return Entry(order, query, (query,), query.name)
 
 
 class ColumnIndex:
@@ -328,28 +326,42 @@ class Feeder:
 
     timers: Timers
     defect: Defect
-    collect: Callable[[list[Emission]], list[Emission]]
-    """Takes the emissions of a rule whose rows move on; what is left of them."""
 
-    def feed(self, index: FilterIndex, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> None:
-        """Events for the rules of their stream that can match them."""
+    def feed(
+        self,
+        index: FilterIndex,
+        stream: str,
+        rows: Sequence[Any],
+        at: At,
+        collect: Collect | None = None,
+    ) -> list[Emission]:
+        """Events for the rules of their stream that can match them; `collect` takes the emissions of rules
+        whose rows move on, and gives what is left of them."""
+        out: list[Emission] = []
         suspended, schedule = self.timers.suspended, self.timers.schedule
         for entry, mine, times in index.route(rows, at, out):
             rested: set[str] = set()
             if suspended:
                 rested = suspended.intersection([query.name for query in entry.queries])
                 suspended.difference_update(rested)
-            before = len(out)
+            before, query = len(out), entry.queries[0]
+            woken: Sequence[str] = (entry.name,)
             try:
-                woken = entry.pour(stream, mine, times, out)
+                if entry.pour is not None:
+                    woken = entry.pour(stream, mine, times, out)
+                elif isinstance(times, int):
+                    out += query.push(stream, mine, times)
+                else:
+                    out += query.push_timed(stream, mine, times)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 for query in entry.queries:
                     out += self.defect(query.name, mine, first_of(times), error)
                 continue
-            if not entry.emits_as_made:
-                out[before:] = self.collect(out[before:])
+            if collect is not None and not entry.emits_as_made:
+                out[before:] = collect(out[before:])
             for name in (*woken, *rested) if rested else woken:
                 schedule(name)
         for name in index.take_woken():
             suspended.discard(name)
             schedule(name)
+        return out

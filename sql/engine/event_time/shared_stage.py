@@ -38,7 +38,7 @@ class Audience:
         self.timers = Timers(self.queries, {name: place for place, name in enumerate(self.queries)})
         """The deadlines of the rules by the event clock."""
         self.timers.schedule_all()
-        self.feeder = Feeder(self.timers, defect, lambda emissions: emissions)
+        self.feeder = Feeder(self.timers, defect)
 
     # --- membership -----------------------------------------------------------------------------------------
 
@@ -74,9 +74,7 @@ class Audience:
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events, for the rules that can match them."""
-        out: list[Emission] = []
-        self.feeder.feed(self.index, stream, rows, times, out)
-        return out
+        return self.feeder.feed(self.index, stream, rows, times)
 
     def step_to(self, until_ms: int) -> list[Emission]:
         """Do what is due in any rule up to an instant."""
