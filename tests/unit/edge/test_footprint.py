@@ -7,8 +7,7 @@ import tracemalloc
 
 import pytest
 
-from edge.monitor import footprint as footprints
-from edge.monitor.footprint import AGAIN_MS, RuleMemory, footprint
+from edge.monitor.footprint import AGAIN_MS, OBJECTS_AT_ONCE, RuleMemory, footprint
 from sql import Catalog, Engine
 from sql.engine.script import run_script
 from tests.support.streams import engine_of
@@ -46,17 +45,17 @@ def test_shared_things_count_for_nobody() -> None:
     assert footprint({"own": bytes(1_000), "shared": shared}, [shared]) < 2_000
 
 
-def test_many_rules_are_looked_at_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(footprints, "OBJECTS_AT_ONCE", 50)
-    rules: dict[str, list[bytes]] = {f"r{number}": [] for number in range(110)}
+def test_many_rules_are_looked_at_in_turns() -> None:
+    rules: dict[str, list[object]] = {f"r{number}": [object() for _ in range(99)] for number in range(110)}
+    assert OBJECTS_AT_ONCE == 50 * 100
     memory = RuleMemory()
     sizes = [len(memory.look(rules, (), 0)) for _ in range(3)]
-    assert sizes == [50, 100, 110], "an empty list is one object"
-    empty = memory.look(rules, (), 0)["r0"]
+    assert sizes == [50, 100, 110], "each of them is a hundred objects"
+    before = memory.look(rules, (), 0)["r0"]
     rules["r0"].append(bytes(10_000))
-    assert memory.look(rules, (), AGAIN_MS - 1)["r0"] == empty, "it is not walked again so soon"
+    assert memory.look(rules, (), AGAIN_MS - 1)["r0"] == before, "it is not walked again so soon"
     found = [memory.look(rules, (), again * AGAIN_MS)["r0"] for again in (1, 2, 3)]
-    assert max(found) - empty > 10_000, "every rule has its turn within three questions"
+    assert max(found) - before > 10_000, "every rule has its turn within three questions"
     del rules["r0"]
     assert "r0" not in memory.look(rules, (), 4 * AGAIN_MS)
 
