@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _problems(rules: Path, problems: list[FileProblem]) -> list[tuple[str, str]]:
-    """That rule files have errors; `penstock check` prints them."""
+    """The number of errors in rule files, which `penstock check` prints."""
     errors = sum(problem.is_error for problem in problems)
     return [("error", f"{errors} errors in the rules: see penstock check {rules}")] if errors else []
 

@@ -76,7 +76,7 @@ def compiled(plan: Plan, env: Environment) -> MakeInstance:
 
 
 def compiler(plan: Plan) -> Compile:
-    """What compiles a plan; imported for the first plan of its kind."""
+    """The function that compiles a plan; imported for the first plan of its kind."""
     if plan.acts is not None:
         from sql.engine.relations.acting_code import ACTING
 
