@@ -37,7 +37,7 @@ def answers_by_row(part: SubqueryPlan) -> bool:
     plan = part.plan
     if plan.row_kind != "plain" or part.kind == "rows" or plan.orders_rows or plan.reads_beside:
         return False
-    return not any(_reads_more(node) for node in _expressions(plan))
+    return not any(_reads_more(node) for node in plan.expressions)
 
 
 def answers_each(plan: Plan) -> list[int]:
@@ -61,11 +61,6 @@ def _slots(node: Bound) -> Iterator[Slot]:
     elif isinstance(node, Op):
         for part in node.args[:1] if node.name in LAZY else node.args:
             yield from _slots(part)
-
-
-def _expressions(plan: Plan) -> list[Bound]:
-    found = [plan.where, plan.having, *(item.value for item in plan.items)]
-    return [node for node in found if node is not None]
 
 
 def _reads_more(node: Bound) -> bool:
@@ -105,7 +100,7 @@ class AnswerText:
         plan, source, search = self.plan, SourceWriter(), self.search
         assert not reads_subquery(parts)
         rows = {place: f"r{place}" for place in (0, *outer)}
-        read = frozenset().union(*map(sources_read, _expressions(plan)))
+        read = frozenset().union(*map(sources_read, plan.expressions))
         kept = (0,) if self.of_relation else ()
         loop = loop_over(self.functions, source, rows, shape=self.shape, nullable=outer, kept=kept)
         with source.block("def answer(rows, y, y0=None):"):

@@ -7,7 +7,7 @@ pour(rows, rules, now_ms, out)     the loop of a family: rules that differ in na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sql.algebra.derived.analytic import AnalyticStage
@@ -46,14 +46,7 @@ def is_rowwise(plan: Plan) -> bool:
     if plan.subqueries or plan.relations or plan.into_table or plan.hits or plan.prevs or plan.orders_rows:
         return False
     # A loop over a batch in event time has no present instant.
-    return plan.timestamp is None or not any(map(reads_clock, _expressions(plan)))
-
-
-def _expressions(plan: Plan) -> Iterator[Bound]:
-    yield from conditions(plan)
-    for analytic in plan.analytics:
-        yield from analytic.args
-    yield from (item.value for item in plan.items)
+    return plan.timestamp is None or not any(map(reads_clock, plan.expressions))
 
 
 def conditions(plan: Plan) -> list[Bound]:

@@ -220,6 +220,15 @@ class Plan(Record, dict=True):
         return bool(self.analytics or self.prevs or self.hits or self.subqueries)
 
     @property
+    def expressions(self) -> list[Bound]:
+        """The expressions that are evaluated for an event, and for its row."""
+        found = [*(item.value for item in self.items), *self.group_by, self.where, self.having]
+        found += [arg for call in self.aggregates for arg in call.args]
+        found += [arg for call in self.analytics for arg in call.args]
+        found += [*(source.filter for source in self.sources), *(order.value for order in self.order_by)]
+        return [node for node in found if node is not None]
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams that the query reads, each once."""
         return tuple(self.reads)

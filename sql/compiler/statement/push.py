@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from sql.codegen.expression_code import Code
@@ -11,7 +10,7 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.answer import answers_each
 from sql.compiler.statement.enter import EnterText
 from sql.compiler.statement.statement_frame import StatementFrame
-from sql.plan.bound import Bound, reads_clock, slot_kinds
+from sql.plan.bound import reads_clock, slot_kinds
 
 
 class PushText:
@@ -188,16 +187,8 @@ class PushText:
 
     @cached_property
     def _reads_clock(self) -> bool:
-        return any(map(reads_clock, self._expressions()))
+        return any(map(reads_clock, self.plan.expressions))
 
     @cached_property
     def _reads_partition(self) -> bool:
-        return "context" in slot_kinds(*self._expressions())
-
-    def _expressions(self) -> Iterator[Bound]:
-        plan = self.plan
-        yield from (item.value for item in plan.items)
-        yield from plan.group_by
-        yield from (arg for call in plan.aggregates for arg in call.args)
-        yield from (node for node in (plan.sources[0].filter, plan.where, plan.having) if node is not None)
-        yield from (criterion.value for criterion in plan.order_by)
+        return "context" in slot_kinds(*self.plan.expressions)
