@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from sql.aggregates.base import NO_EVENT, Accumulator, EventView
 from sql.aggregates.extremes import Queued, QueuedState
 from sql.aggregates.moments import Moments
-from sql.aggregates.sums import Sum, SumState
+from sql.aggregates.sums import Sum
 from sql.errors import DataError
 from sql.types import Saved, Value, describe
 
@@ -132,32 +132,21 @@ class RareExtremes:
     def snapshot(self) -> RareExtremesState:
         return self.low.snapshot(), self.high.snapshot()
 
+    def restore(self, state: RareExtremesState, events: Callable[[int], EventView]) -> None:
+        """Put a snapshot back."""
+        self.low.restore(state[0], events)
+        self.high.restore(state[1], events)
 
-def restored_sum(state: SumState | None) -> Sum | None:
-    """The rare values of a sum from a snapshot."""
+
+Rest = TypeVar("Rest", Sum, RareMoments, RareExtremes)
+
+
+def restored(make: type[Rest], state: Saved) -> Rest | None:
+    """The rare values from a snapshot."""
     if state is None:
         return None
-    rest = Sum()
+    rest = make()
     rest.restore(state, _no_events)
-    return rest
-
-
-def restored_moments(state: Saved) -> RareMoments | None:
-    """The rare values of moments from a snapshot."""
-    if state is None:
-        return None
-    rest = RareMoments()
-    rest.restore(state, _no_events)
-    return rest
-
-
-def restored_extreme(state: RareExtremesState | None) -> RareExtremes | None:
-    """The rare values of min and max from a snapshot."""
-    if state is None:
-        return None
-    rest = RareExtremes()
-    rest.low.restore(state[0], _no_events)
-    rest.high.restore(state[1], _no_events)
     return rest
 
 

@@ -24,13 +24,47 @@ DistinctState = tuple[Saved, list[tuple[int, Plain, int, int]]]
 instant of its first event."""
 
 
-class Distinct(Accumulator):
-    """A filter of distinct values: it adds a value at its first occurrence and removes it with the last."""
+class Around(Accumulator):
+    """Base of accumulators that change one thing about another."""
 
-    __slots__ = ("counts", "inner")
+    __slots__ = ("inner",)
 
     def __init__(self, inner: Accumulator) -> None:
         self.inner = inner
+
+    def check(self, value: object) -> None:
+        self.inner.check(value)
+
+    def add(self, value: object, event: EventView) -> None:
+        self.inner.add(value, event)
+
+    def remove(self, value: object, event: EventView) -> None:
+        self.inner.remove(value, event)
+
+    def result(self) -> Any:
+        return self.inner.result()
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Around)
+        self.inner.merge(other.inner)
+
+    def held(self) -> Iterable[EventView]:
+        return self.inner.held()
+
+    def snapshot(self) -> Saved:
+        return self.inner.snapshot()
+
+    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
+        self.inner.restore(state, events)
+
+
+class Distinct(Around):
+    """A filter of distinct values: it adds a value at its first occurrence and removes it with the last."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self, inner: Accumulator) -> None:
+        super().__init__(inner)
         self.counts: dict[Any, list[Any]] = {}
         """key -> [occurrences, the value that was passed on, the event it came with]"""
 
@@ -55,9 +89,6 @@ class Distinct(Accumulator):
             del self.counts[key]
             self.inner.remove(found[1], found[2])
 
-    def result(self) -> Any:
-        return self.inner.result()
-
     def merge(self, other: Accumulator) -> None:
         assert isinstance(other, Distinct)
         for key, (count, value, event) in other.counts.items():
@@ -66,9 +97,6 @@ class Distinct(Accumulator):
             else:
                 self.inner.add(value, event)
                 self.counts[key] = [count, value, event]
-
-    def held(self) -> Iterable[EventView]:
-        return self.inner.held()
 
     def snapshot(self) -> DistinctState:
         counts = [
@@ -96,44 +124,25 @@ def distinct(definition: Aggregate, removal: Removal, *constants: Any) -> Accumu
     return Distinct(definition.make(inside, *constants))
 
 
-class Filtered(Accumulator):
+class Filtered(Around):
     """A filter of (value, condition): it passes the value on if the condition is true."""
 
-    __slots__ = ("inner",)
+    __slots__ = ()
 
-    def __init__(self, inner: Accumulator) -> None:
-        self.inner = inner
-
-    def add(self, value: tuple[object, object], event: EventView) -> None:
-        if value[1] is True:
+    def add(self, value: object, event: EventView) -> None:
+        if isinstance(value, tuple) and value[1] is True:
             self.inner.add(value[0], event)
 
-    def check(self, value: tuple[object, object]) -> None:
-        if value[1] is True:
+    def check(self, value: object) -> None:
+        if isinstance(value, tuple) and value[1] is True:
             self.inner.check(value[0])
 
-    def remove(self, value: tuple[object, object], event: EventView) -> None:
-        if value[1] is True:
+    def remove(self, value: object, event: EventView) -> None:
+        if isinstance(value, tuple) and value[1] is True:
             self.inner.remove(value[0], event)
 
-    def result(self) -> Any:
-        return self.inner.result()
 
-    def merge(self, other: Accumulator) -> None:
-        assert isinstance(other, Filtered)
-        self.inner.merge(other.inner)
-
-    def held(self) -> Iterable[EventView]:
-        return self.inner.held()
-
-    def snapshot(self) -> Saved:
-        return self.inner.snapshot()
-
-    def restore(self, state: Saved, events: Callable[[int], EventView]) -> None:
-        self.inner.restore(state, events)
-
-
-class NotNull(Filtered):
+class NotNull(Around):
     """A filter that passes values on unless NULL, for accumulators that would keep a NULL."""
 
     __slots__ = ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any
 
 from sql.aggregates.base import Accumulator, EventView, Removal
-from sql.aggregates.wrap import Distinct
+from sql.aggregates.wrap import Around, distinct
 from sql.algebra.event import Event
 from sql.codegen.functions import EventFunction, FunctionSet
 from sql.plan.bound import AggregateCall
@@ -37,12 +38,10 @@ def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]
     """A factory of a call's accumulators, one per group, for values that leave in this way."""
     definition, constants = call.definition, call.constants
     removal = Removal.NEVER if definition.ever else removal
-    # Of equal values the first is passed on; another one's leaving may take it out again.
-    inner_removal = Removal.ANY if call.distinct and removal is not Removal.NEVER else removal
+    plain = partial(distinct, definition) if call.distinct else definition.make
 
     def make() -> Accumulator:
-        inner = definition.make(inner_removal, *constants)
-        inner = Distinct(inner) if call.distinct else inner
+        inner = plain(removal, *constants)
         inner = AsRows(inner) if definition.needs_event else inner
         return Ever(inner) if definition.ever else inner
 
@@ -52,7 +51,7 @@ def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]
 def is_checked(call: AggregateCall) -> bool:
     """True if there are values that the call's aggregate refuses."""
     accumulator: Accumulator = maker_of(call, Removal.NEVER)()
-    while isinstance(accumulator, Distinct | Around):
+    while isinstance(accumulator, Around):
         accumulator = accumulator.inner
     return type(accumulator).check is not Accumulator.check
 
@@ -72,36 +71,6 @@ def _argument(call: AggregateCall, functions: FunctionSet) -> EventFunction:
         return argument
     passes = functions.true(call.filter)
     return lambda event: argument(event) if passes(event) else SKIP
-
-
-class Around(Accumulator):
-    """Base of accumulators that change one thing about another."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, inner: Accumulator) -> None:
-        self.inner = inner
-
-    def check(self, value: object) -> None:
-        self.inner.check(value)
-
-    def add(self, value: object, event: EventView) -> None:
-        self.inner.add(value, event)
-
-    def remove(self, value: object, event: EventView) -> None:
-        self.inner.remove(value, event)
-
-    def result(self) -> Any:
-        return self.inner.result()
-
-    def held(self) -> Iterable[Any]:
-        return self.inner.held()
-
-    def snapshot(self) -> Saved:
-        return self.inner.snapshot()
-
-    def restore(self, state: Saved, events: Callable[[int], Any]) -> None:
-        self.inner.restore(state, events)
 
 
 def _as_value(row: object) -> Any:

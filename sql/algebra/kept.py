@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from sql.aggregates import rare
 from sql.aggregates.base import Accumulator, Removal
@@ -31,32 +31,15 @@ from sql.aggregates.inline import (
 )
 from sql.aggregates.plain_values import decode, encode
 from sql.aggregates.structures.exact import check_number
+from sql.aggregates.sums import Sum
 from sql.algebra.accumulators import SKIP, is_checked, maker_of
+from sql.algebra.group_slots import GroupSlot, number_slot, rest_slot
 from sql.algebra.operator import FindEvent
 from sql.codegen.expression_code import Code
 from sql.codegen.functions import argument_text
 from sql.codegen.loop import LoopWriter
 from sql.plan.bound import AggregateCall, Bound
 from sql.types import Saved
-
-
-class GroupSlot(NamedTuple):
-    """An attribute of a group: how it begins, and how it is stored."""
-
-    name: str
-    make: Callable[[], Any]
-    pack: Callable[[Any], Any]
-    unpack: Callable[[Any, Any], Any]
-    """Takes what was stored and a function that finds an event by its number."""
-
-    def first(self, bind: Callable[[object, str], str]) -> str:
-        """The text of its first value."""
-        return "0" if self.make is int else f"{bind(self.make, f'new_{self.name}')}()"
-
-
-def number_slot(name: str) -> GroupSlot:
-    """A whole number."""
-    return GroupSlot(name, int, encode, lambda state, find: decode(state))
 
 
 class Numbers:
@@ -78,11 +61,9 @@ class Numbers:
     def slots(self) -> list[GroupSlot]:
         states = dict.fromkeys(state for form in self.forms for state in form.state)
         slots = [number_slot(f"{state}_{self.place}") for state in states]
-        restored = rare.restored_moments if self.has_squares else rare.restored_sum
         if self.is_scaled:
-            slots.append(
-                GroupSlot(f"rest_{self.place}", _none, _pack_rest, lambda state, find: restored(state))
-            )
+            kind = rare.RareMoments if self.has_squares else Sum
+            slots.append(rest_slot(f"rest_{self.place}", kind))
         return slots
 
     def prepare(self, loop: LoopWriter) -> None:
@@ -176,10 +157,7 @@ class Extremes:
             )
             for name in self.queues
         ]
-        rest = GroupSlot(
-            f"other_{self.place}", _none, _pack_rest, lambda state, find: rare.restored_extreme(state)
-        )
-        return [*queues, rest]
+        return [*queues, rest_slot(f"other_{self.place}", rare.RareExtremes)]
 
     def prepare(self, loop: LoopWriter) -> None:
         """The value of the event; a rare one as a tuple of one."""
@@ -386,14 +364,6 @@ def inline_form(call: AggregateCall, removal: Removal) -> Inline | None:
 def _write_lines(loop: LoopWriter, statements: Sequence[str], words: dict[str, str]) -> None:
     for line in lines(statements):
         loop.source.line(line.format(**words))
-
-
-def _pack_rest(rest: Saved) -> Any:
-    return None if rest is None else rest.snapshot()
-
-
-def _none() -> None:
-    return None
 
 
 def _no_block() -> AbstractContextManager[None]:
