@@ -5,6 +5,7 @@
     partition           partitions, the contract of levels, events on their way
     keyed, trigger_levels   the kinds of levels
     ends                what ends partitions: time, silence, events, patterns; indexed where correlated
+    by_property         what lives in partitions, by the property that a column of an event must equal
     selectors           the partitions that a query on demand reads
 
 It contains no statements: a `Bodies` is called for each partition that starts, gets an event, ends.

@@ -206,8 +206,7 @@ class Lifecycle:
             self.counts["partitions_started"] += 1
             self._start(partition, now_ms)
             if arrival is not None:
-                arrival.first.add(partition.id)
-                self.bodies.give_first(partition, arrival.stream, arrival.event, now_ms)
+                self.give_first(partition, arrival)
         else:
             self.next_outer += 1
             below = partition.below = self.level(level.definition.depth + 1, partition)

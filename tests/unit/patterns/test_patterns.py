@@ -39,6 +39,44 @@ def test_counters_tell_what_lives_and_what_was_dropped() -> None:
     assert engine.counters("r")["partials"] == 0 and engine.counters("r")["partials_expired"] == 1
 
 
+def test_timers_of_searches_that_have_ended_leave_those_of_the_others() -> None:
+    pattern = "every h=hot -> (ack(dev=h.dev) and fault) where timer:within(1 sec)"
+    engine = engine_of(STREAMS, f"select h.dev as dev from pattern [{pattern}]")
+    for number in range(300):
+        engine.push("hot", [{"dev": str(number), "temp": 1.0}], number)
+    for number in (number for number in range(300) if number % 10):
+        engine.push("ack", [{"dev": str(number)}], 400)
+    engine.push("fault", [{"dev": "x", "code": 1}], 500)
+    counts = engine.counters("r")
+    assert (counts["matches"], counts["partials"]) == (270, 30)
+    engine.advance(1000)
+    assert engine.counters("r")["partials"] == 29
+    engine.advance(1290)
+    counts = engine.counters("r")
+    assert (counts["partials"], counts["partials_expired"]) == (0, 30)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "counter", "dropped", "matches"),
+    [
+        ("(every h=hot) and k=ack", "remembered_dropped", 2, 2),
+        ("[4] h=hot", "remembered_dropped", 2, 1),
+        ("every-distinct(h.dev) h=hot", "keys_dropped", 2, 4),
+    ],
+)
+def test_what_a_pattern_remembers_is_bounded_and_counted(
+    pattern: str, counter: str, dropped: int, matches: int
+) -> None:
+    engine = engine_of(
+        STREAMS, f"select 1 as one from pattern [{pattern}]", max_pattern_rows=2, max_pattern_keys=2
+    )
+    for dev in "abca":
+        engine.push("hot", [{"dev": dev, "temp": 1.0}], 0)
+    engine.push("ack", [{"dev": "a"}], 0)
+    counts = engine.counters("r")
+    assert (counts[counter], counts["matches"]) == (dropped, matches)
+
+
 @pytest.mark.parametrize(
     ("pattern", "code"),
     [
