@@ -124,7 +124,7 @@ class Poller:
         self._wakeup.close()
 
     def _next_ms(self) -> int | None:
-        """The first deadline of a member; None if there is none. Asks the members that may have changed."""
+        """Ask the members that may have changed; the first deadline of all, None if there is none."""
         while self._changed:
             member = self._changed.pop()
             if member in self._members:

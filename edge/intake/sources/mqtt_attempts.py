@@ -192,7 +192,7 @@ class Attempts:
         self._cut_off = [] if cut_off is None else [cut_off]
         connection.abandon()
         if isinstance(error, ConnectionLost):
-            error = connection.explained(error)
+            error = explained(error, connection)
         if connection.accepted:
             error = with_advice(error, connection, self._pause.failures)
             self.versions.is_sure = True
@@ -226,6 +226,15 @@ class Attempts:
         if self._opening is not None:
             self._opening.abandon()
         self.problem = "stopped"
+
+
+def explained(lost: ConnectionLost, connection: Connection) -> ConnectionLost:
+    """The end of a connection with the reason that the broker, or paho, gave."""
+    text = connection.refusal or connection.lost_because or str(lost)
+    said_so = "protocol version" in connection.refusal.lower()
+    if said_so or not (connection.accepted or connection.refusal):
+        return VersionRefused(text, said_so)
+    return ConnectionLost(text)
 
 
 SHORT_LIVES = 3

@@ -97,7 +97,8 @@ class Connection:
         self.wanted_intake = "auto"
         self.intake = ""
         self._orders, self._counters, self._clock = orders, counters, clock
-        self._refusal = ""
+        self.refusal = ""
+        """The broker's answer to CONNECT where it refused."""
         self.lost_because = ""
         """The reason for the end that the broker, or paho, gave."""
         self._socket: Any = None
@@ -173,14 +174,6 @@ class Connection:
         if client.socket() is None:
             raise ConnectionLost("connection closed")
         return True
-
-    def explained(self, lost: ConnectionLost) -> ConnectionLost:
-        """The end of the connection with the reason that the broker, or paho, gave."""
-        text = self._refusal or self.lost_because or str(lost)
-        said_so = "protocol version" in self._refusal.lower()
-        if said_so or not (self.accepted or self._refusal):
-            return VersionRefused(text, said_so)
-        return ConnectionLost(text)
 
     @property
     def _client(self) -> Client:
@@ -337,7 +330,7 @@ class Connection:
 
     def _on_connect(self, client: object, userdata: object, flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
-            self._refusal = f"broker refused the connection: {reason}"
+            self.refusal = f"broker refused the connection: {reason}"
             return
         self.accepted = True
         self.session_present = flags.session_present
