@@ -35,28 +35,28 @@ class OrderedMultiset:
     def add(self, value: Value) -> None:
         """Insert a value in its place."""
         self.count += 1
-        if not self._blocks:
-            self._blocks.append([value])
-            self._highest.append(value)
+        blocks, highest = self._blocks, self._highest
+        if not blocks:
+            blocks.append([value])
+            highest.append(value)
             self._derived.append(None)
             return
-        last = len(self._blocks) - 1
-        index = bisect_left(self._highest, value, 0, last) if last else 0
-        block = self._blocks[index]
+        index = bisect_left(highest, value, 0, len(blocks) - 1) if len(blocks) > 1 else 0
+        block = blocks[index]
         insort(block, value)
-        self._highest[index] = block[-1]
+        highest[index] = block[-1]
         self._derived[index] = None
         if len(block) > BLOCK_MAX:
             half = BLOCK_MAX // 2
-            self._blocks[index : index + 1] = [block[:half], block[half:]]
-            self._highest.insert(index, block[half - 1])
+            blocks[index : index + 1] = [block[:half], block[half:]]
+            highest.insert(index, block[half - 1])
             self._derived.insert(index, None)
 
     def remove(self, value: Value) -> Any:
         """Remove one value equal to `value` and return it; KeyError if there is none."""
-        last = len(self._blocks) - 1
-        index = bisect_left(self._highest, value, 0, last) if last > 0 else 0
-        block = self._blocks[index] if last >= 0 else []
+        blocks = self._blocks
+        index = bisect_left(self._highest, value, 0, len(blocks) - 1) if len(blocks) > 1 else 0
+        block = blocks[index] if blocks else []
         place = bisect_left(block, value)
         if place == len(block) or (block[place] is not value and block[place] != value):
             raise KeyError(value)
@@ -66,7 +66,7 @@ class OrderedMultiset:
             self._highest[index] = block[-1]
             self._derived[index] = None
         else:
-            del self._blocks[index], self._highest[index], self._derived[index]
+            del blocks[index], self._highest[index], self._derived[index]
         return found
 
     def pop(self) -> Any:
