@@ -199,10 +199,12 @@ class EventTimeStage:
     def _hand_over(self, until_ms: int, arrived: Iterable[Waiting] = (), count: int = 0) -> list[Emission]:
         """Put so many arrivals to those that wait; hand over, in order, those at or before an instant, and do
         what is due by then."""
-        out: list[Emission] = []
-        for stream, entries in groupby(self._through(until_ms, arrived, count), key=itemgetter(2)):
-            times, _, _, rows = zip(*entries, strict=True)
-            out += self.behind.give(stream, rows, times)
+        passed, out = self._through(until_ms, arrived, count), list[Emission]()
+        runs = [passed] if passed else []
+        if len(self.highest) > 1:
+            runs = [[*run] for _, run in groupby(passed, key=itemgetter(2))]
+        for run in runs:
+            out += self.behind.give(run[0][2], [entry[3] for entry in run], [entry[0] for entry in run])
         return out + self.behind.step_to(until_ms)
 
     def _through(self, until_ms: int, arrived: Iterable[Waiting], count: int) -> list[Waiting]:
