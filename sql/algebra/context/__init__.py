@@ -4,8 +4,8 @@
     lifecycle           the tree of live partitions, their ids, the heap of their deadlines
     partition           partitions, the contract of levels, events on their way
     keyed, trigger_levels   the kinds of levels
-    ends                what ends partitions: time, silence, events, patterns; indexed where correlated
-    by_property         what lives in partitions, by the property that a column of an event must equal
+    ends                the kinds of ends: by time, silence, events, patterns; indexed where correlated
+    by_property         partitions and statements in them, by the property that a column must equal
     selectors           the partitions that a query on demand reads
 
 It contains no statements: a `Bodies` is called for each partition that starts, gets an event, ends.

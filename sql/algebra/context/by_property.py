@@ -1,4 +1,4 @@
-"""What lives in partitions, by the property that a column of an event must equal."""
+"""An index of partitions, or of statements in them, by the property that a column of an event must equal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What ends the partitions of a level: time, silence, an event or a pattern.
+"""The kinds of ends of the partitions of a level: by time, silence, an event or a pattern.
 
-What ends partitions is found by hash where it is correlated with them, once for all where it reads the event
-alone, else one by one.
+The partitions that an event ends are found by hash where it is correlated with them, at once where its
+condition reads the event alone, else one by one.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class PatternEnds(Ends):
 
 
 def ends_of(end: End, level: Level, life: Lifecycle, *, of_all: bool) -> Ends:
-    """What ends the partitions of a level. `of_all`: an event is asked about all of them at once."""
+    """The end of the partitions of a level. `of_all`: an event is asked about all of them at once."""
     if isinstance(end, EventCondition):
         return EventEnds(level, life, end, of_all=of_all)
     return PatternEnds(level, life, end) if isinstance(end, PatternCondition) else Ends(level, life, end)

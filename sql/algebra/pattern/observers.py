@@ -51,7 +51,7 @@ class Observer(PatternInstance):
         self.parent.on_true(self, self.binding, over=False)
 
     def _end(self) -> Parent:
-        """End; the parent that it is to be told."""
+        """End, and return the parent to report to."""
         parent, self.parent = self.parent, None
         assert parent is not None
         return parent

@@ -30,7 +30,7 @@ SNAPSHOT_VERSION = 2
 
 
 class PatternProgram(Record):
-    """What all patterns of one plan share: the tree of nodes, and the filters among them."""
+    """The data that all patterns of one plan share: the tree of nodes, and the filters among them."""
 
     plan: PatternPlan
     root: PatternPart

@@ -197,7 +197,7 @@ class Statements:
         return self._given(body, body.instance.feed(changes, now_ms))
 
     def _given(self, body: Body, emissions: list[Emission]) -> list[Emission]:
-        """What an instance has emitted for an event or a change, counted."""
+        """Count the emissions of an instance for an event or a change."""
         if emissions:
             self.count(body, emissions)
         self.schedule(body)
