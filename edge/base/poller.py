@@ -124,7 +124,7 @@ class Poller:
         self._wakeup.close()
 
     def _next_ms(self) -> int | None:
-        """Ask the members that may have changed; the first deadline of all, None if there is none."""
+        """The earliest deadline, once changed members were asked; None if there is none."""
         while self._changed:
             member = self._changed.pop()
             if member in self._members:

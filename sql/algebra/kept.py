@@ -88,7 +88,7 @@ class Numbers:
             source.line(f"{scaled} = None")
 
     def given(self, value: object) -> list[Any]:
-        """What is remembered of a value."""
+        """The form in which a value is remembered."""
         local = in_units(value) if self.is_scaled and isinstance(value, int | float) else value
         return [local, *([value] if self.has_floats else [])]
 
@@ -171,12 +171,12 @@ class Extremes:
             loop.source.line(f"{local} = ({local},)")
 
     def given(self, value: object) -> list[Any]:
-        """What is remembered of a value."""
+        """The form in which a value is remembered."""
         is_plain = value is None or value.__class__ is int or (value.__class__ is float and value == value)
         return [value if is_plain else (value,)]
 
     def argument(self, given: list[Any]) -> Any:
-        """The value of which this is remembered."""
+        """The value behind its remembered form."""
         return given[0][0] if given[0].__class__ is tuple else given[0]
 
     def check(self, loop: LoopWriter, owner: str = "g.") -> None:

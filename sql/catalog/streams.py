@@ -77,7 +77,7 @@ class Stream(Record):
 
     @property
     def word(self) -> str:
-        """What it is, in messages."""
+        """The word for its kind in messages."""
         return WORDS.get(self.kind, self.kind)
 
     @property

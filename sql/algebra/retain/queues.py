@@ -135,7 +135,7 @@ class Queue(Policy):
         return item.seq if isinstance(item, Event) else pack_value(item)
 
     def unpack(self, packed: Plain, find: FindEvent) -> Any:
-        """What was packed."""
+        """The event or value behind plain data of `pack`."""
         return find(packed) if isinstance(packed, int) and not self.keeps_values else unpack_value(packed)
 
     def snapshot(self) -> Saved:

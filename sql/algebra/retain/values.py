@@ -1,4 +1,4 @@
-"""What a queue keeps of each event where it keeps only what the event contributed to the aggregates."""
+"""The items of a queue that keeps contributions to aggregates instead of events."""
 
 from __future__ import annotations
 

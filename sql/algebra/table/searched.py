@@ -1,4 +1,4 @@
-"""What a search is given: rows and the indexes over them, wherever they are kept."""
+"""The interfaces of a search: rows and the indexes over them, wherever they are kept."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Relation(Searched, Protocol):
 
     @property
     def declaration(self) -> WindowDeclaration | TableDeclaration:
-        """What was declared."""
+        """The statement that declared it."""
 
     def all_parts(self) -> Sequence[Relation]:
         """Itself, or the relations of all partitions."""

@@ -85,7 +85,7 @@ class SampledText(SharedCode):
         return not own and all(map(is_numeric, plan.aggregates))
 
     def signature_of(self, plan: Plan) -> Hashable:
-        """That of rules with the conditions, keys and window of a plan like the rule's."""
+        """A signature equal for rules whose conditions, keys and windows are equal."""
         shared = plan.options.zone, plan.options.max_groups, self.shape, self.is_timed
         return plan.window, plan.where, plan.group_by, *shared
 

@@ -132,7 +132,7 @@ class RunningGroups(Content):
         return [*(known[node] for node in kept.arguments), *fed]
 
     def _given(self, arguments: list[Any]) -> Any:
-        """What an event contributed, from its arguments."""
+        """The contribution of an event, from its arguments."""
         kept, values = self.text.kept, iter(arguments)
         known = {node: next(values) for node in kept.arguments}
         given = [
