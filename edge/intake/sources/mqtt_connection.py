@@ -91,7 +91,9 @@ class Connection:
         clock: Clock,
     ) -> None:
         self.options, self.version, self.epoch = options, version, epoch
-        self.subscriptions = Subscriptions({}, version, self._tell_session)
+        self.subscriptions = Subscriptions(
+            {}, version, lambda: self.on_session(dict(self.subscriptions.granted), False)
+        )
         self.session_present = False
         self.accepted = False
         self.wanted_intake = "auto"
@@ -352,9 +354,6 @@ class Connection:
                 "intake": self.intake,
             },
         )
-
-    def _tell_session(self) -> None:
-        self.on_session(dict(self.subscriptions.granted), False)
 
     def _on_disconnect(
         self, client: object, userdata: object, flags: Any, reason: Any, properties: object
