@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import errno
 import ssl
 import tempfile
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -20,7 +21,16 @@ _VERSIONS = {"tls1.2": ssl.TLSVersion.TLSv1_2, "tls1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class ClosedOnFailure(ssl.SSLSocket):
-    """A socket that is closed when the handshake fails, without waiting for the garbage collector."""
+    """A socket of a client that is closed when it cannot be encrypted, without waiting for the garbage
+    collector: where the server has gone already, or the handshake fails."""
+
+    def getpeername(self) -> Any:
+        """`wrap_socket` asks for it first, and leaves a socket open that has lost its peer."""
+        try:
+            return super().getpeername()
+        except OSError as error:
+            self.close()
+            raise ConnectionResetError(errno.ECONNRESET, "the server has closed the connection") from error
 
     def do_handshake(self, block: bool = False) -> None:
         try:
