@@ -151,9 +151,12 @@ class Gateway:
             return due_in_ms
         if commits.acknowledgements.is_window_full:  # what comes next is taken at once
             self._taken_ms = self.clock.monotonic_ms() - self.latency_ms
-        if not commits.settle() and due_in_ms == 0:
+        commits.settle()
+        due_in_ms = commits.due_in_ms()
+        if due_in_ms == 0:
             self.commit()
-        return commits.due_in_ms()
+            due_in_ms = commits.due_in_ms()
+        return due_in_ms
 
     def set_latency(self, of_streams: Iterable[int | None]) -> None:
         """Set the wait of messages to the shortest of the streams' limits (None: the configuration's)."""
@@ -222,7 +225,7 @@ class Gateway:
         acknowledge = self.sources.acknowledgement(arrival.source) if tokens else None
         if self.commits is not None and acknowledge is not None:
             is_done = None if is_lasting else partial(have_receipts, opened)
-            self.commits.acknowledgements.add(Entry(acknowledge, tokens, is_done), began_ms)
+            self.commits.acknowledgements.add(Entry(acknowledge, tokens, began_ms, is_done))
 
     def take(self, messages: Sequence[Message], now_ms: int, connection: str = MAIN) -> bool:
         """Let recorded messages of a connection take effect; whether it must outlast a crash."""

@@ -3,8 +3,8 @@ acknowledgement is due."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import chain, groupby
+from collections.abc import Callable, Iterable
+from itertools import groupby
 from operator import attrgetter
 
 from msgspec import Struct
@@ -15,16 +15,18 @@ from edge.journal.window import Window
 class Entry(Struct, frozen=True):
     """The function that acknowledges, and the tokens of the messages that it is given then.
 
+    at_ms     when they were taken in
     is_done   True once nothing is left of the messages that a crash could lose;
               None: only a commit makes it so
     """
 
     acknowledge: Callable[[list[int]], None]
     tokens: list[int]
+    at_ms: int
     is_done: Callable[[], bool] | None = None
 
 
-_acknowledge = attrgetter("acknowledge")
+_function = attrgetter("acknowledge")
 
 MESSAGES_MAX = 500
 """From so many on a commit is due at once: half of those that a broker may send by default before it waits
@@ -44,13 +46,13 @@ class Acknowledgements:
         self._first_ms: int | None = None
         self._last_ms = 0
 
-    def add(self, entry: Entry, now_ms: int) -> None:
+    def add(self, entry: Entry) -> None:
         """Messages were taken in."""
         self._waiting.append(entry)
         self.messages += len(entry.tokens)
-        self._last_ms = now_ms
+        self._last_ms = entry.at_ms
         if self._first_ms is None:
-            self._first_ms = now_ms
+            self._first_ms = entry.at_ms
 
     @property
     def is_window_full(self) -> bool:
@@ -68,8 +70,7 @@ class Acknowledgements:
 
     def begin(self, now_ms: int, quiet_ms: int) -> None:
         """A commit begins that holds all that were added."""
-        if self.messages and now_ms >= self._last_ms + quiet_ms:
-            self._window.fell_quiet(self.messages)
+        self._note_quiet(now_ms, quiet_ms)
         self._storing += self._waiting
         self._waiting = []
         self._first_ms = None
@@ -77,22 +78,36 @@ class Acknowledgements:
     def succeed(self) -> None:
         """Acknowledge the messages of the commit, which is durable now."""
         storing, self._storing = self._storing, []
-        for acknowledge, entries in groupby(storing, _acknowledge):
+        self._acknowledge(storing)
+
+    def settle(self, now_ms: int, quiet_ms: int) -> None:
+        """Acknowledge the first ones, those of the commit under way included, up to one that needs a
+        commit."""
+        entries = [*self._storing, *self._waiting]
+        done = 0
+        for entry in entries:
+            if entry.is_done is None or not entry.is_done():
+                break
+            done += 1
+        if not done:
+            return
+        self._note_quiet(now_ms, quiet_ms)
+        storing = len(self._storing)
+        self._storing, self._waiting = entries[done:storing], entries[max(done, storing) :]
+        self._first_ms = self._waiting[0].at_ms if self._waiting else None
+        self._acknowledge(entries[:done])
+
+    def _acknowledge(self, entries: Iterable[Entry]) -> None:
+        for acknowledge, same in groupby(entries, _function):
             tokens: list[int] = []
-            for entry in entries:
+            for entry in same:
                 tokens += entry.tokens
             self.messages -= len(tokens)
             acknowledge(tokens)
 
-    def settle(self, now_ms: int, quiet_ms: int) -> bool:
-        """Acknowledge all, in order, if none of them needs a commit, the one under way included; whether that
-        was so."""
-        entries = chain(self._storing, self._waiting)
-        if not all(entry.is_done is not None and entry.is_done() for entry in entries):
-            return False
-        self.begin(now_ms, quiet_ms)
-        self.succeed()
-        return True
+    def _note_quiet(self, now_ms: int, quiet_ms: int) -> None:
+        if self.messages and now_ms >= self._last_ms + quiet_ms:
+            self._window.fell_quiet(self.messages)
 
     def fail(self, now_ms: int) -> None:
         """It is not: they wait for the next one."""

@@ -135,13 +135,10 @@ class Commits:
         self.journal.append_batch(at_ms, messages, connection)
         self._changed()
 
-    def settle(self) -> bool:
-        """Acknowledge what waits where no commit is needed for it, also while one is under way; whether no
-        commit is due any more."""
-        if not self._effects.is_synced:
-            return False
-        is_settled = self.acknowledgements.settle(self._clock.monotonic_ms(), self._quiet_ms)
-        return is_settled and self.due_in_ms() != 0
+    def settle(self) -> None:
+        """Acknowledge what waits as far as no commit is needed for it, also while one is under way."""
+        if self._effects.is_synced:
+            self.acknowledgements.settle(self._clock.monotonic_ms(), self._quiet_ms)
 
     def _changed(self) -> None:
         if self._changed_ms is None:

@@ -11,7 +11,7 @@ def taken(*batches: tuple[int, int]) -> Acknowledgements:
     """Batches of so many messages, each with its time."""
     found = Acknowledgements()
     for messages, now_ms in batches:
-        found.add(Entry(lambda tokens: None, [0] * messages), now_ms)
+        found.add(Entry(lambda tokens: None, [0] * messages, now_ms))
     return found
 
 
@@ -30,3 +30,35 @@ def test_at_once_where_many_wait_before_the_broker_has_to() -> None:
 
 def test_nothing_is_due_without_messages() -> None:
     assert Acknowledgements().due_ms(SYNC_MS, QUIET_MS) is None
+
+
+def test_the_first_ones_that_need_no_commit_are_acknowledged_and_the_others_have_their_own_time() -> None:
+    acknowledged: list[int] = []
+    found, is_confirmed = Acknowledgements(), False
+    found.add(Entry(acknowledged.extend, [1, 2], 100, lambda: True))
+    found.add(Entry(acknowledged.extend, [3], 140, lambda: is_confirmed))
+    found.add(Entry(acknowledged.extend, [4], 149, lambda: True))
+    assert found.due_ms(SYNC_MS, QUIET_MS) == 150
+    found.settle(150, QUIET_MS)
+    assert (acknowledged, found.messages) == ([1, 2], 2)
+    assert found.due_ms(SYNC_MS, QUIET_MS) == 151, "the line fell quiet after the last one"
+    found.settle(151, QUIET_MS)
+    assert acknowledged == [1, 2], "the order is kept"
+    is_confirmed = True
+    found.settle(151, QUIET_MS)
+    assert (acknowledged, found.due_ms(SYNC_MS, QUIET_MS)) == ([1, 2, 3, 4], None)
+
+
+def test_those_of_a_commit_under_way_are_acknowledged_once() -> None:
+    acknowledged: list[int] = []
+    found = Acknowledgements()
+    found.add(Entry(acknowledged.extend, [1], 100, lambda: True))
+    found.add(Entry(acknowledged.extend, [2], 100))
+    found.begin(100, QUIET_MS)
+    found.add(Entry(acknowledged.extend, [3], 101, lambda: True))
+    found.settle(101, QUIET_MS)
+    assert acknowledged == [1]
+    found.succeed()
+    assert (acknowledged, found.messages) == ([1, 2], 1)
+    found.settle(101, QUIET_MS)
+    assert (acknowledged, found.messages) == ([1, 2, 3], 0)
