@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
+from cloud_sync.declaration import CloudSettings
+from cloud_sync.schemas import read_schema
 from cloud_sync.spark import job, view
 from cloud_sync.spark.storage import literal
 from sql import Emission, Engine
@@ -44,8 +46,9 @@ def sent(
     """Each gateway runs the rule over its events up to an instant, and uploads."""
     found = compiled(SQL, cloud)
     rule = found.rules["r"]
-    settings: Any = rule.actions[0].settings
-    settings = settings.described(settings.contract._replace(rule=name))
+    settings = rule.actions[0].settings
+    assert isinstance(settings, CloudSettings) and settings.schema_file is not None
+    settings = settings.described(read_schema(settings.schema_file.content)._replace(rule=name))
     for gateway in ("gw0", "gw1", "gw2"):
         engine = Engine(found.catalog)
         engine.deploy("r", rule.plan, DAY_MS)
