@@ -25,7 +25,7 @@ class ClosedOnFailure(ssl.SSLSocket):
     collector: where the server has gone already, or the handshake fails."""
 
     def getpeername(self) -> Any:
-        """`wrap_socket` asks for it first, and leaves a socket open that has lost its peer."""
+        """The peer's address. `wrap_socket` calls this first, and leaves the socket open if it raises."""
         try:
             return super().getpeername()
         except OSError as error:
