@@ -42,6 +42,20 @@ class Delta(NamedTuple):
     removed: Sequence[Event] = ()
 
 
+def net(deltas: Iterable[Delta]) -> Delta:
+    """One delta for several, without the events that entered and left inside them."""
+    inserted: dict[Event, None] = {}
+    removed: dict[Event, None] = {}
+    for delta in deltas:
+        inserted.update(dict.fromkeys(delta.inserted))
+        for event in delta.removed:
+            if event in inserted:
+                del inserted[event]
+            else:
+                removed[event] = None
+    return Delta(list(inserted), list(removed))
+
+
 NOTHING = Event(None, 0, -1)
 """The event of rows that no event has caused."""
 

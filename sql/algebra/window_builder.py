@@ -19,12 +19,13 @@ from sql.algebra.gate.triggers import Trigger
 from sql.algebra.key import Key, Reclaim
 from sql.algebra.meet import allow_gaps, meet
 from sql.algebra.operator import Chain, LastRow, Operator, Pass
+from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.data_clock import check_stamp
 from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import Predicate
 from sql.algebra.retain.queues import READ_NO_EVENT, Lifetime, Queue
-from sql.algebra.retain.unique_lots import LatestOf, UniqueLots
+from sql.algebra.retain.unique_lots import LatestOf
 from sql.algebra.union import Union
 from sql.algebra.windows import catalog as windows
 from sql.algebra.windows.catalog import Computed, Start, WindowSpec
@@ -272,13 +273,13 @@ class WindowBuilder:
         if not lot.windows:
             return Pass()
         line = meet([self._lot_queue(window, start) for window in lot.windows])
-        latest = UniqueLots(lot.unique, self._key(lot, "unique", lot.unique)) if lot.unique else None
-        if latest is None and (lot.every_count is None or not line.has_timers):
+        if not lot.unique and (lot.every_count is None or not line.has_timers):
             line = self._kept(line)
         assert isinstance(line, Queue)
         window = self._gated(line, lot, now_ms)
-        if latest is None:
+        if not lot.unique:
             return window
+        latest = LatestPerKey(lot.unique, self._key(lot, "unique", lot.unique))
         return LatestOf(window, latest) if isinstance(window, Policy) else Chain(window, latest)
 
     def _gated(self, line: Queue, lot: LotPlan, now_ms: int) -> Operator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from sql.aggregates.base import Removal
@@ -29,7 +28,7 @@ class OnePerKey(Policy):
     def __init__(self, nodes: Sequence[Bound], key: Callable[[Event], Hashable]) -> None:
         self.nodes = nodes
         self.key = key
-        self.by_key: OrderedDict[Hashable, Event] = OrderedDict()
+        self.by_key: dict[Hashable, Event] = {}
 
     def discard(self, event: Event) -> bool:
         key = self.key(event)
@@ -48,7 +47,7 @@ class OnePerKey(Policy):
         return not self.by_key
 
     def restore(self, state: list[int], find: FindEvent) -> None:
-        self.by_key = OrderedDict((self.key(event), event) for event in map(find, state))
+        self.by_key = {self.key(event): event for event in map(find, state)}
 
     def write_load(self, source: SourceWriter, place: str) -> None:
         source.line(f"{self.window} = {place}.by_key")

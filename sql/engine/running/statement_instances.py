@@ -11,9 +11,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from sql.algebra.event import Delta
+from sql.algebra.event import Delta, net
 from sql.algebra.operator import Pass
-from sql.algebra.retain.unique_lots import net
 from sql.algebra.retain.values import net_of_values
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.program import Program
