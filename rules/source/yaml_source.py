@@ -11,6 +11,7 @@ values is refused at its first alias. Both PyYAML back ends, in C and in Python,
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
@@ -49,11 +50,14 @@ def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | Non
     `name` is the file's name in problems. The document is None when the text is not readable to the end.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(limits.file_bytes_max + 1)
+        content = _content(path, limits.file_bytes_max + 1)
     except OSError as error:
         return None, [
             FileProblem(name, 0, 0, "R002", f"cannot be read: {error.strerror or type(error).__name__}")
+        ]
+    if not content and path.is_fifo():
+        return None, [
+            FileProblem(name, 0, 0, "R002", "is a pipe that nobody writes to", "give a regular file")
         ]
     if len(content) > limits.file_bytes_max:
         return None, [
@@ -85,6 +89,14 @@ def read_file(path: FilePath, name: str, limits: Limits) -> tuple[Document | Non
             )
         ]
     return read_text(text, name, limits, kind=kind_of(path.name))
+
+
+def _content(path: FilePath, bytes_max: int) -> bytes:
+    """At most so many bytes of a file. Opening does not wait: a pipe without a writer is empty. One with a
+    writer, such as a shell's `<(…)`, is read to its end. Raises OSError."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        os.set_blocking(file.fileno(), True)
+        return file.read(bytes_max)
 
 
 def read_text(

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edge.monitor.flight.facts import Facts, collect
+from edge.monitor.flight.listen import NotThere
 from edge.monitor.flight.question import Question, Settings
+from sql.errors import did_you_mean
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
@@ -42,11 +44,13 @@ class Why:
     def answer(
         self, rule: str, since_ms: int, key: str | None, *, as_test: bool, timeline: bool = False
     ) -> bytes:
-        """The answer as JSON. Raises TimeoutError when the loop does not answer, and Unanswered."""
+        """The answer as JSON. Raises TimeoutError when the loop does not answer, NotThere and Unanswered."""
         if not self._busy.acquire(blocking=False):
             raise Unanswered("another question is being answered; ask again")
         try:
             facts, position = self._daemon.ask(lambda: self._facts(rule))
+            if rule not in facts.rules:
+                raise NotThere(_nobody(facts))
             self._wait_for(position)
             from_ms = max(0, facts.now_ms - since_ms)
             question = Question(settings_of(self._daemon), facts, rule, from_ms, key, as_test, timeline)
@@ -90,6 +94,13 @@ class Why:
         if self._daemon.commits.journal.durable < position:
             self._daemon.gateway.commit()  # a slow disk is written by a thread
         return self._daemon.commits.journal.durable >= position
+
+
+def _nobody(facts: Facts) -> str:
+    """Says that there is no such rule; it may stand in a file that was not taken over."""
+    hint = did_you_mean(facts.rule, facts.rules) or f"there are {', '.join(facts.rules) or 'none'}"
+    refused = [f"a file was not taken over: {problem}" for problem in facts.problems[:1]]
+    return "; ".join([f"there is no rule '{facts.rule}'", hint, *refused])
 
 
 def _run(question: Question) -> bytes:

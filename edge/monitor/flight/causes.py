@@ -63,9 +63,7 @@ def _fired(seen: Seen) -> str:
 
 def _of_the_gateway(seen: Seen, facts: Facts) -> Iterator[Finding]:
     if facts.not_running:
-        others = f"there are {', '.join(facts.rules)}" if facts.rules else "there are none"
-        hint = "" if facts.rule in facts.rules else did_you_mean(facts.rule, facts.rules) or others
-        yield Finding("not-running", "; ".join(filter(None, (facts.not_running, hint, *facts.problems[:1]))))
+        yield Finding("not-running", "; ".join((facts.not_running, *facts.problems[:1])))
     topics = [census.topic for census in seen.streams.values() if census.topic]
     if facts.broker_problem and topics:
         yield Finding("broker", f"there is no connection to the broker: {facts.broker_problem}")

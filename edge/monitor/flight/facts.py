@@ -119,6 +119,4 @@ def _why_not(daemon: Observed, rule: str) -> str:
         return "it is stopped: its file says 'triggered: false'"
     if rule in manager.asleep:
         return "its schedule lets it not run now"
-    if rule in manager.rules.failed:
-        return f"it could not be started: {manager.rules.failed[rule]}"
-    return "no rule of this name runs"
+    return f"it could not be started: {manager.rules.failed.get(rule)}"

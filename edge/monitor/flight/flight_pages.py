@@ -44,6 +44,8 @@ class FlightPages:
         try:
             wants = {"as_test": "test" in query, "timeline": "timeline" in query}
             return Page(200, self._why_of.answer(rule, int(since), query.get("key"), **wants))
+        except NotThere as error:
+            return _text(404, str(error))
         except Unanswered as error:
             return _text(503, str(error))
 

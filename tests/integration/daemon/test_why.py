@@ -250,8 +250,9 @@ def test_payloads_that_are_no_json(gateway: Process) -> None:
 
 
 def test_a_rule_that_does_not_exist(gateway: Process) -> None:
-    code, text = cause(gateway, "treshold")
-    assert (code, text) == ("not-running", "no rule of this name runs; did you mean 'threshold'?")
+    done = why(gateway, "treshold")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no rule 'treshold'; did you mean 'threshold'?" in done.stderr
 
 
 def test_the_text_shows_stages_whose_counts_telescope(gateway: Process) -> None:
