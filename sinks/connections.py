@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -12,7 +12,10 @@ from rules.base import Model
 from sinks.base import Fatal, SinkContext
 from sql.errors import did_you_mean
 
-Settings = TypeVar("Settings", bound=Model)
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+Settings = TypeVar("Settings", bound="ConnectionSettings")
 
 
 SYNONYMS = {"resourceId": "connectionSelector"}
@@ -20,7 +23,14 @@ SYNONYMS = {"resourceId": "connectionSelector"}
 
 
 class ConnectionSettings(Model):
-    """A reference to a connection."""
+    """A reference to a connection.
+
+    address  the setting that has the server's address
+    remedy   what to do where neither the settings nor the connection have it
+    """
+
+    address: ClassVar[str | None] = None
+    remedy: ClassVar[str] = "write it there or in the action"
 
     connection_selector: str | None = Field(
         None,
@@ -30,26 +40,33 @@ class ConnectionSettings(Model):
         ),
     )
 
+    @property
+    def connection(self) -> str | None:
+        """The connection that is meant; None where the settings stand alone."""
+        return self.connection_selector
+
 
 class BadConnection(ValueError):
     """A connection that is not there, or whose settings do not fit."""
 
 
-def connected(settings: Settings, name: str | None, context: SinkContext) -> Settings:
-    """The settings completed by the connection `name`. Raises `Fatal` if that is impossible."""
-    if name is None:
-        return settings
+def connected(settings: Settings, context: SinkContext) -> Settings:
+    """The settings completed by the connection that they name. Raises `Fatal` if that is impossible."""
     try:
-        return completed(settings, name, context.environment.connections)
+        return completed(settings, context.environment.connections)
     except BadConnection as failure:
         raise Fatal(str(failure)) from None
 
 
-def completed(settings: Settings, name: str, connections: Mapping[str, Mapping[str, Any]]) -> Settings:
-    """The settings, with those of a connection for the ones not written. Raises `BadConnection`.
+def completed(settings: Settings, connections: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """The settings, with those of the connection that they name for the ones not written.
+    Raises `BadConnection`.
 
     eKuiper writes `kind.name`; the kind may be left out here, and a connection may be called either way.
     """
+    name = settings.connection
+    if name is None:
+        return settings
     found = connections.get(name, connections.get(name.partition(".")[2]))
     if found is None:
         hint = did_you_mean(name, connections) or f"it has {', '.join(sorted(connections)) or 'none'}"
@@ -60,10 +77,17 @@ def completed(settings: Settings, name: str, connections: Mapping[str, Mapping[s
         if key in settings.model_fields_set
     }
     try:
-        return type(settings).model_validate({**_that_it_knows(type(settings), found), **given})
+        complete = type(settings).model_validate({**_that_it_knows(type(settings), found), **given})
     except ValidationError as failure:
-        reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in failure.errors())
+        reasons = "; ".join(_reason(item) for item in failure.errors())
         raise BadConnection(f"connection '{name}' does not fit: {reasons}") from None
+    if settings.address is not None and dict(complete)[settings.address] is None:
+        raise BadConnection(f"connection '{name}' has no '{settings.address}'; {settings.remedy}")
+    return complete
+
+
+def _reason(item: ErrorDetails) -> str:
+    return f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
 
 
 def _that_it_knows(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:

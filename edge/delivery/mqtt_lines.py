@@ -76,10 +76,7 @@ class Lines:
 
     def take(self, settings: MqttSettings, context: SinkContext) -> Line:
         """The connection for an action. Raises `Fatal` where the gateway has no such connection."""
-        from sinks.builtin.mqtt import GATEWAY
-
-        selected = settings.connection_selector or (GATEWAY if settings.server is None else None)
-        complete = connected(settings, selected, context)
+        complete = connected(settings, context)
         key = tuple(_plain(value) for name, value in complete if name in _SAME)
         line = self.lines.get(key)
         if line is None:

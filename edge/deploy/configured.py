@@ -56,10 +56,10 @@ def connection_problems(rules: Iterable[CompiledRule], configured: Configured) -
         loaded = compiled.rule
         for action in (*loaded.actions, *loaded.late, *loaded.error):
             settings = action.settings
-            if not isinstance(settings, ConnectionSettings) or settings.connection_selector is None:
+            if not isinstance(settings, ConnectionSettings):
                 continue
             try:
-                completed(settings, settings.connection_selector, configured.connections)
+                completed(settings, configured.connections)
             except BadConnection as failure:
                 span = place_of(loaded, (*action.path, SELECTOR))
                 found.append(loaded.reading.problem_at(Problem("E104", str(failure)), span))

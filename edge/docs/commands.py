@@ -14,7 +14,7 @@ GATEWAY_CODES = {
         "write to another stream, or end it by a condition",
     ),
     "E104": (
-        "an action's connection that the gateway does not have",
+        "an action's connection that the gateway does not have, or that has no address",
         "add it to `connections` of the configuration",
     ),
     "E103": ("an address that outgoing.allow does not list", "list its host in the gateway's configuration"),

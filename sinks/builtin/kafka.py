@@ -177,7 +177,7 @@ class KafkaSink:
         except ImportError:
             raise Fatal("this needs the Kafka client: install penstock[kafka]") from None
         self._errors = KafkaException
-        settings = self._settings = connected(self._written, self._written.connection_selector, self._context)
+        settings = self._settings = connected(self._written, self._context)
         try:
             self._producer = Producer(settings.client_settings, logger=_QUIET)
             self._producer.list_topics(timeout=settings.timeout / 1000)

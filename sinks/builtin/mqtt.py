@@ -45,6 +45,7 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
     """
 
     address: ClassVar[str | None] = "server"
+    remedy: ClassVar[str] = "set mqtt.server of the gateway, or write 'server' in the action"
     target: ClassVar[str | None] = "topic"
     synonyms: ClassVar[Mapping[str, str]] = SYNONYMS
     without_effect: ClassVar[Mapping[str, str]] = TLS_WITHOUT_EFFECT
@@ -93,6 +94,10 @@ class MqttSettings(SinkSettings, TlsSettings, ConnectionSettings):
         return server
 
     @property
+    def connection(self) -> str | None:
+        return self.connection_selector or (GATEWAY if self.server is None else None)
+
+    @property
     def target_text(self) -> str:
         return self.topic_prefix + reveal(self.topic)
 
@@ -131,11 +136,7 @@ class MqttSink:
     def open(self) -> None:
         """Connect and wait for the broker's answer."""
         self.close()
-        written = self._written
-        selected = written.connection_selector or (GATEWAY if written.server is None else None)
-        self._settings = connected(written, selected, self._context)
-        if self._settings.server is None:
-            raise Fatal("no broker: set 'server' here, or mqtt.server of the gateway")
+        self._settings = connected(self._written, self._context)
         client = self._make_client()
         parts = _address(self._settings.server)
         secure = parts.scheme in _SECURE

@@ -142,7 +142,7 @@ class RedisSink:
             import redis
         except ImportError:
             raise Fatal("this needs the Redis client: install penstock[redis]") from None
-        settings = connected(self._settings, self._settings.connection_selector, self._context)
+        settings = connected(self._settings, self._context)
         host, _, port = reveal(settings.addr).rpartition(":")
         seconds = settings.timeout / 1000
         self._client = redis.Redis(

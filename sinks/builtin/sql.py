@@ -103,7 +103,7 @@ class SqlSink:
     def open(self) -> None:
         """Connect."""
         self.close()
-        settings = connected(self._settings, self._settings.connection_selector, self._context)
+        settings = connected(self._settings, self._context)
         url = reveal(settings.url)
         root = self._context.environment.data_dir
         database: Database = Sqlite(root / path_of(url)) if url.startswith("sqlite:") else Alchemy(url)

@@ -9,7 +9,7 @@ import pytest
 from edge.cli import main
 from edge.config import Config
 from edge.deploy.reading.rule_files import RuleFiles
-from edge.intake.sources.registry import configured_of
+from edge.intake.sources.registry import Configured, configured_of
 from rules.secrets import Secrets
 
 CONFIG = Config.model_validate({
@@ -123,7 +123,8 @@ def test_a_store_that_cannot_begin_is_told_before_the_start(
             "connection 'fra' is not in the gateway's configuration",
         ),
         ("sql: {table: t, resourceId: db}", None),
-        ("sql: {table: t, connectionSelector: bad}", "connection 'bad' does not fit: url:"),
+        ("sql: {table: t, connectionSelector: bad}", "connection 'bad' does not fit: url: a url looks like"),
+        ("sql: {table: t, connectionSelector: far}", "connection 'far' has no 'url'; write it there or in"),
     ],
 )
 def test_connections_of_actions(tmp_path: Path, action: str, message: str | None) -> None:
@@ -139,6 +140,15 @@ def test_connections_of_actions(tmp_path: Path, action: str, message: str | None
     )
 
 
+def test_an_mqtt_action_needs_a_broker(tmp_path: Path) -> None:
+    text = "streams: {s: {datasource: t}}\nrules: {r: {sql: SELECT * FROM s, actions: [mqtt: {topic: t}]}}\n"
+    assert errors(tmp_path, text) == []
+    assert errors(tmp_path, text, configured_of(Config())) == [
+        ":2:51: E104 connection 'mqtt' has no 'server'; "
+        "set mqtt.server of the gateway, or write 'server' in the action"
+    ]
+
+
 def test_check_looks_names_up_in_a_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules, configuration = tmp_path / "r.yaml", tmp_path / "gateway.yaml"
     rules.write_text("id: r\nsql: SELECT * FROM s\nactions: [mqtt: {topic: t, connectionSelector: far}]\n")
@@ -149,10 +159,10 @@ def test_check_looks_names_up_in_a_configuration(tmp_path: Path, capsys: pytest.
     assert f"{rules}:3:48: E104 connection 'far'" in capsys.readouterr().out
 
 
-def errors(folder: Path, text: str) -> list[str]:
+def errors(folder: Path, text: str, configured: Configured = CONFIGURED) -> list[str]:
     (folder / "rules.yaml").write_text(text)
     files = RuleFiles(folder, "UTC", Secrets())
-    files.configured = CONFIGURED
+    files.configured = configured
     return [
         f":{problem.line}:{problem.column}: {problem.code} {problem.message}"
         for problem in files.read().problems

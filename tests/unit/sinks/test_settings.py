@@ -13,6 +13,7 @@ from rules.compile import compile_rules
 from rules.loader import load_text, unite
 from rules.secrets import Secret
 from sinks import Environment, Fatal, SinkContext, sink_kind, sink_kinds
+from sinks.builtin.mqtt import MqttSettings
 from sinks.builtin.rest import RestSettings
 from sinks.connections import connected
 
@@ -220,12 +221,16 @@ def test_a_connection_stands_in_for_what_is_not_written() -> None:
     context = SinkContext(
         "r", "mqtt", Environment(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, connections=connections)
     )
-    written = sink_kind("mqtt").settings.model_validate({"topic": "t", "username": "me"})
+
+    def through(name: str) -> Any:
+        given = {"topic": "t", "username": "me", "connectionSelector": name}
+        return connected(MqttSettings.model_validate(given), context)
+
     for name in ("plant", "mqtt.plant"):
-        found: Any = connected(written, name, context)
+        found = through(name)
         assert (found.server, found.username, found.target_text) == ("tcp://b", "me", "p/t")
     with pytest.raises(Fatal, match="did you mean 'plant'"):
-        connected(written, "plnt", context)
+        through("plnt")
     connections["plant"]["qos"] = 7
-    with pytest.raises(Fatal, match="qos"):
-        connected(written, "plant", context)
+    with pytest.raises(Fatal, match="qos: Input"):
+        through("plant")
