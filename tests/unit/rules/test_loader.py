@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -449,18 +448,3 @@ def test_a_condition_beside_the_query_is_sent_into_it(key: str) -> None:
     text = f"rules:\n  - id: a\n    sql: SELECT a FROM s\n    {key}: a > 1\n    actions: [{{log: {{}}}}]\n"
     (problem,) = [found for found in load_text(text, "r.yaml").problems if found.code == "R101"]
     assert (problem.line, problem.hint) == (4, "conditions stand in the query: SELECT … FROM … WHERE …")
-
-
-def test_a_pipe_without_a_writer_is_a_problem_and_one_with_a_writer_is_read(tmp_path: Path) -> None:
-    pipe = tmp_path / "rule.yaml"
-    os.mkfifo(pipe)
-    assert [problem.render() for problem in load_file(pipe).problems] == [
-        f"{pipe}: R002 is a pipe that nobody writes to\nhint: give a regular file"
-    ]
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # as a shell keeps the end that it names to a command
-    try:
-        pipe.write_text(HEAD)
-        loaded = load_file(pipe)
-    finally:
-        os.close(reader)
-    assert (loaded.problems, [rule.id for rule in loaded.rules]) == ([], ["a"])

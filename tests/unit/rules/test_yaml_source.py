@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -277,3 +278,21 @@ def test_any_text_gives_a_document_or_a_problem(text: str, kind: Kind) -> None:
     assert document is not None or any(problem.is_error for problem in problems)
     for problem in problems:
         assert problem.render()
+
+
+def test_a_pipe_without_a_writer_is_a_problem_and_one_with_a_writer_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "rule.yaml"
+    os.mkfifo(pipe)
+    document, problems = read_file(pipe, "rule.yaml", Limits())
+    assert document is None
+    assert [problem.render() for problem in problems] == [
+        "rule.yaml: R002 is a pipe that nobody writes to\nhint: give a regular file"
+    ]
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # as a shell keeps the end that it names to a command
+    try:
+        pipe.write_text("id: a")
+        document, problems = read_file(pipe, "rule.yaml", Limits())
+    finally:
+        os.close(reader)
+    assert document is not None
+    assert (document.data, problems) == ({"id": "a"}, [])
