@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
+import paho.mqtt.client as paho
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from tests.integration.daemon.support import STREAM, daemon, publisher
 from tests.support.brokers import Mosquitto, mosquitto
 from tests.support.ports import free_port
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -61,32 +63,56 @@ def web_server(port: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def far_broker(folder: Path, port: int) -> Iterator[list[int]]:
-    """A second broker; the numbers that were published to it, in order."""
-    import paho.mqtt.client as paho
-    from paho.mqtt.enums import CallbackAPIVersion
+def reader(port: int, numbers: list[int]) -> Iterator[Event]:
+    """A reader whose session the broker keeps while it is away; the event is set once it has subscribed."""
+    subscribed = Event()
 
-    numbers: list[int] = []
-    with mosquitto(folder, port=port):
-        client = paho.Client(CallbackAPIVersion.VERSION2)
-        client.on_message = lambda _c, _u, message: numbers.append(json.loads(message.payload)[0]["n"])
-        client.connect("127.0.0.1", port)
+    def on_connect(client: paho.Client, *_: object) -> None:
         client.subscribe("out", qos=1)
-        client.loop_start()
-        yield numbers
+
+    client = paho.Client(CallbackAPIVersion.VERSION2, client_id="reader", clean_session=False)
+    client.on_connect = on_connect
+    client.on_subscribe = lambda *_: subscribed.set()
+    client.on_message = lambda _c, _u, message: numbers.append(json.loads(message.payload)[0]["n"])
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    try:
+        yield subscribed
+    finally:
         client.disconnect()
         client.loop_stop()
+
+
+@contextmanager
+def far_broker(broker: Mosquitto) -> Iterator[list[int]]:
+    """A second broker, started again; the numbers that were published to it, in order."""
+    numbers: list[int] = []
+    broker.start()
+    try:
+        with reader(broker.port, numbers):
+            yield numbers
+    finally:
+        broker.stop()
+
+
+def subscribed_broker(folder: Path, port: int) -> Mosquitto:
+    """A broker that is away and has the reader's session: what is published before the reader is back
+    waits for it."""
+    with mosquitto(folder, persistence=True, port=port) as broker, reader(port, []) as subscribed:
+        assert subscribed.wait(PATIENCE_S)
+    return broker
 
 
 @pytest.mark.parametrize("sink", ["mqtt", "rest"])
 def test_nothing_is_lost_while_the_destination_is_away(sink: str, broker: Mosquitto, tmp_path: Path) -> None:
     port = free_port()
     address = (
-        f'server: "tcp://127.0.0.1:{port}", topic: out'
+        f'server: "tcp://127.0.0.1:{port}", topic: out, qos: 1'
         if sink == "mqtt"
         else f'url: "http://127.0.0.1:{port}/"'
     )
     rule = STREAM + RULE.format(action=f"{sink}: {{{address}, {SETTINGS}}}")
+    far = subscribed_broker(tmp_path / "far", port) if sink == "mqtt" else None
     with daemon(tmp_path, broker.url, {"rule.yaml": rule}, **LIMITS) as gateway:
         gateway.wait_ready()
         with publisher(broker.port) as plant:
@@ -103,8 +129,7 @@ def test_nothing_is_lost_while_the_destination_is_away(sink: str, broker: Mosqui
         wait_for(taken, "all messages, acknowledged while the destination is away")
         gateway.kill()
         gateway.start()
-        destination = far_broker(tmp_path / "far", port) if sink == "mqtt" else web_server(port)
-        with destination as numbers:
+        with far_broker(far) if far is not None else web_server(port) as numbers:
             wait_for(lambda: len(numbers) >= COUNT, "all results")
             wait_for(lambda: gateway.status()["rules"]["each"]["actions"][0]["queued"] == 0, "an empty file")
             assert numbers == list(range(COUNT))
