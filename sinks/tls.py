@@ -6,6 +6,7 @@ import base64
 import errno
 import ssl
 import tempfile
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -38,6 +39,52 @@ class ClosedOnFailure(ssl.SSLSocket):
         except OSError:
             self.close()
             raise
+
+
+class BadTlsFile(OSError):
+    """A certificate or key that cannot be used: the text names the file and the reason."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def client_context(ca_file: str | None = None, ca_text: str | None = None) -> ssl.SSLContext:
+    """A context that trusts these authorities, or else the system's. Raises BadTlsFile, and ValueError for
+    the text."""
+    if ca_file is None:
+        return ssl.create_default_context(cadata=ca_text)
+    _look_at(ca_file)
+    try:
+        return ssl.create_default_context(cafile=ca_file, cadata=ca_text)
+    except ssl.SSLError:
+        raise BadTlsFile(ca_file, f"'{ca_file}' holds no certificate in PEM format") from None
+
+
+def present(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
+    """Let a client show its certificate, whose key is in a file of its own or in the same. Raises
+    BadTlsFile."""
+    for path in (certificate, key):
+        if path is not None:
+            _look_at(path)
+    try:
+        context.load_cert_chain(certificate, key, password=lambda: "")  # without one, OpenSSL asks a terminal
+    except ssl.SSLError as error:
+        of_key = f"the key '{key}'" if key else "the key in it"
+        does_not_match = error.reason == "KEY_VALUES_MISMATCH"
+        why = (
+            "do not belong together" if does_not_match else "are not both in PEM format without a passphrase"
+        )
+        raise BadTlsFile(certificate, f"the certificate '{certificate}' and {of_key} {why}") from None
+
+
+def _look_at(path: str) -> None:
+    """Raises BadTlsFile for a file that cannot be read: the errors of `ssl` name none."""
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise BadTlsFile(path, f"'{path}' cannot be read: {error.strerror}") from None
 
 
 class TlsSettings(Model):
@@ -74,16 +121,34 @@ class TlsSettings(Model):
                 raise ValueError(f"the {name} is given as a path and raw; remove one")
         return self
 
+    def unusable(self) -> tuple[str, str] | None:
+        """The YAML key of a file that cannot be used now, and why; None if all can."""
+        files = {
+            "rootCaPath": self.root_ca_path,
+            "certificationPath": self.certification_path,
+            "privateKeyPath": self.private_key_path,
+        }
+        if not any(files.values()):
+            return None
+        try:
+            self.tls_context()
+        except Fatal as failure:
+            cause = failure.__cause__
+            at = cause.path if isinstance(cause, BadTlsFile) else None
+            keys = [key for key, path in files.items() if path and reveal(path) == at]
+            return (keys or [key for key, path in files.items() if path])[0], str(failure)
+        return None
+
     def tls_context(self) -> ssl.SSLContext:
         """The context for a client; raises `Fatal` when a file cannot be used."""
         try:
-            context = ssl.create_default_context(
-                cafile=self.root_ca_path and reveal(self.root_ca_path),
-                cadata=None if self.root_ca_raw is None else _pem(self.root_ca_raw),
+            context = client_context(
+                reveal(self.root_ca_path) if self.root_ca_path else None,
+                None if self.root_ca_raw is None else _pem(self.root_ca_raw),
             )
             if self.certification_path:
-                key_path = self.private_key_path and reveal(self.private_key_path)
-                context.load_cert_chain(reveal(self.certification_path), key_path)
+                key_path = reveal(self.private_key_path) if self.private_key_path else None
+                present(context, reveal(self.certification_path), key_path)
             if self.certification_raw:
                 self._load_raw(context)
         except (OSError, ValueError) as failure:

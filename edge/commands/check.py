@@ -88,12 +88,13 @@ def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[Fil
     if path is None:
         return
     from edge.config import load
-    from edge.deploy.configured import check_kinds, configured_problems, connection_problems
+    from edge.deploy.configured import configured_problems, connection_problems
     from edge.deploy.outgoing import outgoing_problems
+    from edge.deploy.usable import check_usable
     from edge.intake.sources.registry import configured_of
 
     config = load(path)
-    check_kinds(config.sources)
+    check_usable(config)
     configured = configured_of(config)
     streams = [stream for file in compiled.loaded.files for stream in file.streams]
     yield from configured_problems(streams, compiled.catalog, configured)

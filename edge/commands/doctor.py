@@ -56,15 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from edge.commands.shared.broker_look import look
     from edge.config import load
+    from edge.deploy.usable import check_usable
+    from edge.plugins.entry_points import load_plugins
 
     flags = {"data.dir": str(arguments.data) if arguments.data else None, "mqtt.server": arguments.broker}
     config = load(arguments.config, flags=flags)
-    if config.sources:
-        from edge.deploy.configured import check_kinds
-        from edge.plugins.entry_points import load_plugins
-
-        load_plugins()
-        check_kinds(config.sources)
+    load_plugins()
+    check_usable(config)
     print(f"ok       python {platform.python_version()} on {platform.machine()}")
     findings = [*_libraries(), _sqlite(), _clock(), *_data(config.data.dir), _java()]
     if config.mqtt.server is None:

@@ -49,13 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
     logs.configure(settings.log_level)
     os.umask(0o077)  # files of the gateway are private to its user
     from edge.deploy.reading.reader import NotRead, RuleReader
+    from edge.deploy.usable import check_usable
 
     try:
         rules = RuleReader(settings, arguments.rules)
-        if settings.sources:
-            from edge.deploy.configured import check_kinds
-
-            check_kinds(settings.sources)
+        check_usable(settings)
         rules.start()
         from edge.daemon import Daemon
 

@@ -1,6 +1,6 @@
 """The configuration of the daemon: `sections` declares the settings, `loading` collects their values."""
 
-from edge.config.loading import load
+from edge.config.loading import load, sentence
 from edge.config.sections import (
     Config,
     ConfigError,
@@ -9,4 +9,4 @@ from edge.config.sections import (
     safe_name,
 )
 
-__all__ = ["Config", "ConfigError", "JournalConfig", "MqttConfig", "load", "safe_name"]
+__all__ = ["Config", "ConfigError", "JournalConfig", "MqttConfig", "load", "safe_name", "sentence"]

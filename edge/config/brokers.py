@@ -118,7 +118,7 @@ def _values(section: Mapping[str, Any], connections: Mapping[str, Any], is_stric
         lowered = {name: value for name, value in lowered.items() if name in SPELLINGS and name != "clientid"}
     if unknown := [name for name in section if name.lower() not in (*SPELLINGS, SELECTOR) and is_strict]:
         raise ValueError(
-            f"has the unknown setting '{unknown[0]}'; it may have {', '.join(sorted(SPELLINGS.values()))}"
+            f"has the unknown setting '{unknown[0]}'; it may have {', '.join(sorted({*SPELLINGS.values()}))}"
         )
     given = {SPELLINGS[name]: value for name, value in lowered.items()}
     if "protocolVersion" in given:

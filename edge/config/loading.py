@@ -16,6 +16,7 @@ from edge.config.sections import SECRETS_DIR, Config, ConfigError
 from rules.problems import render_all
 from rules.secrets import Secret, Secrets, references_in
 from rules.source.document import Document, Limits
+from rules.source.document import Path as Keys
 from sql.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -44,7 +45,13 @@ def load(
     except ValidationError as error:
         raise ConfigError("\n".join(_sentence(item, document) for item in error.errors())) from None
     found._reserved = frozenset(references_in(values))
+    found._document = document
     return found
+
+
+def sentence(config: Config, keys: Keys, message: str) -> str:
+    """What is wrong with a value of a configuration, with its place in the file, if it stands in one."""
+    return _placed(config._document, keys, message)
 
 
 def _read(path: Path) -> Document | None:
@@ -73,6 +80,11 @@ def _sentence(item: ErrorDetails, document: Document | None) -> str:
         message = f"unknown key; {hint}" if known else "unknown key"
     elif item["type"] == "model_type":
         message = "expected keys below it"
+    return _placed(document, keys, message)
+
+
+def _placed(document: Document | None, keys: Keys, message: str) -> str:
+    """What is wrong with a value, with its place in the file, if it stands in one."""
     text = f"{'.'.join(map(str, keys)) or 'configuration'}: {message}"
     while document is not None and keys and keys not in document.places:
         keys = keys[:-1]

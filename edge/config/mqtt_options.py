@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 Version = Literal["5", "3.1.1"]
 
+SETTINGS = {
+    "keepalive_s": "keepaliveS",
+    "session_expiry_s": "sessionExpiryS",
+    "receive_max": "receiveMax",
+}
+"""Bounded options that the configuration has as well, by their names there."""
+
 PORTS = {"mqtt": 1883, "tcp": 1883, "mqtts": 8883, "ssl": 8883, "tls": 8883}
 """URL schemes of a broker's address and their default ports; the last three mean TLS."""
 
@@ -25,7 +32,12 @@ class Secret(Protocol):
 
 
 class BadOptions(ValueError):
-    """The settings of a connection contradict themselves or MQTT."""
+    """The settings of a connection contradict themselves or MQTT. `setting`: the name of the wrong one in the
+    configuration; empty where it is not one alone."""
+
+    def __init__(self, message: str, setting: str = "") -> None:
+        super().__init__(message)
+        self.setting = setting
 
 
 class MqttOptions(Record):
@@ -75,14 +87,20 @@ class MqttOptions(Record):
             self.status_prefix is not None and any(char in self.client_id for char in "/+#\0")
         ):
             raise BadOptions(
-                f"client id {self.client_id!r} must not be empty, nor contain '/', '+', '#' or NUL"
+                f"client id {self.client_id!r} must not be empty, nor contain '/', '+', '#' or NUL",
+                "clientId",
             )
         if (self.cert_file is None) != (self.key_file is None):
-            raise BadOptions("a client certificate needs both the certificate file and the key file")
+            raise BadOptions(
+                "a client certificate needs both the certificate file and the key file",
+                "certFile" if self.key_file is None else "keyFile",
+            )
         if self.password is not None and self.username is None:
-            raise BadOptions("a password needs a user name")
+            raise BadOptions("a password needs a user name", "password")
         if self.status_prefix is not None and any(char in self.status_prefix for char in "+#\0"):
-            raise BadOptions(f"status prefix {self.status_prefix!r} must not contain '+', '#' or NUL")
+            raise BadOptions(
+                f"status prefix {self.status_prefix!r} must not contain '+', '#' or NUL", "statusPrefix"
+            )
         for name, value, low, high in (
             ("keepalive_s", self.keepalive_s, 1, 65_535),
             ("session_expiry_s", self.session_expiry_s, 0, 0xFFFF_FFFF),
@@ -91,7 +109,10 @@ class MqttOptions(Record):
             ("reconnect_ms_min", self.reconnect_ms_min, 1, self.reconnect_ms_max),
         ):
             if not low <= value <= high:
-                raise BadOptions(f"{name} is {value}; it must be between {low} and {high}")
+                raise BadOptions(
+                    f"{SETTINGS.get(name, name)} is {value}; it must be between {low} and {high}",
+                    SETTINGS.get(name, ""),
+                )
 
     @property
     def status_topic(self) -> str | None:

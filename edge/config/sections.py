@@ -28,8 +28,10 @@ from pydantic.alias_generators import to_camel
 from edge.base.errors import UsageError
 from edge.config.mqtt_options import address
 from rules.secrets import Secret
+from rules.source.document import Document
 
 SECRETS_DIR = Path("/run/secrets")
+PORT_MAX = 65_535
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -133,6 +135,13 @@ class DataConfig(Section):
     dir: Path = Path("penstock-data")
     """Spool, state, dead letters and output files; sinks of type file write only below it."""
 
+    @field_validator("dir", mode="before")
+    @classmethod
+    def _is_named(cls, folder: object) -> object:
+        if folder == "":
+            raise ValueError("is empty; name a directory, or leave the key out for penstock-data")
+        return folder
+
 
 class SecretsConfig(Section):
     """The secrets that rule files may refer to."""
@@ -187,7 +196,16 @@ class HttpConfig(Section):
     def _is_address(cls, bind: str) -> str:
         if bind != "off" and not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}", bind):
             raise ValueError(f"'{bind}' is not an address; expected address:port or off")
+        if bind != "off" and int(bind.rpartition(":")[2]) > PORT_MAX:
+            raise ValueError(f"'{bind}' has no valid port; the highest is {PORT_MAX}")
         return bind
+
+    @field_validator("token")
+    @classmethod
+    def _fits_a_header(cls, token: Secret | None) -> Secret | None:
+        if token is not None and not re.fullmatch(r"[!-~]+", token.reveal()):
+            raise ValueError("must be one word of ASCII characters, for it is sent in a header")
+        return token
 
     @model_validator(mode="after")
     def _open_needs_token(self) -> HttpConfig:
@@ -328,6 +346,8 @@ class Config(Section):
     sent at the next start."""
 
     _reserved: frozenset[str] = PrivateAttr(frozenset())
+    _document: Document | None = PrivateAttr(None)
+    """The file of the values."""
 
     @property
     def reserved_secrets(self) -> frozenset[str]:

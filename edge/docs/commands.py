@@ -17,6 +17,10 @@ GATEWAY_CODES = {
         "an action's connection that the gateway does not have, or that has no address",
         "add it to `connections` of the configuration",
     ),
+    "E105": (
+        "warning: a certificate or key of an action or a source that cannot be used",
+        "put the file there; until then nothing is sent or asked",
+    ),
     "E103": ("an address that outgoing.allow does not list", "list its host in the gateway's configuration"),
 }
 """Codes of the gateway itself."""

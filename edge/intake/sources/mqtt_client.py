@@ -43,18 +43,16 @@ def make_client(options: MqttOptions, version: Version) -> Client:
 
 
 def tls_context(options: MqttOptions) -> ssl.SSLContext:
-    """TLS 1.2 or newer; checks the broker's certificate against `ca_file`, or the system's authorities."""
+    """TLS 1.2 or newer; checks the broker's certificate against `ca_file`, or the system's authorities.
+    Raises BadTlsFile."""
     import ssl
 
-    from sinks.tls import ClosedOnFailure
+    from sinks.tls import ClosedOnFailure, client_context, present
 
-    for path in (options.ca_file, options.cert_file, options.key_file):
-        if path is not None and not path.is_file():
-            raise FileNotFoundError(f"cannot read TLS file '{path}'")
-    context = ssl.create_default_context(cafile=str(options.ca_file) if options.ca_file else None)
+    context = client_context(str(options.ca_file) if options.ca_file else None)
     context.sslsocket_class = ClosedOnFailure
     if options.cert_file is not None:
-        context.load_cert_chain(options.cert_file, options.key_file)
+        present(context, str(options.cert_file), str(options.key_file) if options.key_file else None)
     if options.alpn:
         context.set_alpn_protocols(list(options.alpn))
     if options.insecure_skip_verify:

@@ -53,11 +53,13 @@ class Configured(Record):
     sections      settings by type and CONF_KEY
     connections   settings that several share, by the name that `connectionSelector` gives
     brokers       the connections of MQTT streams
+    takes_pushes  messages may come in HTTP requests
     """
 
     sections: Mapping[str, Mapping[str, Section]] = field(default_factory=dict)
     connections: Mapping[str, Section] = field(default_factory=dict)
     brokers: BrokerNames = BrokerNames()
+    takes_pushes: bool = True
 
     def section(self, kind: str, stream: Stream) -> Section:
         """The settings that CONF_KEY of a stream names. Raises `BadSource`."""
@@ -85,7 +87,8 @@ class Configured(Record):
 
 def configured_of(config: Config) -> Configured:
     """The settings that rule files may refer to."""
-    return Configured(config.sources, config.sink_connections, brokers_of(config))
+    is_open = config.http_push.address is not None
+    return Configured(config.sources, config.sink_connections, brokers_of(config), is_open)
 
 
 class SourceEnvironment(Record):

@@ -55,6 +55,12 @@ def test_variables_find_their_key_in_any_spelling() -> None:
         ("http:\n  bind: 0.0.0.0:80\n", "can be reached from other machines; set http.token as well"),
         ("http:\n  bind: here\n", "'here' is not an address; expected address:port or off"),
         (
+            "http:\n  bind: 127.0.0.1:99999\n",
+            "penstock.yaml:2:3: http.bind: '127.0.0.1:99999' has no valid port",
+        ),
+        ("http:\n  token: ''\n", "penstock.yaml:2:3: http.token: must be one word of ASCII characters"),
+        ("data:\n  dir: ''\n", "penstock.yaml:2:3: data.dir: is empty; name a directory"),
+        (
             "limits:\n  intakeBytesMax: 5\n",
             "limits.intakeBytesMax: Input should be greater than or equal to 10000",
         ),

@@ -25,6 +25,7 @@ CONFIG = Config.model_validate({
         },
         "sql": {"outside": {"url": "sqlite:////etc/d.db"}},
     },
+    "httpPush": {"bind": "127.0.0.1:0"},
     "connections": {
         "far": {"server": "tcp://other:1883", "username": "v", "password": "theirs", "clientid": "action",
                 "retained": True},
@@ -149,6 +150,36 @@ def test_an_mqtt_action_needs_a_broker(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["rootCaPath", "certificationPath"])
+def test_certificates_that_are_not_there_are_told_and_keep_nothing_from_running(
+    tmp_path: Path, key: str
+) -> None:
+    missing = tmp_path / "none.pem"
+    text = (
+        f'streams: {{s: {{type: httppull, datasource: "https://h/x", extra: {{{key}: {missing}}}}}}}\n'
+        f"rules: {{r: {{sql: SELECT * FROM s, actions: [rest: {{url: 'https://h', {key}: {missing}}}]}}}}\n"
+    )
+    files = RuleFiles(write(tmp_path, text), "UTC", Secrets())
+    files.configured = CONFIGURED
+    wanted = files.read()
+    why = f"TLS files cannot be used: '{missing}' cannot be read: No such file or directory"
+    assert [
+        (problem.line, problem.code, problem.message, problem.is_error) for problem in wanted.problems
+    ] == [
+        (1, "E105", f"{key} of 's': {why}", False),
+        (2, "E105", why, False),
+    ]
+    assert list(wanted.rules) == ["r"]
+
+
+def test_pushed_messages_need_a_server(tmp_path: Path) -> None:
+    text = "streams: {s: {type: httppush, datasource: /x}}\n"
+    assert errors(tmp_path, text, configured_of(Config())) == [
+        ":1:21: E101 the gateway takes nothing by HTTP, which 's' needs"
+    ]
+    assert errors(tmp_path, text) == []
+
+
 def test_check_looks_names_up_in_a_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules, configuration = tmp_path / "r.yaml", tmp_path / "gateway.yaml"
     rules.write_text("id: r\nsql: SELECT * FROM s\nactions: [mqtt: {topic: t, connectionSelector: far}]\n")
@@ -159,9 +190,14 @@ def test_check_looks_names_up_in_a_configuration(tmp_path: Path, capsys: pytest.
     assert f"{rules}:3:48: E104 connection 'far'" in capsys.readouterr().out
 
 
-def errors(folder: Path, text: str, configured: Configured = CONFIGURED) -> list[str]:
+def write(folder: Path, text: str) -> Path:
+    """The folder with a rule file of this text."""
     (folder / "rules.yaml").write_text(text)
-    files = RuleFiles(folder, "UTC", Secrets())
+    return folder
+
+
+def errors(folder: Path, text: str, configured: Configured = CONFIGURED) -> list[str]:
+    files = RuleFiles(write(folder, text), "UTC", Secrets())
     files.configured = configured
     return [
         f":{problem.line}:{problem.column}: {problem.code} {problem.message}"

@@ -1,0 +1,131 @@
+"""What of a configuration the start would refuse, or could not use: `penstock check --config` and `run`
+tell it alike, with the place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from edge.config import Config, ConfigError, sentence
+from edge.config.brokers import BrokerSettings, brokers_of, own_broker
+from edge.config.mqtt_options import BadOptions, MqttOptions, address
+from sql.errors import did_you_mean
+
+Fault = tuple[tuple[str, ...], str]
+"""The keys of a value, and what is wrong with it."""
+
+
+def check_usable(config: Config) -> None:
+    """Raises ConfigError with every fault."""
+    found = [sentence(config, keys, message) for keys, message in _faults(config)]
+    if found:
+        raise ConfigError("\n".join(found))
+
+
+def _faults(config: Config) -> Iterator[Fault]:
+    yield from _of_own_broker(config)
+    yield from _of_sources(config)
+    yield from _of_connections(config)
+    yield from _of_data(config.data.dir)
+    yield from _of_target(config.cloud.target)
+    if config.journal.compression == "zstd":
+        try:
+            import zstandard  # noqa: F401
+        except ImportError:
+            yield ("journal", "compression"), "this needs zstandard: install penstock[zstd], or use auto"
+
+
+def _of_own_broker(config: Config) -> Iterator[Fault]:
+    try:
+        own = own_broker(config)
+    except BadOptions as error:
+        yield ("mqtt", *([error.setting] if error.setting else [])), str(error)
+        return
+    yield from () if own is None else _of_tls(own.options, ("mqtt",))
+
+
+def _of_tls(options: MqttOptions, keys: tuple[str, ...]) -> Iterator[Fault]:
+    """The certificates and keys of a connection that is encrypted."""
+    if not address(options.server)[2]:
+        return
+    from edge.intake.sources.mqtt_client import tls_context
+    from sinks.tls import BadTlsFile
+
+    try:
+        tls_context(options)
+    except BadTlsFile as error:
+        files = {"caFile": options.ca_file, "certFile": options.cert_file, "keyFile": options.key_file}
+        name = next(name for name, path in files.items() if str(path) == error.path)
+        yield (*keys, name), str(error)
+
+
+def _of_sources(config: Config) -> Iterator[Fault]:
+    """Unknown kinds of sources and stores, and sections that cannot be used."""
+    if not config.sources:
+        return
+    from edge.deploy.stream_types import MQTT
+    from edge.intake.lookups.kinds import kinds
+    from edge.intake.sources.known import source_kind, source_kinds
+    from edge.intake.sources.registry import Kind
+    from rules.base import yaml_keys
+
+    brokers = brokers_of(config)
+    known: dict[str, Kind] = {kind.name: kind for kind in source_kinds()}
+    known |= kinds()
+    for name, sections in config.sources.items():
+        if name == MQTT:
+            for section in sections:
+                keys = ("sources", name, section)
+                if section in brokers.faults:
+                    yield keys, brokers.faults[section]
+                elif section in brokers.others:
+                    yield from _of_section(config, brokers.others[section], keys)
+            continue
+        kind = known.get(name) or source_kind(name)
+        if kind is None:
+            names = sorted({MQTT, *known})
+            hint = did_you_mean(name, names) or f"expected one of {', '.join(names)}"
+            yield ("sources", name), f"no kind of source is called so; {hint}"
+            continue
+        settings = {key.lower(): key for key in (*yaml_keys(kind.settings), "connectionSelector")}
+        listed = ", ".join(sorted(settings.values()))
+        for section, values in sections.items():
+            for key in values:
+                if key.lower() not in settings:
+                    hint = did_you_mean(key, settings.values()) or f"it may have {listed}"
+                    yield ("sources", name, section, key), f"is no setting of {name}; {hint}"
+
+
+def _of_connections(config: Config) -> Iterator[Fault]:
+    """Certificates of the connections that streams may name; what else they have is for actions."""
+    brokers = brokers_of(config) if config.connections else None
+    for name in config.connections:
+        if brokers is not None and name in brokers.others:
+            yield from _of_section(config, brokers.others[name], ("connections", name))
+
+
+def _of_section(config: Config, broker: BrokerSettings, keys: tuple[str, ...]) -> Iterator[Fault]:
+    for (*_, name), message in _of_tls(broker.options, keys):
+        yield keys, f"{name}: {message}"
+
+
+def _of_data(folder: Path) -> Iterator[Fault]:
+    """The data directory is made where it is missing, but not below a file."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        yield ("data", "dir"), f"'{existing}' is a file; expected a directory"
+
+
+def _of_target(target: str | None) -> Iterator[Fault]:
+    if target is None:
+        return
+    from cloud_sync.errors import BadTarget
+    from cloud_sync.targets import DirectoryTarget, open_target
+
+    try:
+        opened = open_target(target)
+    except BadTarget as error:
+        yield ("cloud", "target"), str(error)
+        return
+    if isinstance(opened, DirectoryTarget) and opened.root.exists() and not opened.root.is_dir():
+        yield ("cloud", "target"), f"'{opened.root}' is a file; expected a directory or a URL"

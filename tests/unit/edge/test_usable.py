@@ -1,0 +1,85 @@
+"""What the start would refuse is told before, at the place in the configuration."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from edge.cli import main
+from edge.config import ConfigError, load
+from edge.deploy.usable import check_usable
+
+BROKER = "mqtt:\n  server: mqtts://broker\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            BROKER + "  caFile: none.pem\n",
+            "3:3: mqtt.caFile: 'none.pem' cannot be read: No such file",
+        ),
+        (BROKER + "  caFile: text\n", "3:3: mqtt.caFile: 'text' holds no certificate in PEM format"),
+        (BROKER + "  caFile: .\n", "3:3: mqtt.caFile: '.' cannot be read: Is a directory"),
+        (
+            BROKER + "  certFile: text\n  keyFile: text\n",
+            "3:3: mqtt.certFile: the certificate 'text' and the key 'text' are not both in PEM",
+        ),
+        (BROKER + "  certFile: text\n", "3:3: mqtt.certFile: a client certificate needs both"),
+        (BROKER + "  password: x\n", "3:3: mqtt.password: a password needs a user name"),
+        (BROKER + "  clientId: a/b\n", "3:3: mqtt.clientId: client id 'a/b' must not be empty, nor contain"),
+        (
+            BROKER + "  sessionExpiryS: 9999999999\n",
+            "3:3: mqtt.sessionExpiryS: sessionExpiryS is 9999999999",
+        ),
+        ("data: {dir: text/below}\n", "1:8: data.dir: '/"),
+        ("cloud: {target: foo://x}\n", "1:9: cloud.target: target 'foo://x' has an unknown scheme 'foo'"),
+        ("cloud: {target: text}\n", "1:9: cloud.target: 'text' is a file; expected a directory or a URL"),
+        ("sources: {httppul: {}}\n", "1:11: sources.httppul: no kind of source is called so; did you mean"),
+        (
+            "sources: {httppull: {near: {ulr: x}}}\n",
+            "1:29: sources.httppull.near.ulr: is no setting of httppull; did you mean 'url'?",
+        ),
+        ("sources: {mqtt: {near: {sever: x}}}\n", "1:18: sources.mqtt.near: has the unknown setting 'sever'"),
+        (
+            "connections: {far: {server: 'ssl://x', rootCaPath: none.pem}}\n",
+            "1:15: connections.far: caFile: 'none.pem' cannot be read",
+        ),
+    ],
+)
+def test_faults_have_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("no certificate\n")
+    Path("gateway.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        check_usable(load(Path("gateway.yaml"), {}))
+    assert str(caught.value).startswith(f"gateway.yaml:{expected}")
+
+
+def test_check_and_start_refuse_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rules").mkdir()
+    Path("rules/r.yaml").write_text("streams: {s: {datasource: t}}\n")
+    Path("gateway.yaml").write_text(BROKER + "  caFile: none.pem\nhttp: {bind: off}\n")
+    for command in ("check", "run"):
+        assert main([command, "rules", "--config", "gateway.yaml"]) == 2
+        assert capsys.readouterr().err.startswith(f"penstock {command}: gateway.yaml:3:3: mqtt.caFile: ")
+    assert not Path("penstock-data").exists()
+
+
+def test_values_without_a_file_have_no_place(tmp_path: Path) -> None:
+    environment = {"PENSTOCK__MQTT__SERVER": "mqtts://b", "PENSTOCK__MQTT__CAFILE": str(tmp_path)}
+    with pytest.raises(ConfigError, match=r"^mqtt\.caFile: "):
+        check_usable(load(None, environment))
+
+
+def test_authorities_of_the_system_are_usable() -> None:
+    authorities = ssl.get_default_verify_paths().cafile
+    environment = {"PENSTOCK__MQTT__SERVER": "mqtts://b"}
+    check_usable(load(None, environment | ({"PENSTOCK__MQTT__CAFILE": authorities} if authorities else {})))
