@@ -177,8 +177,10 @@ class Engine:
             how = catch_up or _how_late(query, now_ms - deadline)
             # Rows that move on enter the next stream at their window's own instant, so each has a turn.
             at_once = how == "skip" or query.plan.insert is None if query.steps_itself else how != "step"
+            until_ms = now_ms if at_once else instant
+            self._reach(until_ms)
             try:
-                emissions = query.advance(now_ms if at_once else instant)
+                emissions = query.advance(until_ms)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 emissions = dispatch.defect(name, (), now_ms, error)
             out += dispatch.collect(query.unseen(emissions) if how == "skip" else emissions)
@@ -204,7 +206,7 @@ class Engine:
 
     def _variable_changed(self, name: str) -> None:
         for rule, query in self.queries.items():
-            query.variable_changed(name)
+            query.variable_changed(name, self.now_ms or 0)
             self.timers.schedule(rule)
 
     def query(

@@ -84,7 +84,7 @@ class Running(ABC):
         go with it."""
         return []
 
-    def variable_changed(self, name: str) -> None:
+    def variable_changed(self, name: str, now_ms: int) -> None:
         """A variable has a new value; what that causes is posted at the next advance of time."""
 
     @abstractmethod
@@ -272,8 +272,8 @@ class QueryDecorator(Running):
     def unseen(self, emissions: list[Emission]) -> list[Emission]:
         return self.query.unseen(emissions)
 
-    def variable_changed(self, name: str) -> None:
-        self.query.variable_changed(name)
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        self.query.variable_changed(name, now_ms)
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return self.query.read(now_ms)

@@ -59,10 +59,10 @@ class ContextMember(Member):
             if selector(partition):
                 yield from (body for body in partition.bodies if body.member is self)
 
-    def variable_changed(self, name: str) -> None:
+    def variable_changed(self, name: str, now_ms: int) -> None:
         if self.watches_variables:
             for body in self.bodies():
-                body.instance.variable_changed(name)
+                body.instance.variable_changed(name, now_ms)
                 self.schedule(body)
 
     def flush(self, now_ms: int) -> list[Emission]:

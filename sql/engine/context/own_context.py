@@ -80,9 +80,9 @@ class OwnContext(RunningQuery, Running):
         """The source has ended: windows close; partitions that nothing has ended go without output."""
         return [] if self.member is None else self.member.flush(now_ms)
 
-    def variable_changed(self, name: str) -> None:
+    def variable_changed(self, name: str, now_ms: int) -> None:
         if self.member is not None:
-            self.member.variable_changed(name)
+            self.member.variable_changed(name, now_ms)
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return [] if self.member is None else self.member.read(now_ms)

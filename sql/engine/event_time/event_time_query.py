@@ -103,6 +103,9 @@ class EventTime(QueryDecorator):
 
     # --- state ----------------------------------------------------------------------------------------------
 
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        self.query.variable_changed(name, self.stage.watermark or self.query.now_ms)
+
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         return self.query.read(self.query.now_ms if self.stage.watermark is None else self.stage.watermark)
 

@@ -86,7 +86,8 @@ class WindowStatement(PostingStatement):
     def next_deadline(self) -> int | None:
         return self.now_ms if self.late else self.window.next_deadline()
 
-    def variable_changed(self, name: str) -> None:
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        self.now_ms = max(self.now_ms, now_ms)
         self.begin(self.now_ms)
         self.late += [
             event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed

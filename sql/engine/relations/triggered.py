@@ -155,8 +155,8 @@ class Triggered(PostingStatement):
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Act on events, one after the other, and post what came of them together."""
 
-    def variable_changed(self, name: str) -> None:
-        self.subqueries.variable_changed(name, self.context.now_ms)
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        self.subqueries.variable_changed(name, now_ms)
 
     def act_on_each(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Act on events, and post for each by itself what came of it."""

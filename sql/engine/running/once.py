@@ -63,7 +63,8 @@ class Once(RunningQuery, Running):
             self.subqueries.push(stream, row, now_ms)
         return self.take()
 
-    def variable_changed(self, name: str) -> None:
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        self.now_ms = max(self.now_ms, now_ms)
         self._begin(self.now_ms)
         self.subqueries.variable_changed(name, self.now_ms)
 

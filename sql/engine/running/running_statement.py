@@ -157,7 +157,8 @@ class RunningStatement(StatementCore):
     def flush(self, now_ms: int) -> list[Emission]:
         return self.output.flush(now_ms)
 
-    def variable_changed(self, name: str) -> None:
+    def variable_changed(self, name: str, now_ms: int) -> None:
+        self.now_ms = max(self.now_ms, now_ms)
         self.sources.variable_changed(name, self.now_ms)
         self.output.variable_changed()
 

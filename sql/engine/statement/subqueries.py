@@ -194,7 +194,7 @@ class Alone:
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         """A variable has a new value: rows may leave the windows."""
-        self.query.variable_changed(name)
+        self.query.variable_changed(name, now_ms)
         self.advance(now_ms)
 
     def advance(self, now_ms: int) -> None:
