@@ -89,7 +89,7 @@ class LimitBuilder:
         if output.at:
             from sql.calendar.crontab import Crontab
 
-            return AtCrontab(Crontab.parse([field.text for field in output.at], self.zone), self.now_ms)
+            return AtCrontab(Crontab.parse([field.text for field in output.at], self.zone))
         if output.when is not None:
             return self._when(output)
         return Always() if output.terminated is None else Never()

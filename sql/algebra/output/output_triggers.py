@@ -103,27 +103,32 @@ class EveryEvents(OutputTrigger):
 
 
 class AtCrontab(OutputTrigger):
-    """A crontab, from the start of the statement."""
+    """A crontab, from the first update; then at each of its instants, also without anything to say."""
 
     defers = True
 
-    def __init__(self, crontab: Crontab, start_ms: int) -> None:
+    def __init__(self, crontab: Crontab) -> None:
         self.crontab = crontab
-        self.due_ms: int = crontab.next_after(start_ms)
+        self.due_ms: int | None = None
+
+    def on_update(self, update: Update, now: int) -> bool:
+        if self.due_ms is None:
+            self.due_ms = self.crontab.next_after(now)
+        return False
 
     def deadline(self) -> int | None:
         return self.due_ms
 
     def advance(self, now: int) -> bool:
-        if self.due_ms > now:
+        if self.due_ms is None or self.due_ms > now:
             return False
         self.due_ms = self.crontab.next_after(now)
         return True
 
-    def snapshot(self) -> int:
+    def snapshot(self) -> int | None:
         return self.due_ms
 
-    def restore(self, state: int) -> None:
+    def restore(self, state: int | None) -> None:
         self.due_ms = state
 
 
