@@ -32,6 +32,8 @@ class ItemBinder:
         """The items; those that make rows or columns are collected in `spreads`."""
         out: list[ItemPlan] = []
         taken: dict[str, ast.SelectItem] = {}
+        target = self.select.insert_into
+        named_anew = target is not None and bool(target.columns)
         for item in self.select.items:
             if isinstance(item.expr, ast.Star):
                 out += self._star(item.expr)
@@ -45,10 +47,11 @@ class ItemBinder:
                 out.append(ItemPlan(None, bound))
                 continue
             name = item.alias or self._unnamed(item)
-            if name in taken and self._is_call(item) and self._is_call(taken[name]):
-                self._note_lost(name, taken[name])
+            twin = None if named_anew else taken.get(name)
+            if twin is not None and self._is_call(item) and self._is_call(twin):
+                self._note_lost(name, twin)
                 out = [known for known in out if known.name != name]
-            elif name in taken:
+            elif twin is not None:
                 hint = "eKuiper shows only one of them; give one an alias with AS"
                 self.problems.error("B206", f"two columns are called '{name}'", item.span, hint)
             taken[name] = item

@@ -213,7 +213,8 @@ class TriggerBinder:
     def _items(
         self, items: tuple[ast.SelectItem, ...], columns: tuple[str, ...], at: ast.Node
     ) -> tuple[ItemPlan, ...]:
-        select = ast.Select(items, self.trigger, span=at.span)
+        target = ast.InsertInto(self.stream.name, columns=columns)
+        select = ast.Select(items, self.trigger, insert_into=target, span=at.span)
         names = ItemBinder(select, self.binder, "delta", send_meta=False)
         self.binder.scope.preferred = 0
         bound = names.bind(SpreadBinder(self.binder, WHERE))
