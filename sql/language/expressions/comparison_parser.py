@@ -1,8 +1,9 @@
-"""Tests of an operand: comparisons with subqueries, BETWEEN, IN, IS and LIKE."""
+"""Tests of an operand: comparisons with subqueries and lists, BETWEEN, IN, IS and LIKE."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, Final, Literal
 
 from sqlglot import Token, TokenType
@@ -29,14 +30,16 @@ class ComparisonGrammar:
         self.parser = parser
 
     def compared(self, this: object, kind: TokenType) -> Any:
-        """`this op e`, or `this op any|some|all (select …)`."""
+        """`this op e`, `this op any|some|all (select …)` or `this op any|some|all (e, …)`."""
         parser = self.parser
         word = parser._word()
-        opened = parser._next.token_type is TokenType.L_PAREN and parser._after_next() is TokenType.SELECT
-        if word not in ("any", "some", "all") or not opened:
+        if word not in ("any", "some", "all") or parser._next.token_type is not TokenType.L_PAREN:
             return parser.COMPARISON[kind](this=this, expression=parser._parse_term())
+        selects = parser._after_next() is TokenType.SELECT
         parser._advance(2)
-        return self._quantified(this, _SIGNS[kind], "all" if word == "all" else "any", this)
+        if selects:
+            return self._quantified(this, _SIGNS[kind], "all" if word == "all" else "any", this)
+        return self._with_each(this, _SIGNS[kind], "and" if word == "all" else "or")
 
     def _quantified(self, operand: Any, op: str, quantifier: Literal["any", "all"], start: Any) -> Quantified:
         """The subquery of IN, ANY and ALL, with the opening parenthesis consumed."""
@@ -45,6 +48,16 @@ class ComparisonGrammar:
             select: Any = parser._parse_select()
         parser._expect(TokenType.R_PAREN, "')'")
         return Quantified(op, operand, quantifier, select, span=start.span.to(span_of(parser._prev)))
+
+    def _with_each(self, operand: Any, op: str, join: Literal["and", "or"]) -> Expr:
+        """The comparisons of an operand with each of a list, with the opening parenthesis consumed."""
+        parser = self.parser
+        with parser._nested():
+            items = parser._listed(parser._expression)
+        parser._expect(TokenType.R_PAREN, "',' or ')'")
+        span = operand.span.to(span_of(parser._prev))
+        tests = [Binary(op, operand, item, span=span) for item in items]
+        return reduce(lambda known, test: Binary(join, known, test, span=span), tests)
 
     def between(self, this: Any) -> Any:
         parser = self.parser
