@@ -135,6 +135,15 @@ class Aggregate(Record):
     cost: Cost = CONSTANT
     examples: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def most_arguments(self) -> int | None:
+        """The largest number of arguments; None where there may be any number."""
+        return None if any(part.variadic for part in self.parameters) else len(self.parameters)
+
+    def takes_filter(self, arguments: int) -> bool:
+        """True if the last of so many arguments is the filter in EPL, as in `sum(x, n > 1)`."""
+        return bool(self.parameters) and self.most_arguments == arguments - 1
+
     def result_type(self, arguments: Sequence[Type]) -> Type:
         """The type of a call with these argument types."""
         return self.returns(arguments) if callable(self.returns) else self.returns

@@ -32,16 +32,15 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         )
         return UNKNOWN
     inner = argument_place(node, place)
+    if binder.epl and node.filter is None and definition.takes_filter(len(node.args)):
+        node = replace(node, args=node.args[:-1], filter=node.args[-1])
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
     if star and not (definition.whole_row or counts_rows):
         binder.problems.error("B331", f"{node.name}(*) has no meaning; name a column", node.span)
         return UNKNOWN
     least = sum(not parameter.optional and not parameter.variadic for parameter in definition.parameters)
-    most = (
-        None if any(parameter.variadic for parameter in definition.parameters) else len(definition.parameters)
-    )
-    if not star and not check_arity(binder, node, 0 if counts_rows else least, most):
+    if not star and not check_arity(binder, node, 0 if counts_rows else least, definition.most_arguments):
         return UNKNOWN
     values, constants = _split_arguments(binder, node, definition, inner)
     _check_aggregate_types(binder, node, definition, values)

@@ -173,7 +173,8 @@ def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
             "B204", f"unknown aggregate '{call.name}'", call.span, did_you_mean(call.name, aggregates.names())
         )
         return None
-    args = [arg for arg in call.args if not isinstance(arg, ast.Star)]
+    given = call.args[:-1] if definition.takes_filter(len(call.args)) else call.args
+    args = [arg for arg in given if not isinstance(arg, ast.Star)]
     first_constant = len(definition.parameters) - definition.constants
     constants = [getattr(arg, "value", None) for arg in args[first_constant:]] if definition.constants else []
     values = args[:first_constant] if definition.constants else args
