@@ -1,7 +1,8 @@
 """Joining what a window shows: at each sample the rows of each stream meet those of the
 others, and those of tables.
 
-The sources are joined from left to right. Partners are found through a hash of the equalities of ON; where
+The sources are joined from left to right. An event of one source is a joined row already, of which only that
+side is there: its row is a tuple as wide as FROM. Partners are found through a hash of the equalities of ON; where
 there is none, all pairs are tried. A pair whose condition cannot be evaluated is an error event and does not
 match.
 """
@@ -19,7 +20,6 @@ from sql.plan.bound import Bound, Op, Read, conjuncts
 from sql.plan.clauses import JoinPlan
 from sql.plan.logical import Plan
 
-Sides = tuple[Event | None, ...]
 Key = Callable[[Event], Hashable]
 
 OnError = Callable[[Event, BaseException], None]
@@ -41,16 +41,11 @@ class JoinCode:
             index: source.stream for index, source in enumerate(plan.sources) if source.relation is not None
         }
         """The tables and named windows whose rows are read where they are."""
-        self.steps = [
-            _Step(join, place, self.width, functions) for place, join in enumerate(plan.joins, start=1)
-        ]
+        self.steps = [_Step(join, place, functions) for place, join in enumerate(plan.joins, start=1)]
 
 
 class SourceJoin:
-    """The join of one instance of a rule, and the newest rows of its tables.
-
-    Events of the window hold one side each: their row is a tuple, as wide as FROM, with a single row in it.
-    """
+    """The join of one instance of a rule, and the newest rows of its tables."""
 
     def __init__(self, code: JoinCode, relations: Mapping[str, Any], on_error: OnError) -> None:
         self.code = code
@@ -86,53 +81,60 @@ class SourceJoin:
         for event in events:
             index = next(place for place, row in enumerate(event.row) if row is not None)
             contents[index].append(event)
-        rows: list[Sides] = [(event,) for event in contents[0]]
+        rows: Sequence[Event] = contents[0]
         for place, step in enumerate(self.code.steps, start=1):
             rows = step.pairs(rows, contents[place], self.on_error)
-        return [_joined(sides, width) for sides in rows]
+        return rows
 
 
 class _Step:
     """One JOIN: the rows so far on its left, one source on its right."""
 
-    def __init__(self, join: JoinPlan, place: int, width: int, functions: FunctionSet) -> None:
-        self.kind = join.kind
+    def __init__(self, join: JoinPlan, place: int, functions: FunctionSet) -> None:
+        self.keeps_left = join.kind in ("left", "full")
+        self.keeps_right = join.kind in ("right", "full")
         self.place = place
-        self.width = width
         self.condition = None if join.on is None else functions.true(join.on)
         pairs = [pair for part in conjuncts(join.on) if (pair := _equality(part, place)) is not None]
         self.left: Key | None = functions.key(tuple(left for left, _ in pairs)) if pairs else None
         self.right: Key | None = functions.key(tuple(right for _, right in pairs)) if pairs else None
         self.keys = len(pairs)
 
-    def pairs(self, rows: list[Sides], others: Sequence[Event], on_error: OnError) -> list[Sides]:
-        """The rows of the join; what has no partner beside NULL where the join is outer on its side."""
-        out: list[Sides] = []
+    def pairs(self, rows: Sequence[Event], others: Sequence[Event], on_error: OnError) -> list[Event]:
+        """The rows of the join; what has no partner stays as it is where the join is outer on its side."""
+        out: list[Event] = []
         matched: set[Event] = set()
         candidates = self._candidates(others, on_error)
-        for sides in rows:
-            found = [other for other in candidates(sides) if self._holds((*sides, other), on_error)]
-            out += [(*sides, other) for other in found]
-            matched.update(found)
-            if not found and self.kind in ("left", "full"):
-                out.append((*sides, None))
-        if self.kind in ("right", "full"):
-            out += [(None,) * self.place + (other,) for other in others if other not in matched]
-        return out
+        for row in rows:
+            found = False
+            for other in candidates(row):
+                pair = self._pair(row, other)
+                if self._holds(pair, on_error):
+                    out.append(pair)
+                    matched.add(other)
+                    found = True
+            if not found and self.keeps_left:
+                out.append(row)
+        return [*out, *(other for other in others if other not in matched)] if self.keeps_right else out
 
-    def _candidates(self, others: Sequence[Event], on_error: OnError) -> Callable[[Sides], Iterable[Event]]:
+    def _pair(self, row: Event, other: Event) -> Event:
+        """Two rows as one, at the time of the newer."""
+        sides = (*row.row[: self.place], other.row[self.place], *row.row[self.place + 1 :])
+        return Event(sides, max(row.time_ms, other.time_ms), max(row.seq, other.seq))
+
+    def _candidates(self, others: Sequence[Event], on_error: OnError) -> Callable[[Event], Iterable[Event]]:
         """The candidates beside a row: the others with its key. NULL equals nothing."""
         left, right = self.left, self.right
         if left is None or right is None:
-            return lambda sides: others
+            return lambda row: others
         index: dict[Hashable, list[Event]] = {}
         for other in others:
             key = self._key(right, other, on_error)
             if key is not None:
                 index.setdefault(key, []).append(other)
 
-        def found(sides: Sides) -> Iterable[Event]:
-            key = self._key(left, _joined(sides, self.width), on_error)
+        def found(row: Event) -> Iterable[Event]:
+            key = self._key(left, row, on_error)
             return () if key is None else index.get(key, ())
 
         return found
@@ -145,24 +147,14 @@ class _Step:
             return None
         return None if isinstance(key, tuple) and self.keys > 1 and None in key else key
 
-    def _holds(self, sides: Sides, on_error: OnError) -> bool:
+    def _holds(self, pair: Event, on_error: OnError) -> bool:
         if self.condition is None:
             return True
-        event = _joined(sides, self.width)
         try:
-            return bool(self.condition(event))
+            return bool(self.condition(pair))
         except DATA_ERRORS as error:
-            on_error(event, error)
+            on_error(pair, error)
             return False
-
-
-def _joined(sides: Sides, width: int) -> Event:
-    """The joined row as an event, at the time of its newest side."""
-    rows = [None if side is None else side.row[place] for place, side in enumerate(sides)]
-    present = [side for side in sides if side is not None]
-    newest = max(present, key=lambda side: side.seq, default=None)
-    time_ms, seq = (0, -1) if newest is None else (max(side.time_ms for side in present), newest.seq)
-    return Event(tuple(rows + [None] * (width - len(rows))), time_ms, seq)
 
 
 def _equality(part: Bound, place: int) -> tuple[Bound, Bound] | None:
