@@ -1,12 +1,14 @@
-"""The attributes of a group: how each begins, and how it is stored."""
+"""The class of groups: its attributes, how each begins, and how it is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sql.aggregates import rare
 from sql.aggregates.plain_values import decode, encode
+from sql.codegen.source import SourceWriter
+from sql.errors import over_max_groups
 from sql.types import Saved
 
 
@@ -36,3 +38,27 @@ def rest_slot(name: str, kind: type[rare.Rest]) -> GroupSlot:
         return None if rest is None else rest.snapshot()
 
     return GroupSlot(name, lambda: None, pack, lambda state, find: rare.restored(kind, state))
+
+
+def write_group_class(
+    source: SourceWriter,
+    given: str,
+    firsts: Mapping[str, str],
+    slots: Sequence[GroupSlot],
+    bind: Callable[[object, str], str],
+) -> None:
+    """The class of groups, made of what is `given`. `firsts`: attributes with the texts of their first
+    values, before those that are kept for the aggregates."""
+    firsts = {**firsts, **{slot.name: slot.first(bind) for slot in slots}}
+    with source.block("class Group:"):
+        source.line(f"__slots__ = {tuple(firsts)!r}")
+        source.line("")
+        with source.block(f"def __init__(self, {given}):"):
+            for name, text in firsts.items():
+                source.line(f"self.{name} = {text}")
+    source.line("")
+
+
+def too_many_groups(limit: int) -> None:
+    """Refuse the event of a further group."""
+    raise over_max_groups(limit)

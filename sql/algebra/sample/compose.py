@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sql.algebra.sample.content import Content, Entries, JoinedSample, Judged, SampleRows
-from sql.algebra.sample.folding.folded import Folded
+from sql.algebra.sample.content import Content, Entries, JoinedSample, SampleRows
+from sql.algebra.sample.folding.folded import Folded, Judged
 from sql.algebra.sample.folding.panes import Panes, is_merged
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.parts import SampleParts
@@ -110,18 +110,11 @@ def _content(
         return SampleRows(entries, leaves=not at_once)
     empty = _empty_row(plan, make_row) if plan.options.emit_empty and not plan.group_by else None
     calls, limit = plan.aggregates, plan.options.max_groups
-    counts = plan.options.emit_empty
     if plan.judges_windows:
-        judged = Folded(calls, (), entries, limit, counts=False, shows_empty=None)
-        return Judged(SampleRows(entries, leaves=False), judged)
-    if at_once:
-        return Folded(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
-    if (
-        group_window(window.kind).leaving(window) == "by panes"
-        and not singly
-        and _has_panes(window, calls, zone)
-    ):
-        return Panes(calls, plan.group_by, entries, limit, counts=counts, shows_empty=empty)
+        return Judged(calls, entries, limit)
+    if at_once or (not singly and _has_panes(window, calls, zone)):
+        kind = Folded if at_once else Panes
+        return kind(calls, plan.group_by, entries, limit, counts=plan.options.emit_empty, shows_empty=empty)
     reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
     has_dropped = plan.where is not None
     text = GroupText(
@@ -131,6 +124,9 @@ def _content(
 
 
 def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: ZoneInfo) -> bool:
+    """True if the events of a window leave by panes, whose aggregates make those of the window."""
+    if group_window(window.kind).leaving(window) != "by panes":
+        return False
     is_even = is_utc(zone) or QUARTER_MS % window.hop_ms == 0
     return is_even and all(map(is_merged, calls))
 

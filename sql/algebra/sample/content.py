@@ -91,10 +91,6 @@ class Content(ABC):
     def write_helpers(self, loop: Loop) -> None:
         """Functions and classes beside the loop."""
 
-    def generated(self, functions: dict[str, Any]) -> None:
-        """The text has become functions."""
-        self.functions = functions
-
     @abstractmethod
     def write_enter(self, loop: Loop) -> None:
         """The event at hand comes in, or raises a data error and has changed nothing."""
@@ -142,11 +138,6 @@ class Content(ABC):
     @abstractmethod
     def retained(self, p: Instance) -> int:
         """The number of events kept, in any form."""
-
-    @property
-    def folded(self) -> Content:
-        """The content that keeps the aggregates: itself, or a part of it."""
-        return self
 
     def note_came(self, count: int, parts: Iterable[Any]) -> None:
         """So many events have come into these instances."""
@@ -224,53 +215,6 @@ class SampleRows(Content):
         )
         if self.leaves:
             p.times.extend(state["times"])
-
-
-class Judged(Content):
-    """All rows of a window, each beside the aggregates over the whole of it."""
-
-    def __init__(self, rows: SampleRows, whole: Content) -> None:
-        self.rows = rows
-        self.whole = whole
-        self.slots = {**rows.slots, **whole.slots}
-
-    @property
-    def folded(self) -> Content:
-        return self.whole
-
-    def write_helpers(self, loop: Loop) -> None:
-        self.whole.write_helpers(loop)
-
-    def generated(self, functions: dict[str, Any]) -> None:
-        self.whole.generated(functions)
-
-    def write_enter(self, loop: Loop) -> None:
-        self.whole.write_enter(loop)
-        self.rows.write_enter(loop)
-
-    def sample(self, p: Instance) -> Sample:
-        values = [found for _, found in self.whole.sample(p)]
-        return [(entry, values[0]) for entry, _ in self.rows.sample(p)] if values else []
-
-    def clear(self, p: Instance) -> None:
-        self.rows.clear(p)
-        self.whole.clear(p)
-
-    def is_empty(self, p: Instance) -> bool:
-        return self.rows.is_empty(p)
-
-    def retained(self, p: Instance) -> int:
-        return self.rows.retained(p)
-
-    def held(self, p: Instance) -> Iterable[Any]:
-        return self.whole.held(p)
-
-    def pack(self, p: Instance) -> dict[str, Saved]:
-        return {"rows": self.rows.pack(p), "whole": self.whole.pack(p)}
-
-    def unpack(self, p: Instance, state: dict[str, Saved], store: EventStore) -> None:
-        self.rows.unpack(p, state["rows"], store)
-        self.whole.unpack(p, state["whole"], store)
 
 
 class JoinedSample(SampleRows):

@@ -100,13 +100,7 @@ class Instances:
 
     def next_deadline(self) -> int | None:
         """When something is due next."""
-        heap = self.heap
-        if not heap:
-            return None
-        at_ms, order, p = heap[0]
-        if p.order == order and self.window.deadline(p) == at_ms:
-            return at_ms
-        return None if self._first() is None else heap[0][0]
+        return None if self._first() is None else self.heap[0][0]
 
     def take_due(self, until_ms: int) -> Instance | None:
         """The instance that is due next, at `until_ms` at the latest, taken from the heap;
@@ -151,10 +145,9 @@ class CoreCode:
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf}
         write_core(writer, composition, functions)
         self.made = Generated(writer, names.bound)
-        composition.window.generated(self.made.functions)
-        composition.content.generated(self.made.functions)
+        composition.window.functions = composition.content.functions = self.made.functions
         if composition.shown is not None:
-            composition.shown.generated(self.made.functions)
+            composition.shown.functions = self.made.functions
         self.entrances = [self.made[f"enter_{index}"] for index in range(len(composition.filters))]
 
 
@@ -176,7 +169,7 @@ class Core:
         self.window = composition.window
         self.content = copy(composition.content) if is_one_of_many else composition.content
         """What waits to be folded is counted for each core by itself."""
-        self.folded = composition.shown.folded if composition.shown else self.content.folded
+        self.folded = composition.shown or self.content
         """The content that takes the events into groups."""
         self.tap = composition.tap
         self.functions = code.functions
@@ -236,10 +229,6 @@ class Core:
         self.instances.queue(p)
         return self.instances.due_ms
 
-    def leave_blank(self, p: Instance) -> None:
-        """A window has closed while events come: the instance of a key goes with it."""
-        self.instances.leave_blank(p)
-
     # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
@@ -283,9 +272,10 @@ class Core:
             self.tap.shown(p, start_ms, end_ms, trigger_ms, rows)
 
     def close(self, p: Instance, start_ms: int, end_ms: int) -> None:
-        """Show what is in an instance, and empty it."""
+        """Show what is in an instance, and empty it; that of a key goes if the window waits for nothing."""
         self.show(p, start_ms, end_ms, end_ms)
         self.content.clear(p)
+        self.instances.leave_blank(p)
         if self.tap is not None:
             self.tap.cleared(p, end_ms)
 

@@ -1,10 +1,10 @@
 """Joining what a window shows: at each sample the rows of each stream meet those of the
 others, and those of tables.
 
-The sources are joined from left to right. An event of one source is a joined row already, of which only that
-side is there: its row is a tuple as wide as FROM. Partners are found through a hash of the equalities of ON; where
-there is none, all pairs are tried. A pair whose condition cannot be evaluated is an error event and does not
-match.
+The sources are joined from left to right. An event of one source is a joined row already, of which only
+that side is there: its row is a tuple as wide as FROM. Partners are found through a hash of the equalities
+of ON; where there is none, all pairs are tried. A pair whose condition cannot be evaluated is an error event
+and does not match.
 """
 
 from __future__ import annotations

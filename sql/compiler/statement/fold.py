@@ -14,18 +14,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
+from sql.algebra.group_slots import write_group_class
 from sql.algebra.kept import Kept, inline_form
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.deferral import deferral
-from sql.errors import over_max_groups
 from sql.plan.bound import Bound, TableRead, reads_clock, slot_kinds
 from sql.plan.logical import Plan
-
-
-def too_many_groups(limit: int) -> None:
-    """Refuse the event of a further group."""
-    raise over_max_groups(limit)
 
 
 class Membership(NamedTuple):
@@ -68,19 +63,10 @@ class Fold:
 
     def write_group_class(self, source: SourceWriter, bind: Callable[[object, str], str]) -> None:
         """One group: its key, the number of its events, what is kept for its aggregates."""
-        slots = self.kept.slots
-        first = ("first",) if self.keeps_first else ()
-        with source.block("class Group:"):
-            source.line(f"__slots__ = {('key', 'n', *first, *(slot.name for slot in slots))!r}")
-            source.line("")
-            with source.block(f"def __init__(self, key{', first' if first else ''}):"):
-                source.line("self.key = key")
-                source.line("self.n = 0")
-                if first:
-                    source.line("self.first = first")
-                for slot in slots:
-                    source.line(f"self.{slot.name} = {slot.first(bind)}")
-        source.line("")
+        firsts, given = {"key": "key", "n": "0"}, "key"
+        if self.keeps_first:
+            firsts["first"], given = "first", "key, first"
+        write_group_class(source, given, firsts, self.kept.slots, bind)
 
     @property
     def attributes(self) -> list[str]:

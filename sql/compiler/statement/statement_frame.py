@@ -12,6 +12,7 @@ from sql.aggregates.base import Removal
 from sql.aggregates.structures.exact import NAN
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
+from sql.algebra.group_slots import too_many_groups
 from sql.algebra.operator import Operator
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import BUILTIN_CODES
@@ -28,7 +29,7 @@ from sql.compiler.locals import LOCALS
 from sql.compiler.shared_code import Answer, SharedCode
 from sql.compiler.statement.deferral import events_of
 from sql.compiler.statement.earlier import Earlier
-from sql.compiler.statement.fold import Fold, too_many_groups
+from sql.compiler.statement.fold import Fold
 from sql.compiler.statement.show import Show
 from sql.emission import Emission, Out, Update
 from sql.plan.bound import slot_kinds

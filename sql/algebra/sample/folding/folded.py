@@ -262,3 +262,23 @@ class Folded(Content):
         p.groups.update(self.fold.unpack(state["groups"], partial(self.make, p), store))
         if self.counts:
             p.size = state["size"]
+
+
+class Judged(Folded):
+    """All rows of a window that HAVING judges as a whole, each beside the aggregates over the whole of it."""
+
+    def __init__(self, calls: Sequence[AggregateCall], entries: Entries, max_groups: int) -> None:
+        super().__init__(calls, (), entries, max_groups, counts=False, shows_empty=None)
+        self.slots |= {"members": "deque()"}
+
+    def write_enter(self, loop: Loop) -> None:
+        super().write_enter(loop)
+        loop.line(f"{loop.own('members')}.append({self.entries.text})")
+
+    def sample(self, p: Instance) -> Sample:
+        values = [found for _, found in super().sample(p)]
+        return [(entry, values[0]) for entry in p.members] if values else []
+
+    def clear(self, p: Instance) -> None:
+        super().clear(p)
+        p.members.clear()

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Event
+from sql.algebra.group_slots import too_many_groups, write_group_class
 from sql.algebra.kept import Kept
 from sql.algebra.sample.text import Loop
-from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall, Bound
 
 
@@ -65,26 +65,14 @@ class GroupText:
 
     def write_group(self, loop: Loop) -> None:
         """The class of groups, and the function that puts an event of a snapshot back into one."""
-        self._write_class(loop)
+        firsts = {"key": "key", **dict.fromkeys(self.queues, "deque()")}
+        if self.kept.counts_rows:
+            firsts["n"] = "0"
+        write_group_class(loop.source, "key", firsts, self.kept.slots, loop.names.bind)
         with loop.block("def put(p, g, e, at, number, given, x):"):
             if self.kept.remembered:
                 loop.line(f"{', '.join(self.kept.remembered)} = given")
             self._write_counted(loop, "e")
-        loop.line("")
-
-    def _write_class(self, loop: Loop) -> None:
-        kept, count = self.kept, ("n",) if self.kept.counts_rows else ()
-        with loop.block("class Group:"):
-            slots = ("key", *self.queues, *count, *(slot.name for slot in kept.slots))
-            loop.line(f"__slots__ = {slots!r}")
-            with loop.block("def __init__(g, key):"):
-                loop.line("g.key = key")
-                for name in self.queues:
-                    loop.line(f"g.{name} = deque()")
-                for name in count:
-                    loop.line(f"g.{name} = 0")
-                for slot in kept.slots:
-                    loop.line(f"g.{slot.name} = {slot.first(loop.names.bind)}")
         loop.line("")
 
     def write_results(self, loop: Loop) -> None:
@@ -123,7 +111,8 @@ class GroupText:
         loop.line(f"g = {groups}.get({key})")
         with loop.block("if g is None:"):
             with loop.block(f"if len({groups}) >= {self.max_groups}:"):
-                loop.line(f"{loop.names.bind(self, 'running')}.refuse_group()")
+                refuse = loop.names.bind(too_many_groups, "too_many_groups")
+                loop.line(f"{refuse}({self.max_groups})")
             loop.line(f"g = Group({key})")
 
     def _write_only(self, loop: Loop) -> None:
@@ -174,10 +163,6 @@ class GroupText:
             loop.line("g.n -= 1")
         for part in self.kept.parts:
             part.write(loop.writer, "g.", enters=False, prefix="l_")
-
-    def refuse_group(self) -> None:
-        """There may be no further group."""
-        raise over_max_groups(self.max_groups)
 
 
 def _queue(loop: Loop, name: str) -> str:

@@ -55,7 +55,6 @@ class CountInTurn(Window):
         p.count = 0
         assert p.first_ms is not None
         core.close(p, p.first_ms, at_ms)
-        core.leave_blank(p)
 
     def is_blank(self, p: Instance) -> bool:
         return not p.count

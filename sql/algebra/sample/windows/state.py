@@ -58,7 +58,6 @@ class StateWindow(Window):
         first_ms, p.first_ms = p.first_ms, None
         assert first_ms is not None
         core.close(p, first_ms, at_ms)
-        core.leave_blank(p)
 
     def is_blank(self, p: Instance) -> bool:
         return p.first_ms is None

@@ -27,10 +27,7 @@ class WindowCore(Protocol):
         """Show what is in an instance."""
 
     def close(self, p: Instance, start_ms: int, end_ms: int) -> None:
-        """Show what is in an instance, and empty it."""
-
-    def leave_blank(self, p: Instance) -> None:
-        """A window has closed while events come: the instance of a key goes with it."""
+        """Show what is in an instance, and empty it; that of a key goes if the window waits for nothing."""
 
     def skip_empty(self, windows: int) -> None:
         """So many empty windows are not shown."""
@@ -67,10 +64,6 @@ class Window(ABC):
 
     def write_helpers(self, loop: Loop) -> None:
         """Functions beside the loop."""
-
-    def generated(self, functions: dict[str, Any]) -> None:
-        """The text has become functions."""
-        self.functions = functions
 
     def write_first(self, loop: Loop) -> None:
         """Before the first of several events of the only instance, whose slots are locals."""
