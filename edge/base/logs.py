@@ -3,7 +3,7 @@
     time=2026-01-01T00:00:00.000Z level=info event=rule.deployed rule=hot_pumps state=kept
 
 A place in the code logs one event name (`log.info("rule.deployed", extra={"rule": id})`). The same event of
-the same rule is printed at most once per `REPEAT_S`; the next line reports the omitted ones as
+the same subject (`SUBJECTS`) is printed at most once per `REPEAT_S`; the next line reports those omitted as
 `repeated=N`. Exempt are results and the effects of a change of the rule files (`ALWAYS`). Registered secrets
 are replaced by `***` wherever they appear. Never logged: single events at info.
 """
@@ -19,10 +19,13 @@ from datetime import UTC, datetime
 from typing import IO
 
 REPEAT_S = 10.0
-"""The same event of the same rule is printed at most once in this many seconds."""
+"""The same event of the same rule, table, source … is printed at most once in this many seconds."""
 
 REPEAT_KEYS_MAX = 2_000
-"""The number of (event, rule) pairs in the limiter; beyond, it forgets all and starts anew."""
+"""The number of events with their subjects in the limiter; beyond, it forgets all and starts anew."""
+
+SUBJECTS = ("rule", "file", "sink", "stream", "source", "table", "server")
+"""The fields that say what an event is about."""
 
 RESULTS_LOGGER = "penstock.results"
 """Lines of the log sink: they are a rule's results, which no limiter may drop."""
@@ -91,7 +94,7 @@ class LineFormatter(logging.Formatter):
 
 
 class RepeatFilter(logging.Filter):
-    """Lets the same event of the same rule pass once per `REPEAT_S` and counts the others."""
+    """Lets the same event of the same subject pass once per `REPEAT_S` and counts the others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +107,7 @@ class RepeatFilter(logging.Filter):
         key = (
             record.name,
             record.msg,
-            *(getattr(record, name, None) for name in ("rule", "file", "sink", "stream")),
+            *(getattr(record, name, None) for name in SUBJECTS),
         )
         with self._lock:
             last, repeated = self._seen.get(key, (-REPEAT_S, 0))

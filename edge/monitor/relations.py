@@ -11,15 +11,18 @@ nothing.
 
 `only` is a JSON object with one of ids, keys, hashes, labels, has, nested (`sql.algebra.context.selectors`).
 
-The gateway loop answers a request between two events, so it sees no half-done step.
+The gateway loop answers a request between two events, so it sees no half-done step. A SELECT is answered
+apart from the loop, by a child that is forked there (`edge.monitor.apart`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from edge.monitor.apart import Apart
 from sql.errors import DataError, did_you_mean
 from sql.plan.declared import AskedDeclaration, Bounds
 
@@ -38,6 +41,7 @@ class Relations:
 
     def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
+        self._apart = Apart(daemon)
 
     def listed(self) -> dict[str, Any]:
         """All relations by name."""
@@ -56,13 +60,10 @@ class Relations:
         engine, values, selector = self._daemon.engine, _values(parameters), _selector(only)
         words = sql.split(None, 1)
         if len(words) == 2 and words[0].lower() == "explain":
-            rows = self._explained(words[1].strip(), values)
-        else:
-            rows = self._daemon.ask(
-                lambda: engine.query(sql, parameters=values, read_only=True, selector=selector).rows
-            )
-        answer = {"rows": rows[:ROWS_MAX], "more": len(rows) > ROWS_MAX}
-        return msgspec.json.encode(answer, enc_hook=str) + b"\n"
+            return _encoded(self._explained(words[1].strip(), values))
+        return self._apart.answer(
+            lambda: _encoded(engine.query(sql, parameters=values, read_only=True, selector=selector).rows)
+        )
 
     def _explained(self, text: str, parameters: Parameters) -> list[dict[str, Any]]:
         """The plan of `RULE name`, or of a SELECT, line by line."""
@@ -108,6 +109,11 @@ class Relations:
                 **counts,
             }
         return found
+
+
+def _encoded(rows: Sequence[object]) -> bytes:
+    answer = {"rows": rows[:ROWS_MAX], "more": len(rows) > ROWS_MAX}
+    return msgspec.json.encode(answer, enc_hook=str) + b"\n"
 
 
 def _values(parameters: str) -> Parameters:

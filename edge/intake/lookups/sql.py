@@ -55,9 +55,12 @@ class SqlLookup:
                 self._is_open = True
             wanted = dict(zip(columns, key, strict=True))
             rows = self._database.find(self._table, wanted, self._rows_max + 1)
-        except (Unreachable, Refused) as failure:
+        except Unreachable as failure:
             self.close()
             raise Unanswered(str(failure)) from None
+        except Refused as failure:
+            self.close()
+            raise Unanswered(f"asked by {', '.join(columns)}: {failure}") from None
         if len(rows) > self._rows_max:
             raise Unanswered(f"more than {self._rows_max} rows for one key (rowsMax)")
         return [plain_row(row) for row in rows]

@@ -4,6 +4,8 @@ line, and keep to bounds."""
 from __future__ import annotations
 
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -110,6 +112,26 @@ def test_a_stop_keeps_tables_and_variables_in_the_snapshot(broker: Mosquitto, tm
             plant.send("plant/reading", {"machine": "m0", "temp": 1.0})
             last = {"machine": "m0", "seen": 6, "n": 2}
             wait_for(lambda: last in gateway.output("told.jsonl"), what="the row of the last message")
+
+
+def test_a_question_beyond_the_bounds_ends_and_holds_up_no_rule(broker: Mosquitto, tmp_path: Path) -> None:
+    with daemon(tmp_path, broker.url, {"alarms.yaml": RULES}) as gateway, ThreadPoolExecutor(1) as asker:
+        gateway.wait_ready()
+        with publisher(broker.port) as plant:
+            for number in range(200):
+                plant.send("plant/reading", {"machine": f"m{number}", "temp": 1.0})
+            arrived(gateway, 200)
+            endless = "select count(*) from latest a, latest b, latest c, latest d"
+            answer = asker.submit(gateway.get, f"/query?sql={quote(endless)}")
+            began = gateway.status()["intake"]["received"]
+            plant.send("plant/reading", {"machine": "last", "temp": 2.0})
+            last = {"machine": "last", "seen": 201, "n": 1}
+            wait_for(lambda: last in gateway.output("told.jsonl"), what="the row of the last message")
+            assert sum(began.values()) == 200
+            status, text = answer.result()
+        assert status == 400
+        assert re.match(r"the question takes (longer than 2000 ms|more than 256 MB)", text), text
+        assert asked(gateway, "select count(*) as c from latest") == [{"c": 201}]
 
 
 def test_the_command_line_lists_shows_and_exports(

@@ -43,8 +43,11 @@ def test_repeats_are_counted_instead_of_printed(stream: io.StringIO) -> None:
         passed.append(bool(limiter.filter(record)))
     assert passed == [True, False, False, True, True]
     record.created += 20
-    log.info("again", extra={"rule": "b"})
-    assert "rule=b" in stream.getvalue(), "another rule is another matter"
+    for field in logs.SUBJECTS:
+        for name in ("a", "b"):
+            log.info("again", extra={field: name})
+        assert f"{field}=a\n" in stream.getvalue()
+        assert f"{field}=b\n" in stream.getvalue(), "another rule, table … is another matter"
 
 
 def test_the_next_line_tells_how_many_were_left_out() -> None:
