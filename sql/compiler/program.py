@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.accumulators import LocalGroups
 from sql.algebra.derived.statistics import Nobody
+from sql.algebra.operator import Operator
 from sql.algebra.window_builder import WindowBuilder
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
@@ -21,34 +22,15 @@ from sql.codegen.support import Warnings
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.patterns.recognize_text import RecognizeCode
 from sql.compiler.shared_code import Environment, SharedCode
+from sql.compiler.statement.driving import PLAIN, Use, drives
 from sql.compiler.statement.fold import keeps_values
-from sql.compiler.statement.joins.passing_text import passes_rows
-from sql.compiler.statement.statement_frame import Drive, StatementFrame
-from sql.compiler.statement.statement_text import StatementText, drives, takes_times
+from sql.compiler.statement.statement_frame import StatementFrame
+from sql.compiler.statement.statement_text import StatementText
 from sql.compiler.subquery_code import SubqueryCode, codes_of
 from sql.functions.definition import Context
 from sql.plan.bound import Bound
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
-
-
-class Use(NamedTuple):
-    """The use of a program.
-
-    calls_windows  no window is written into the loop, so that observers can stand before all of them
-    pulls          named windows are only searched, and do not feed the statement
-    is_asked       only the value of the content is read
-    in_cells       one instance serves all partitions of a context, whose state is in cells
-    """
-
-    calls_windows: bool = False
-    pulls: bool = False
-    is_asked: bool = False
-    in_cells: bool = False
-
-
-PLAIN = Use()
-"""The use of a rule: an instance of its own, all of whose rows are emitted."""
 
 
 class Program(SharedCode):
@@ -83,29 +65,18 @@ class Program(SharedCode):
         for builder in self.builders:  # errors of a filter are reported with their place in the text
             self.functions.spans |= builder.functions.spans
         self.item_keys = self._item_keys()
-        self.text = StatementText(StatementFrame(plan, self, self.answers, self._drive(env.now_ms)))
+        self.text = StatementText(StatementFrame(plan, self, self.answers, use, self._window(env.now_ms)))
         self.keys = {
             place: self.functions.key(item.call.group_by or ())
             for place, item in self.text.fold.kept.accumulated.items()
             if item.is_shared
         }
 
-    def _drive(self, now_ms: int) -> Drive:
-        """The way of events into the statement, given the windows of an instance."""
-        plan, use = self.plan, self.use
-        is_relational = bool(plan.joins) or plan.sources[0].relation is not None
-        first = None if is_relational else self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
-        is_driven = drives(plan)
-        return Drive(
-            is_driven=is_driven,
-            is_timed=takes_times(plan) and not use.in_cells,
-            is_joined=plan.reads_tuples,
-            passes=passes_rows(plan) and not (is_driven or use.calls_windows or use.pulls),
-            is_asked=use.is_asked,
-            in_cells=use.in_cells,
-            window=None if use.calls_windows else first,
-            removal=Removal.ANY if first is None else first.departure,
-        )
+    def _window(self, now_ms: int) -> Operator | None:
+        """The window of the only stream, as instances have it."""
+        if self.plan.joins or self.plan.sources[0].relation is not None:
+            return None
+        return self.builders[0].build(now_ms, Nobody(), lambda: now_ms)
 
     def _functions(self) -> FunctionSet:
         """The set in which the functions of the statement's expressions are made."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from sql.aggregates.base import Removal
 from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.table.search import Finder
 from sql.algebra.window_builder import WindowBuilder
@@ -14,7 +13,8 @@ from sql.codegen.functions import FunctionSet
 from sql.compiler.answer import AnswerText, answers_by_row
 from sql.compiler.shared_code import Answer, Environment, SharedCode, no_answer
 from sql.compiler.statement.deferral import is_fleeting
-from sql.compiler.statement.statement_frame import Drive, StatementFrame
+from sql.compiler.statement.driving import Use
+from sql.compiler.statement.statement_frame import StatementFrame
 from sql.compiler.statement.statement_text import StatementText
 from sql.plan.bound import Read, TableRead
 from sql.plan.clauses import SourcePlan
@@ -46,8 +46,8 @@ class CorrelatedCode:
             return
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
-        drive = Drive(is_joined=True, removal=Removal.NEVER)
-        self.text = StatementText(StatementFrame(plan, around, self.inner_answers, drive))
+        use = Use(is_correlated=True)
+        self.text = StatementText(StatementFrame(plan, around, self.inner_answers, use, None))
 
 
 def store_of(source: SourcePlan, code: CorrelatedCode, env: Environment) -> Rows | Pulled | Carried:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.compiler.program import Program, Use
+from sql.compiler.program import Program
 from sql.compiler.route import route_of
 from sql.compiler.shared_code import Environment
 from sql.compiler.statement.deferral import fits_cells
+from sql.compiler.statement.driving import Use
 from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.on_select import LoopedSelect

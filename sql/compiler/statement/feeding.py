@@ -14,24 +14,6 @@ from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.statement_frame import StatementFrame
-from sql.plan.logical import Plan
-
-
-def feeds(plan: Plan) -> bool:
-    """True if each event is counted in one row of a table, never leaves it, and shows it."""
-    into = plan.into_table
-    if into is None or len(plan.sources) != 1 or plan.mode != "delta" or not plan.sources[0].is_bare:
-        return False
-    if (
-        into.sets != (tuple(range(len(plan.group_by))),)
-        or plan.orders_rows
-        or plan.output
-        or plan.reads_beside
-    ):
-        return False
-    if any(call.group_by is not None for call in plan.aggregates):
-        return False
-    return plan.selector == "istream" and plan.row_kind in ("group", "aggregate")
 
 
 class FeedingText:

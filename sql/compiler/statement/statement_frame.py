@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from functools import cached_property
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.aggregates.structures.exact import NAN
@@ -28,6 +28,7 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.locals import LOCALS
 from sql.compiler.shared_code import Answer, SharedCode
 from sql.compiler.statement.deferral import events_of
+from sql.compiler.statement.driving import Use, drives, takes_times
 from sql.compiler.statement.earlier import Earlier
 from sql.compiler.statement.fold import Fold
 from sql.compiler.statement.show import Show
@@ -37,53 +38,41 @@ from sql.plan.logical import Plan
 from sql.types import key_of
 
 
-class Drive(NamedTuple):
-    """The way of events into a statement, and the parts of it that are read.
-
-    is_driven  events go through a loop, else changes are handed over
-    is_timed   the loop takes each event with its own instant
-    is_joined  rows are tuples of the rows of several sources
-    passes     joined rows are not kept
-    is_asked   a subquery, of which only the value is read
-    in_cells   each event comes with the cell of its partition
-    window     the window that may be written into the loop
-    removal    the order in which events leave
-    """
-
-    is_driven: bool = False
-    is_timed: bool = False
-    is_joined: bool = False
-    passes: bool = False
-    is_asked: bool = False
-    in_cells: bool = False
-    window: Operator | None = None
-    removal: Removal = Removal.ANY
-
-
 class StatementFrame:
     """The parts that the functions of one statement share."""
 
-    def __init__(self, plan: Plan, around: SharedCode, answers: Sequence[Answer], drive: Drive) -> None:
-        """`answers`: the values of subqueries as functions of the event."""
+    def __init__(
+        self, plan: Plan, around: SharedCode, answers: Sequence[Answer], use: Use, window: Operator | None
+    ) -> None:
+        """`answers`: the values of subqueries as functions of the event. `window`: that of the only
+        stream."""
         self.plan = plan
         self.shape = around.env.shape
         self.catalog, self.context, self.warnings = around.settings
-        self.drive = drive
-        self.is_driven, self.is_timed, self.is_joined = drive.is_driven, drive.is_timed, drive.is_joined
-        self.in_cells = drive.in_cells
-        self.window: Policy | None = drive.window if isinstance(drive.window, Policy) else None
+        self.use = use
+        self.is_driven = drives(plan) and not use.is_correlated
+        """True if events go through a loop; else changes are handed over."""
+        self.is_timed = takes_times(plan) and self.is_driven and not use.in_cells
+        """True if the loop takes each event with its own instant."""
+        self.is_joined = plan.reads_tuples or use.is_correlated
+        """True if rows are tuples of the rows of several sources."""
+        self.in_cells = use.in_cells
+        unknown = Removal.NEVER if use.is_correlated else Removal.ANY
+        removal = unknown if window is None else window.departure
+        written = None if use.calls_windows else window
+        self.window: Policy | None = written if isinstance(written, Policy) else None
         """The window whose entering and leaving is written into the loop."""
-        self.gate: Gated | None = drive.window if isinstance(drive.window, Gated) else None
+        self.gate: Gated | None = written if isinstance(written, Gated) else None
         """The window that holds events back."""
         self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
-        self.keeps_values = _keeps_values(drive.window)
+        self.keeps_values = isinstance(written, Queue | Gated) and written.keeps_values
         """True if windows keep what events contribute, in the place of events."""
-        self.fold = Fold(plan, drive.removal, keeps_values=self.keeps_values)
+        self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
         self.names = self._names(answers)
-        self.may_defer = drive.is_driven and (self.window is not None or not self.has_window)
+        self.may_defer = self.is_driven and (self.window is not None or not self.has_window)
         """True if no window is called, so that the content is at any time as the loop left it."""
         self.show = Show(
-            plan, self.make_loop, may_defer=self.may_defer, is_asked=drive.is_asked, in_cells=drive.in_cells
+            plan, self.make_loop, may_defer=self.may_defer, is_asked=use.is_asked, in_cells=use.in_cells
         )
         self.earlier = Earlier(plan.prevs, self._row_reader({}, joined=False), self.window,
                                has_window=self.has_window, reads_in_place=self._reads_in_place)  # fmt: skip
@@ -235,7 +224,3 @@ class StatementFrame:
             source.line("waits = q.output.waits")
         if self.show.defers == "groups":
             source.line("touched = q.output.touched")
-
-
-def _keeps_values(window: Operator | None) -> bool:
-    return isinstance(window, Queue | Gated) and window.keeps_values

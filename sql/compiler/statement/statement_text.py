@@ -21,14 +21,13 @@ from functools import cached_property
 
 from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.statement.change import ChangeText
+from sql.compiler.statement.driving import driver_of, passes_rows
 from sql.compiler.statement.enter import EnterText
-from sql.compiler.statement.feeding import FeedingText, feeds
-from sql.compiler.statement.joins.driven import DrivenText, driver_of
+from sql.compiler.statement.feeding import FeedingText
+from sql.compiler.statement.joins.driven import DrivenText
 from sql.compiler.statement.joins.passing_text import PassingText
 from sql.compiler.statement.push import PushText
 from sql.compiler.statement.statement_frame import StatementFrame
-from sql.plan.arrival import reads_on_arrival
-from sql.plan.logical import Plan
 
 
 class StatementText:
@@ -37,16 +36,16 @@ class StatementText:
     def __init__(self, frame: StatementFrame) -> None:
         self.frame = frame
         self.plan = plan = frame.plan
-        drive = frame.drive
         self.fold, self.show, self.earlier = frame.fold, frame.show, frame.earlier
         self.keeps_values = frame.keeps_values
-        self.is_driven = drive.is_driven
-        self.has_value = drive.is_asked and frame.may_defer
+        self.is_driven = frame.is_driven
+        self.has_value = frame.use.is_asked and frame.may_defer
         """True if the text has a function `value`, and makes no rows."""
         place = driver_of(plan)
-        self.driven = DrivenText(frame, place) if drive.is_driven and place is not None else None
+        self.driven = DrivenText(frame, place) if frame.is_driven and place is not None else None
         """The loop of a join that one stream drives."""
-        self.passing = PassingText(frame) if drive.passes else None
+        is_called = frame.is_driven or frame.use.calls_windows or frame.use.pulls
+        self.passing = PassingText(frame) if passes_rows(plan) and not is_called else None
         """The loops of a join whose rows are not kept."""
         self.enter = EnterText(frame, has_change=self.has_change)
         self.code = self._compile()
@@ -116,34 +115,6 @@ class StatementText:
     def reader(self) -> Generated:
         """The functions that show the content, compiled at first use."""
         return content_text(self.frame)
-
-
-def drives(plan: Plan) -> bool:
-    """True if arriving events go through a compiled loop, into which a single window may be written.
-
-    They do not where a step changes several things before rows are made, or where filters read relations, so
-    that they are evaluated before any statement acts.
-    """
-    source = plan.sources[0]
-    if reads_on_arrival(plan):
-        return False
-    if len(plan.sources) != 1:
-        return driver_of(plan) is not None
-    if plan.into_table is not None:
-        return feeds(plan)
-    if source.relation is not None:
-        return False
-    if plan.mode == "lots":
-        return not plan.relations and source.lot is not None and source.lot.is_simple
-    return source.pattern is None and source.recognize is None
-
-
-def takes_times(plan: Plan) -> bool:
-    """True if the loop takes each event with its own instant: in event time, where all
-    events are of one stream."""
-    if plan.timestamp is None or plan.subqueries or plan.relations:
-        return False
-    return drives(plan)
 
 
 def content_text(text: StatementFrame) -> Generated:

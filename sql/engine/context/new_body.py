@@ -10,8 +10,9 @@ from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta
 from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog, Variable
-from sql.compiler.program import Program, Use
+from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
+from sql.compiler.statement.driving import Use
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody, Member
 from sql.engine.relations.declaring import TableStatement, VariableStatement, WindowStatement
 from sql.engine.start import compiled

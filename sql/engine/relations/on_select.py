@@ -10,8 +10,7 @@ from sql.algebra.event import Event
 from sql.algebra.table.search import Finder
 from sql.compiler.program import Program, looking_code
 from sql.compiler.shared_code import Environment
-from sql.compiler.statement.joins.driven import makes_rows
-from sql.compiler.statement.statement_text import drives
+from sql.compiler.statement.driving import drives, makes_rows
 from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement, TriggerCode, Triggered
 from sql.engine.running.running_statement import RunningStatement

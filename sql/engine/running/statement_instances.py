@@ -17,7 +17,7 @@ from sql.algebra.retain.values import net_of_values
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
-from sql.compiler.statement.statement_text import takes_times
+from sql.compiler.statement.driving import takes_times
 from sql.emission import Emission
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.time_stamps import time_stamp

@@ -21,7 +21,7 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
-from sql.compiler.statement.joins.driven import is_looked_into
+from sql.compiler.statement.driving import is_looked_into
 from sql.compiler.subquery_code import as_seen
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.statement.earlier_events import EarlierEvents

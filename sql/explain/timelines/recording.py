@@ -18,8 +18,9 @@ from sql.algebra.window_builder import period
 from sql.algebra.windows import catalog as windows
 from sql.binder.scope import META
 from sql.catalog.streams import Catalog
-from sql.compiler.program import Program, Use
+from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
+from sql.compiler.statement.driving import Use
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.running.running_statement import RunningStatement

@@ -22,44 +22,8 @@ from sql.algebra.join.store import Pulled, Rows
 from sql.codegen.expression_code import Code
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
+from sql.compiler.statement.driving import is_looked_into, makes_rows
 from sql.compiler.statement.statement_frame import StatementFrame
-from sql.plan.clauses import SourcePlan
-from sql.plan.logical import Plan
-
-
-def driver_of(plan: Plan) -> int | None:
-    """The place of the stream that drives a join with relations; None where other things
-    feed the join as well."""
-    drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
-    if (
-        len(drivers) != 1
-        or plan.mode != "delta"
-        or any(join.kind not in ("inner", "cross") for join in plan.joins)
-    ):
-        return None
-    place = drivers[0]
-    driver = plan.sources[place]
-    if driver.pattern is not None or driver.recognize is not None or driver.relation is not None:
-        return None
-    others = [source for source in plan.sources if source is not driver]
-    are_looked_up = all(source.relation is not None and source.recognize is None for source in others)
-    return place if others and are_looked_up and not (plan.analytics or plan.prevs or plan.hits) else None
-
-
-def makes_rows(plan: Plan) -> bool:
-    """True if each joined row is a row of the output as it stands."""
-    if plan.row_kind != "plain" or plan.selector == "rstream" or plan.into_table is not None:
-        return False
-    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
-    return not changes_rows and not plan.subqueries
-
-
-def is_looked_into(plan: Plan, source: SourcePlan) -> bool:
-    """True if the rows of a relation are only looked up: nothing that happens to them makes rows."""
-    is_driven = any(other.unidirectional for other in plan.sources)
-    return source.relation == "table" or (
-        source.relation is not None and is_driven and not source.unidirectional
-    )
 
 
 def stores_of(text: StatementFrame) -> list[Rows | Pulled]:

@@ -27,52 +27,13 @@ from typing import Any
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import parts_of
 from sql.algebra.join.passing import opened_names
-from sql.algebra.windows.catalog import lookup
 from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.statement.joins.driven import is_looked_into, makes_rows, stores_of
+from sql.compiler.statement.driving import is_looked_into
+from sql.compiler.statement.joins.driven import stores_of
 from sql.compiler.statement.statement_frame import StatementFrame
-from sql.plan.bound import Apply, Bound, Slot, TableRead
-from sql.plan.clauses import SourcePlan
-from sql.plan.logical import Plan
-
-
-def passes_rows(plan: Plan) -> bool:
-    """True if the joined rows of a statement need not be kept: none is ever taken back, and those that are
-    there can be found anew."""
-    reads_beside = plan.analytics or plan.prevs or plan.hits
-    if not plan.joins or plan.mode != "delta" or reads_beside:
-        return False
-    if plan.selector != "istream" or not makes_rows(plan):
-        return False
-    drivers = [source for source in plan.sources if source.unidirectional]
-    if len(drivers) > 1 or not all(_stands_in_loop(source) for source in plan.sources):
-        return False
-    if all(source.relation is not None for source in plan.sources):
-        return False
-    is_inner = all(join.kind in ("inner", "cross") for join in plan.joins)
-    conditions = parts_of([*(join.on for join in plan.joins), plan.where])
-    return (is_inner or len(plan.sources) == 2) and all(map(_reads_rows_alone, conditions))
-
-
-def _stands_in_loop(source: SourcePlan) -> bool:
-    """True if events enter the windows one by one, or none: what posts in batches is called."""
-    if source.pattern is not None or source.recognize is not None or source.lot is not None:
-        return False
-    if source.retained_rows is not None or source.keeps_last:
-        return False
-    specs = [lookup(window.name) for window in source.windows]
-    return all(spec is not None and spec.role == "retain" for spec in specs)
-
-
-def _reads_rows_alone(condition: Bound) -> bool:
-    """True if a condition on rows that are there always holds or never does."""
-    return not any(
-        isinstance(node, Slot | TableRead) or (isinstance(node, Apply) and node.function.context)
-        for node in condition.walk()
-    )
 
 
 class PassingText:

@@ -1,0 +1,152 @@
+"""How events enter a statement: its plan and its use decide.
+
+drives        through a compiled loop, into which a single window may be written
+driver_of     in a join: through the loop of one stream, beside relations that are looked into
+passes_rows   through loops that keep no joined row
+otherwise     as changes, which windows and joins that are called hand over
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sql.algebra.join.inner import parts_of
+from sql.algebra.windows.catalog import lookup
+from sql.plan.arrival import reads_on_arrival
+from sql.plan.bound import Apply, Bound, Slot, TableRead
+from sql.plan.clauses import SourcePlan
+from sql.plan.logical import Plan
+
+
+class Use(NamedTuple):
+    """The use of a compiled statement.
+
+    calls_windows  no window is written into the loop, so that observers can stand before all of them
+    pulls          named windows are only searched, and do not feed the statement
+    is_asked       only the value of the content is read
+    in_cells       one instance serves all partitions of a context, whose state is in cells
+    is_correlated  a subquery that is evaluated anew for each event of the statement around it: its rows are
+                   tuples, of its own row and those of that event
+    """
+
+    calls_windows: bool = False
+    pulls: bool = False
+    is_asked: bool = False
+    in_cells: bool = False
+    is_correlated: bool = False
+
+
+PLAIN = Use()
+"""The use of a rule: an instance of its own, all of whose rows are emitted."""
+
+
+def drives(plan: Plan) -> bool:
+    """True if arriving events go through a compiled loop, into which a single window may be written.
+
+    They do not where a step changes several things before rows are made, or where filters read relations, so
+    that they are evaluated before any statement acts.
+    """
+    source = plan.sources[0]
+    if reads_on_arrival(plan):
+        return False
+    if len(plan.sources) != 1:
+        return driver_of(plan) is not None
+    if plan.into_table is not None:
+        return feeds(plan)
+    if source.relation is not None:
+        return False
+    if plan.mode == "lots":
+        return not plan.relations and source.lot is not None and source.lot.is_simple
+    return source.pattern is None and source.recognize is None
+
+
+def takes_times(plan: Plan) -> bool:
+    """True if the loop takes each event with its own instant: in event time, where all
+    events are of one stream."""
+    if plan.timestamp is None or plan.subqueries or plan.relations:
+        return False
+    return drives(plan)
+
+
+def feeds(plan: Plan) -> bool:
+    """True if each event is counted in one row of a table, never leaves it, and shows it."""
+    into = plan.into_table
+    if into is None or len(plan.sources) != 1 or plan.mode != "delta" or not plan.sources[0].is_bare:
+        return False
+    if into.sets != (tuple(range(len(plan.group_by))),):
+        return False
+    if plan.orders_rows or plan.output or plan.reads_beside:
+        return False
+    if any(call.group_by is not None for call in plan.aggregates):
+        return False
+    return plan.selector == "istream" and plan.row_kind in ("group", "aggregate")
+
+
+# --- joins --------------------------------------------------------------------------------------------------
+
+
+def driver_of(plan: Plan) -> int | None:
+    """The place of the stream that drives a join with relations; None where other things
+    feed the join as well."""
+    drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
+    is_inner = all(join.kind in ("inner", "cross") for join in plan.joins)
+    if len(drivers) != 1 or plan.mode != "delta" or not is_inner:
+        return None
+    place = drivers[0]
+    driver = plan.sources[place]
+    if driver.pattern is not None or driver.recognize is not None or driver.relation is not None:
+        return None
+    others = [source for source in plan.sources if source is not driver]
+    are_looked_up = all(source.relation is not None and source.recognize is None for source in others)
+    return place if others and are_looked_up and not (plan.analytics or plan.prevs or plan.hits) else None
+
+
+def makes_rows(plan: Plan) -> bool:
+    """True if each joined row is a row of the output as it stands."""
+    if plan.row_kind != "plain" or plan.selector == "rstream" or plan.into_table is not None:
+        return False
+    changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
+    return not changes_rows and not plan.subqueries
+
+
+def is_looked_into(plan: Plan, source: SourcePlan) -> bool:
+    """True if the rows of a relation are only looked up: nothing that happens to them makes rows."""
+    if source.relation is None or source.relation == "table":
+        return source.relation == "table"
+    return any(other.unidirectional for other in plan.sources) and not source.unidirectional
+
+
+def passes_rows(plan: Plan) -> bool:
+    """True if the joined rows of a statement need not be kept: none is ever taken back, and those that are
+    there can be found anew."""
+    reads_beside = plan.analytics or plan.prevs or plan.hits
+    if not plan.joins or plan.mode != "delta" or reads_beside:
+        return False
+    if plan.selector != "istream" or not makes_rows(plan):
+        return False
+    drivers = [source for source in plan.sources if source.unidirectional]
+    if len(drivers) > 1 or not all(_stands_in_loop(source) for source in plan.sources):
+        return False
+    if all(source.relation is not None for source in plan.sources):
+        return False
+    is_inner = all(join.kind in ("inner", "cross") for join in plan.joins)
+    conditions = parts_of([*(join.on for join in plan.joins), plan.where])
+    return (is_inner or len(plan.sources) == 2) and all(map(_reads_rows_alone, conditions))
+
+
+def _stands_in_loop(source: SourcePlan) -> bool:
+    """True if events enter the windows one by one, or none: what posts in batches is called."""
+    if source.pattern is not None or source.recognize is not None or source.lot is not None:
+        return False
+    if source.retained_rows is not None or source.keeps_last:
+        return False
+    specs = [lookup(window.name) for window in source.windows]
+    return all(spec is not None and spec.role == "retain" for spec in specs)
+
+
+def _reads_rows_alone(condition: Bound) -> bool:
+    """True if a condition on rows that are there always holds or never does."""
+    return not any(
+        isinstance(node, Slot | TableRead) or (isinstance(node, Apply) and node.function.context)
+        for node in condition.walk()
+    )
