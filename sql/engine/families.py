@@ -26,6 +26,9 @@ Q = TypeVar("Q")
 G = TypeVar("G")
 """What their loop is given of a rule beside its events."""
 
+At = int | Sequence[int]
+"""The instant of some events, or in event time that of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kin(Generic[Q]):
@@ -60,11 +63,8 @@ class Family(ABC, Generic[Q, G]):
     def given_for(self, query: Q) -> G:
         """The argument of the loop beside the events of a rule."""
 
-    def route(
-        self, rows: Sequence[Any], values: Sequence[Any], at: int | Sequence[int], out: list[Emission]
-    ) -> None:
-        """Run the rules over their events, all at the instant `at`,
-        or in event time with `at` the instants of each. The values are of the column's kind, or NULL."""
+    def route(self, rows: Sequence[Any], values: Sequence[Any], at: At, out: list[Emission]) -> None:
+        """Run the rules over their events. The values are of the column's kind, or NULL."""
         found = list(map(self.by_value.get, values))
         given = list(filter(None, found))
         if not given:
@@ -76,7 +76,7 @@ class Family(ABC, Generic[Q, G]):
         self.run(given, rows, at, out)
 
     @abstractmethod
-    def run(self, given: list[G], rows: Sequence[Any], at: int | Sequence[int], out: list[Emission]) -> None:
+    def run(self, given: list[G], rows: Sequence[Any], at: At, out: list[Emission]) -> None:
         """Run the loop over events that rules of the family demand."""
 
     def take_woken(self) -> list[str]:

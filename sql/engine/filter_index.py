@@ -23,11 +23,11 @@ from operator import attrgetter
 from typing import Any
 
 from sql.emission import Emission
-from sql.engine.families import Family, Kin
+from sql.engine.families import At, Family, Kin
 from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
 from sql.engine.query import Running, RunningQuery
 from sql.engine.running.rowwise_query import Rowwise
-from sql.engine.sharing import At, Defect, Party, first_of
+from sql.engine.sharing import Defect, Party, first_of
 from sql.engine.timers import Timers
 from sql.rows import Shape, attribute_name
 
@@ -39,11 +39,6 @@ STRETCHES_MAX = 1_000_000
 INDEX_MIN = FAMILY_MIN = 8
 """Fewer rules on one column are not worth the look into its index, and fewer rules alike
 not a loop of their own."""
-
-
-Pour = Callable[[str, Sequence[Any], Any, list[Emission]], Sequence[str]]
-"""Takes a stream, events, their instants and the list for the results; gives the rules that have a new
-deadline."""
 
 
 Collect = Callable[[list[Emission]], list[Emission]]
@@ -58,9 +53,7 @@ class Entry:
     queries: tuple[Running, ...]
     """The rules it stands for; it has the name of the first."""
     name: str
-    pour: Pour | None = None
-    """Feeds what adds its results to those of others by itself."""
-    emits_as_made: bool = False
+    emits_as_made: bool
     """True if all that it emits leaves as it is made."""
     rows: list[Any] = field(default_factory=list)
     seen: int = 0
@@ -75,11 +68,9 @@ class Entry:
 
 def entry_of(query: Running | Party[Any, Any], order: int) -> Entry:
     """The entry of a rule, or of rules that may share work."""
-    if isinstance(query, Party):
-        return Entry(order, query, query.queries, query.names[0], query.pour, True)
-    if isinstance(query, Rowwise) and not query.is_timed:
-        return Entry(order, query, (query,), query.name, query.pour, query.plan.emits_as_made)
-    return Entry(order, query, (query,), query.name)
+    queries = query.queries if isinstance(query, Party) else (query,)
+    emits_as_made = isinstance(query, Party | Rowwise) and query.plan.emits_as_made
+    return Entry(order, query, queries, queries[0].name, emits_as_made)
 
 
 class ColumnIndex:
@@ -344,15 +335,9 @@ class Feeder:
             if suspended:
                 rested = suspended.intersection([query.name for query in entry.queries])
                 suspended.difference_update(rested)
-            before, query = len(out), entry.queries[0]
-            woken: Sequence[str] = (entry.name,)
+            before = len(out)
             try:
-                if entry.pour is not None:
-                    woken = entry.pour(stream, mine, times, out)
-                elif isinstance(times, int):
-                    out += query.push(stream, mine, times)
-                else:
-                    out += query.push_timed(stream, mine, times)
+                woken = entry.query.pour(stream, mine, times, out)
             except Exception as error:  # noqa: BLE001 - the rule boundary
                 for query in entry.queries:
                     out += self.defect(query.name, mine, first_of(times), error)

@@ -4,14 +4,14 @@ counters, errors and emissions."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from sql.algebra.event import Delta, Event
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
-from sql.engine.families import Kin
+from sql.engine.families import At, Kin
 from sql.errors import CorruptState
 from sql.plan.logical import Plan
 from sql.rows import Shape, as_dict
@@ -44,6 +44,12 @@ class Running(ABC):
             out += self.step_to(at_ms)
             out += self.push(stream, [row], at_ms)
         return out
+
+    def pour(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+        """Take events, with the results added to those of other rules; the rules that may have a new
+        deadline."""
+        out += self.push(stream, rows, at) if isinstance(at, int) else self.push_timed(stream, rows, at)
+        return (self.name,)
 
     def push_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows that another query gave out together arrive."""
@@ -98,10 +104,6 @@ class Running(ABC):
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The rows of the content between two steps; without a window there are none."""
         return []
-
-    def held(self) -> Iterable[Event]:
-        """Every event the state refers to."""
-        return ()
 
     def retained(self) -> int:
         """The number of events held, or of which what they contributed is."""

@@ -13,14 +13,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from sql.emission import Emission
+from sql.engine.families import At
 from sql.engine.query import Running
 from sql.rows import Shape
 
 SHARING_MIN = 2
 """The least number of rules that share work."""
-
-At = int | Sequence[int]
-"""The instant of some events, or in event time that of each."""
 
 Defect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
 """Takes a rule, the events it loses, the instant and what was raised; gives what is said about it."""
@@ -83,7 +81,7 @@ class Party(ABC, Generic[Q, S]):
         """Events for a member that works alone."""
         deadline = query.next_deadline()
         try:
-            out += query.push(stream, rows, at) if isinstance(at, int) else query.push_timed(stream, rows, at)
+            query.pour(stream, rows, at, out)
         except Exception as error:  # noqa: BLE001 - the rule boundary
             out += self.defect(query.name, rows, first_of(at), error)
         if query.next_deadline() != deadline:

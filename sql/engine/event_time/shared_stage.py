@@ -16,11 +16,12 @@ from typing import Any
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.event_time.stage import EventTimeStage
+from sql.engine.families import At
 from sql.engine.filter_index import Feeder, FilterIndex
 from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.shared_groups import GroupParty
-from sql.engine.sharing import SHARING_MIN, At, Defect, Party, parties
+from sql.engine.sharing import SHARING_MIN, Defect, Party, parties
 from sql.engine.timers import Timers
 
 

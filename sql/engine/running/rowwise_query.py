@@ -13,7 +13,7 @@ from sql.codegen.support import Warnings
 from sql.compiler.rowwise_text import Pour, RowwiseText
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
-from sql.engine.families import Family, Kin
+from sql.engine.families import At, Family, Kin
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.time_stamps import time_stamp
 from sql.functions.definition import Context
@@ -62,15 +62,17 @@ class Rowwise(RunningQuery, Running):
         self.pour(stream, rows, now_ms, out)
         return out
 
-    def pour(self, stream: str, rows: Sequence[Any], now_ms: int, out: list[Emission]) -> Sequence[str]:
-        """`push`, with the results added to those of other rules; no rule has a new deadline."""
-        self.now_ms = self.context.now_ms = now_ms
+    def pour(self, stream: str, rows: Sequence[Any], at: At, out: list[Emission]) -> Sequence[str]:
+        if not isinstance(at, int):
+            out += self.push_timed(stream, rows, at)
+            return ()
+        self.now_ms = self.context.now_ms = at
         made: list[Row] = []
         self.counts["events_in"] += len(rows)
-        self.events(rows, now_ms, made)
+        self.events(rows, at, made)
         if made:
             self.counts["rows_out"] += len(made)
-            out.append(singles(self.name, now_ms, made))
+            out.append(singles(self.name, at, made))
         if self.errors:
             out += self.errors
             self.errors.clear()
@@ -135,9 +137,7 @@ class RowFamily(Family[Rowwise, Rowwise]):
     def given_for(self, query: Rowwise) -> Rowwise:
         return query
 
-    def run(
-        self, given: list[Rowwise], rows: Sequence[Any], at: int | Sequence[int], out: list[Emission]
-    ) -> None:
+    def run(self, given: list[Rowwise], rows: Sequence[Any], at: At, out: list[Emission]) -> None:
         assert isinstance(at, int)
         before = len(out)
         failed = self.pour(rows, given, at, out)

@@ -207,6 +207,7 @@ class RunningStatement(StatementCore):
             yield from self.into.held()
 
     def held(self) -> Iterable[Event]:
+        """Every event the state refers to."""
         if not self.program.text.keeps_values:
             for window in self.windows:
                 yield from window.held()

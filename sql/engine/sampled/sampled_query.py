@@ -8,12 +8,11 @@ from typing import Any
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
 from sql.emission import Emission
-from sql.engine.families import Kin
+from sql.engine.families import At, Kin
 from sql.engine.indexable import without_first_condition
 from sql.engine.query import Stateful
 from sql.engine.sampled.sampled_state import SampledState
 from sql.engine.sampled.window_family import WindowFamily
-from sql.engine.sharing import At
 
 
 class SampledQuery(SampledState):
@@ -120,6 +119,7 @@ class SampledQuery(SampledState):
         return self.present_core.retained()
 
     def held(self) -> Iterable[Event]:
+        """Every event the state refers to."""
         return self.core.held()
 
     def counters(self) -> dict[str, int]:

@@ -31,8 +31,9 @@ from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
 from sql.emission import Emission
+from sql.engine.families import At
 from sql.engine.sampled.sampled_state import Closing, Failure, News, SampledState
-from sql.engine.sharing import SHARING_MIN, At, Defect, Party
+from sql.engine.sharing import SHARING_MIN, Defect, Party
 from sql.plan.bound import AggregateCall
 from sql.record import replace
 

@@ -12,7 +12,7 @@ from sql.algebra.sample.core import Core
 from sql.algebra.sample.instance import Instance
 from sql.codegen.source import Generated
 from sql.emission import Emission
-from sql.engine.families import Family
+from sql.engine.families import At, Family
 from sql.engine.sampled.sampled_state import SampledState
 
 UNTOLD_MAX = 10_000
@@ -45,9 +45,7 @@ class WindowFamily(Family[SampledState, Core]):
     def given_for(self, query: SampledState) -> Core:
         return query.core
 
-    def run(
-        self, given: list[Core], rows: Sequence[Any], at: int | Sequence[int], out: list[Emission]
-    ) -> None:
+    def run(self, given: list[Core], rows: Sequence[Any], at: At, out: list[Emission]) -> None:
         self.batch = dict.fromkeys(given)
         if self.is_timed and isinstance(at, int):
             at = (at,) * len(given)
