@@ -178,7 +178,7 @@ class HeldRecognizer(RecognizerBase[Attempts]):
             partition.drop(self._skipped(attempt.complete[-1]))
         return attempt.complete
 
-    def deadline(self) -> int | None:
+    def next_deadline(self) -> int | None:
         """When the interval of an attempt ends next."""
         while self.dues and self._attempt(self.dues[0]) is None:
             heappop(self.dues)
@@ -193,7 +193,7 @@ class HeldRecognizer(RecognizerBase[Attempts]):
     def advance(self, now: int) -> list[Reading]:
         """End the attempts whose interval is over by now, in order of their ends."""
         told: list[Match] = []
-        while (due := self.deadline()) is not None and due <= now:
+        while (due := self.next_deadline()) is not None and due <= now:
             entry = heappop(self.dues)
             attempt, partition = self._attempt(entry), self.partitions[entry[2]]
             assert attempt is not None

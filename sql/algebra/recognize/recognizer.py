@@ -179,7 +179,7 @@ class Recognizer(RecognizerBase[Readings]):
         told = self.lot([row for _, row, _ in inserted], fail)
         return [reading for _, found in told for reading in found]
 
-    def deadline(self) -> int | None:
+    def next_deadline(self) -> int | None:
         """Time completes no match."""
         return None
 

@@ -151,7 +151,7 @@ class Show:
         if self.defers:
             return
         if not self.is_direct:
-            source.line("q.output.post(new, old, now)")
+            source.line("q.output.give(new, old, now)")
         elif self.plan.selector == "rstream":
             with source.block("if old:"):
                 source.line("out.append(Emission(name, now, 'rows', old))")

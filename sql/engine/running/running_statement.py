@@ -7,7 +7,8 @@ and rows leave through the output (`sql.engine.statement.statement_output`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sql.algebra.event import Delta, Event
@@ -28,6 +29,9 @@ from sql.engine.statement.statement_core import Change, StatementCore
 from sql.engine.statement.statement_output import Output
 from sql.engine.statement.statement_sources import Sources
 
+Loop = Callable[[StatementCore, Sequence[Any], int], None]
+"""Takes the events of one stream, and their instant."""
+
 
 class RunningStatement(StatementCore):
     """One instance of a compiled statement."""
@@ -35,15 +39,18 @@ class RunningStatement(StatementCore):
     def __init__(self, program: Program, env: Environment) -> None:
         super().__init__(program, env)
         plan, text = program.plan, program.text
-        self.loops = {stream: self.code[name] for stream, name in text.loops.items()}
         self.sources = Sources(self, RunningStatement)
         if self.sources.subqueries is not None:
             self.answers = self.sources.subqueries.answers
             self.begin(env.now_ms)
-        self.plain = self.sources.matches[0] if is_plain(plan) else None
-        """The pattern, where each match is a row and nothing else happens."""
-        self.recognized = self.sources.recognized[0] if is_alone(plan) else None
-        """The match_recognize, where the events of one stream go to it and nowhere else."""
+        self.loops: dict[str, Loop] = {stream: self.code[name] for stream, name in text.loops.items()}
+        """By stream what takes its events; those of another one change sources."""
+        if is_plain(plan):
+            matches = self.sources.matches[0]
+            self.loops = {stream: partial(show_matches, matches, stream) for stream in matches.streams}
+        elif is_alone(plan):
+            found = self.sources.recognized[0]
+            self.loops = {plan.sources[0].stream: partial(read_rows, found, self.step)}
         self.into = TableFold(self) if plan.into_table is not None else None
         self.content = ContentReader(self, self.sources, self.into)
         asks = any(spread.kind == "requests" for spread in plan.spreads)
@@ -58,10 +65,6 @@ class RunningStatement(StatementCore):
         loop = self.loops.get(stream)
         if loop is not None:
             loop(self, rows, now_ms)
-        elif self.plain is not None:
-            show_matches(self, self.plain, stream, rows, now_ms)
-        elif self.recognized is not None:
-            read_rows(self, self.recognized, rows, now_ms, self.step)
         else:
             for row in rows:
                 self.step(self.sources.enter(stream, row, now_ms), now_ms)
@@ -191,7 +194,7 @@ class RunningStatement(StatementCore):
         counts = {**self.counts, "division_by_zero": warnings.division_by_zero, "retained": self.retained()}
         if warnings.several_rows:
             counts["several_rows"] = warnings.several_rows
-        for machine in self.sources.machines:
+        for machine in self.sources.machines.values():
             for name, count in machine.counters().items():
                 counts[name] = counts.get(name, 0) + count
         return counts

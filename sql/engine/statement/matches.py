@@ -138,9 +138,9 @@ def show_each(statement: StatementCore, rows: Sequence[Any], now_ms: int) -> Non
 
 
 def show_matches(
-    statement: StatementCore, matches: Matches, stream: str, rows: Sequence[Any], now_ms: int
+    matches: Matches, stream: str, statement: StatementCore, rows: Sequence[Any], now_ms: int
 ) -> None:
-    """Events for a pattern whose matches are the statement's rows."""
+    """The loop of a statement whose rows are the matches of a pattern, for the events of one stream."""
 
     def fail(row: object, error: BaseException) -> None:
         statement.tell(row, matches.functions.failure(error))

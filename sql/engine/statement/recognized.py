@@ -59,18 +59,6 @@ class Recognized:
                 self.fail(newest, error)
         return out
 
-    def next_deadline(self) -> int | None:
-        return self.recognizer.deadline()
-
-    def counters(self) -> dict[str, int]:
-        return self.recognizer.counters()
-
-    def snapshot(self) -> Any:
-        return self.recognizer.snapshot()
-
-    def restore(self, state: Any, make_row: Callable[[dict[str, Any]], Any]) -> None:
-        self.recognizer.restore(state, make_row)
-
 
 def _rows(events: Iterable[Event]) -> list[tuple[int, Any, int]]:
     return [(event.seq, event.row, event.time_ms) for event in events]
@@ -82,26 +70,19 @@ def is_alone(plan: Plan) -> bool:
     source = plan.sources[0]
     if len(plan.sources) != 1 or source.recognize is None or source.recognize.interval is not None:
         return False
-    beside = (
-        plan.relations
-        or plan.subqueries
-        or plan.analytics
-        or source.pattern
-        or source.lot
-        or source.keeps_last
-    )
-    return not (source.keeps or beside)
+    beside = plan.relations or plan.subqueries or plan.analytics
+    return not (source.keeps or source.keeps_last or source.pattern or source.lot or beside)
 
 
 def read_rows(
-    statement: StatementCore,
     found: Recognized,
+    step: Callable[[Sequence[Change], int], None],
+    statement: StatementCore,
     rows: Sequence[Any],
     now_ms: int,
-    step: Callable[[Sequence[Change], int], None],
 ) -> None:
-    """Take events for a match_recognize that is alone; an error is reported and changes nothing. `step` takes
-    the changes of one event."""
+    """The loop of a statement whose events go to a match_recognize and nowhere else; an error is reported and
+    changes nothing. `step` takes the changes of one event."""
     assert isinstance(found.recognizer, Recognizer)
     is_each = shows_each(statement.plan)
     if statement.program.filters[0] is not None:

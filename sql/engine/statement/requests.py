@@ -74,7 +74,7 @@ class Requests(Output):
         self.base = (0, 0)
         """The last time of the data's clock, and the instant of that reading."""
 
-    def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool) -> None:
+    def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool = False) -> None:
         ((item, _),) = self.trigger.items
         for row in self.ordered(new):
             start, end, now = row.pop(item)

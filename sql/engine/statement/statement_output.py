@@ -69,7 +69,7 @@ class Output:
         """All updates of a step are known: its rows leave, or go to the output limit."""
         if not self.show.collects:
             if new or old:
-                self.give(list(new), list(old), now_ms, is_ticked=False)
+                self.give(list(new), list(old), now_ms)
             return
         updates, self.updates = self.updates, []
         if not updates:
@@ -99,11 +99,6 @@ class Output:
         if self.plan.having is not None and (update.inserted or update.removed):
             return True
         return self.plan.selector == "rstream" and update.inserted > 0
-
-    def post(self, new: list[Any], old: list[Any], now_ms: int) -> None:
-        """The rows of one step, to be put in order and cut."""
-        if new or old:
-            self.give(new, old, now_ms, is_ticked=False)
 
     def tick(self, now_ms: int) -> None:
         """The output limit is due."""
@@ -138,7 +133,7 @@ class Output:
 
     # --- emissions ------------------------------------------------------------------------------------------
 
-    def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool) -> None:
+    def give(self, new: list[Any], old: list[Any], now_ms: int, *, is_ticked: bool = False) -> None:
         """The emission of one output; `is_ticked`: emitted even without rows."""
         selector = self.plan.selector
         if selector == "rstream":

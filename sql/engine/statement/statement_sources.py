@@ -15,6 +15,7 @@ from sql.algebra.event_store import EventStore
 from sql.algebra.join.joined import Joined
 from sql.algebra.join.passing import Passing
 from sql.algebra.operator import earliest
+from sql.algebra.recognize import HeldRecognizer, Recognizer
 from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
 from sql.engine.statement.matches import Matches
@@ -55,8 +56,9 @@ class Sources:
         """The patterns among the sources, by their place."""
         self.recognized = {index: Recognized(code, statement) for index, code in program.recognized.items()}
         """The sources with match_recognize, by their place."""
-        self.machines: list[Matches | Recognized] = [*self.matches.values(), *self.recognized.values()]
-        """The finders of matches, of patterns over events and over rows."""
+        recognizers = {index: found.recognizer for index, found in self.recognized.items()}
+        self.machines: dict[int, Matches | Recognizer | HeldRecognizer] = {**self.matches, **recognizers}
+        """The finders of matches, of patterns over events and over rows, by the place of their source."""
         self.items: list[Event] = []
         """The items without window of a stream query, which are there during their activation."""
         self.late: Posts = {}
@@ -169,7 +171,7 @@ class Sources:
     def next_deadline(self) -> int | None:
         """The earliest instant at which something is due."""
         deadlines = [window.next_deadline() for window in self.windows]
-        deadlines += [machine.next_deadline() for machine in self.machines]
+        deadlines += [machine.next_deadline() for machine in self.machines.values()]
         if self.subqueries is not None:
             deadlines.append(self.subqueries.next_deadline())
         return earliest(deadlines)
@@ -184,8 +186,11 @@ class Sources:
             for i, w in enumerate(self.windows)
             if (deadline := w.next_deadline()) is not None
         ]
-        timed: dict[int, Matches | Recognized] = {**self.matches, **self.recognized}
-        due += [(deadline, True, i) for i, p in timed.items() if (deadline := p.next_deadline()) is not None]
+        due += [
+            (deadline, True, i)
+            for i, machine in self.machines.items()
+            if (deadline := machine.next_deadline()) is not None
+        ]
         return min(due) if due else None
 
     def due(self, is_pattern: bool, index: int, now_ms: int) -> Iterator[Change]:
@@ -252,7 +257,7 @@ class Sources:
             "joined": None if self.joined is None else self.joined.snapshot(),
             "subqueries": None if self.subqueries is None else self.subqueries.snapshot(),
             "patterns": [pattern.snapshot() for pattern in self.matches.values()],
-            "recognized": [found.snapshot() for found in self.recognized.values()],
+            "recognized": [found.recognizer.snapshot() for found in self.recognized.values()],
         }
 
     def waiting(self) -> dict[str, Any]:
@@ -280,7 +285,7 @@ class Sources:
         for pattern, part in zip(self.matches.values(), snapshot["patterns"], strict=True):
             pattern.restore(part, make_row)
         for found, part in zip(self.recognized.values(), snapshot["recognized"], strict=True):
-            found.restore(part, make_row)
+            found.recognizer.restore(part, make_row)
 
 
 def _joined_changes(joined: Joined | Passing, posts: Posts) -> Iterator[Change | None]:
