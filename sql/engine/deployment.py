@@ -73,9 +73,9 @@ class Deployment:
         """Make known what a statement declares."""
         acts = query.plan.acts
         if isinstance(acts, WindowDeclaration | TableDeclaration):
-            from sql.engine.relations.declaring import TableStatement, WindowStatement
+            from sql.engine.relations.declaring import DeclaringStatement
 
-            assert isinstance(query, WindowStatement | TableStatement)
+            assert isinstance(query, DeclaringStatement)
             self.catalog.relations[acts.name] = query.relation
             query.relation.bounded.wake = lambda: self.timers.schedule(name)
         elif isinstance(acts, AskedDeclaration):

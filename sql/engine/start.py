@@ -20,8 +20,6 @@ from sql.engine.sampled.sampled_text import SampledText
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
 
-Compile = Callable[[Plan, Environment], MakeInstance]
-
 
 def start(plan: Plan, env: Environment, *, by_instants: bool = False) -> Running:
     """A running query for a plan; `by_instants`: sampled rules take events with an instant each."""
@@ -49,7 +47,7 @@ def _on_dicts(plan: Plan) -> MakeInstance:
 
     def started(env: Environment) -> Running:
         env = Environment(env.name, env.catalog, env.now_ms)
-        return make(plan, env)(env)
+        return make(env)(env)
 
     return started
 
@@ -66,28 +64,23 @@ def _untimed(plan: Plan, by_instants: bool) -> MakeInstance:
     if is_rowwise(plan):
         return partial(Rowwise, plan)
     make = compiler(plan)
-    return lambda env: make(plan, env)(env)
+    return lambda env: make(env)(env)
 
 
-def compiled(plan: Plan, env: Environment) -> MakeInstance:
-    """The maker of instances of a statement, as each partition of a context has one; `env` is that of the
-    first."""
-    return compiler(plan)(plan, env)
-
-
-def compiler(plan: Plan) -> Compile:
-    """The function that compiles a plan; imported for the first plan of its kind."""
+def compiler(plan: Plan) -> Callable[[Environment], MakeInstance]:
+    """The function that compiles a plan, given the environment of the first instance: each partition of a
+    context has one. It is imported for the first plan of its kind."""
     if plan.acts is not None:
         from sql.engine.relations.acting_code import ACTING
 
-        return ACTING[type(plan.acts)]
+        return partial(ACTING[type(plan.acts)], plan)
     if not plan.sources:
         from sql.engine.running.once import Once, OnceCode
 
-        return lambda plan, env: partial(Once, OnceCode(plan, env))
+        return lambda env: partial(Once, OnceCode(plan, env))
     if plan.mode == "sample":
-        return lambda plan, env: partial(SampledQuery, SampledText(plan, env))
+        return lambda env: partial(SampledQuery, SampledText(plan, env))
     from sql.compiler.program import Program
     from sql.engine.running.statement_instances import instance_of
 
-    return lambda plan, env: partial(instance_of, Program(plan, env))
+    return lambda env: partial(instance_of, Program(plan, env))

@@ -19,7 +19,7 @@ from sql.engine.running.once import Once
 from sql.engine.running.rowwise_query import Rowwise
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.sampled.sampled_query import SampledQuery
-from sql.engine.start import compiled, start
+from sql.engine.start import compiler, start
 from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of
 from sql.plan.logical import Plan
@@ -42,7 +42,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
         found = start(plan, Environment(name, within, 0, shape=shape))
     else:
         env = Environment(name, within, 0, partition_of(plan, context))
-        found = compiled(plan, env)(env)
+        found = compiler(plan)(env)(env)
     found = found.query if isinstance(found, Asking) else found
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):

@@ -14,10 +14,9 @@ from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell, Member
 from sql.engine.context.new_body import new_body
 from sql.engine.context.spread import SpreadRelation
-from sql.engine.relations.declaring import TableStatement, WindowStatement
+from sql.engine.relations.declaring import DeclaringStatement
 from sql.engine.steps import moved
 from sql.functions.definition import Context
-from sql.plan.declared import TableDeclaration, WindowDeclaration
 
 
 class BodyTimers:
@@ -129,13 +128,12 @@ class Statements:
     def _fill(self, body: Body, now_ms: int, *, is_late: bool) -> None:
         """An instance starts from what relations hold, and does what is due at once."""
         member = body.member
-        acts = member.inner.acts
-        declares = isinstance(acts, WindowDeclaration | TableDeclaration)
-        seen = self.catalog.relations.get(body.instance.relation.name) if declares else None
-        if isinstance(seen, SpreadRelation):
-            seen.indexed(body.instance.relation)
-        if isinstance(body.instance, TableStatement | WindowStatement):
-            body.instance.relation.bounded.wake = lambda: self.schedule(body)
+        if isinstance(body.instance, DeclaringStatement):
+            relation = body.instance.relation
+            seen = self.catalog.relations.get(relation.name)
+            if isinstance(seen, SpreadRelation):
+                seen.indexed(relation)
+            relation.bounded.wake = lambda: self.schedule(body)
         if self.restoring:
             return
         if member.inner.relations:

@@ -14,8 +14,8 @@ from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
 from sql.compiler.statement.driving import Use
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody, Member
-from sql.engine.relations.declaring import TableStatement, VariableStatement, WindowStatement
-from sql.engine.start import compiled
+from sql.engine.relations.declaring import DeclaringStatement, VariableStatement
+from sql.engine.start import compiler
 from sql.engine.steps import Steps
 from sql.plan.declared import WindowDeclaration
 
@@ -30,7 +30,7 @@ def new_body(member: Member, members: Mapping[str, Member], partition: Partition
         env = Environment(name, _catalog_for(member, members, partition), now_ms, row)
         if member.code is None:
             shared = shared_catalog(member, members.values(), partition, now_ms)
-            member.code = compiled(member.inner, Environment(name, shared, now_ms, row))
+            member.code = compiler(member.inner)(Environment(name, shared, now_ms, row))
         return InstanceBody(member, partition, member.code(env), env.catalog)
     env = Environment(name, member.catalog, now_ms, row)
     member.cells = CellStatement(Program(member.inner, env, Use(in_cells=True)), env)
@@ -66,7 +66,7 @@ def _declared(instances: Iterable[Any]) -> tuple[dict[str, Variable], dict[str, 
     for item in instances:
         if isinstance(item, VariableStatement):
             variables[item.variable.name] = item.variable
-        elif isinstance(item, WindowStatement | TableStatement):
+        elif isinstance(item, DeclaringStatement):
             relations[item.relation.name] = item.relation
     return variables, relations
 

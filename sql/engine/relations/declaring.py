@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
-from sql.aggregates.base import Accumulator, Removal
+from sql.aggregates.base import Removal
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.accumulators import maker_of
 from sql.algebra.derived.statistics import Nobody
@@ -25,11 +24,31 @@ from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
 from sql.errors import CorruptState
 from sql.plan.bound import AggregateCall
-from sql.plan.declared import AggregateColumn, TableDeclaration, VariableDeclaration, WindowDeclaration
+from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 from sql.rows import as_dict, deletes
 
 VERSION = 1
+
+R = TypeVar("R", NamedWindow, Table)
+
+
+class DeclaringStatement(PostingStatement, Generic[R]):
+    """The statement of a relation: it holds the rows, and does what is due in them."""
+
+    relation: R
+
+    def read(self, now_ms: int) -> list[Row]:
+        return [event.row for event in self.relation.content()]
+
+    def counters(self) -> dict[str, int]:
+        return {**self.counts, "rows": len(self.relation), **self.relation.bounded.counts()}
+
+    def _check(self, snapshot: dict[str, Any], kind: str) -> None:
+        """Raise CorruptState where rows of a snapshot do not fit the declaration."""
+        if snapshot["signature"] != list(self.relation.columns):
+            name = self.relation.name
+            raise CorruptState(f"the snapshot is of another {kind} than '{name}' is now")
 
 
 class WindowCode(SharedCode):
@@ -44,7 +63,7 @@ class WindowCode(SharedCode):
         self.builder = WindowBuilder(self.declaration.source, plan.options, *self.settings, "kept")
 
 
-class WindowStatement(PostingStatement):
+class WindowStatement(DeclaringStatement[NamedWindow]):
     """`create window`: the timers of the named window, and the post of its insert and remove stream."""
 
     def __init__(self, code: WindowCode, env: Environment) -> None:
@@ -55,8 +74,8 @@ class WindowStatement(PostingStatement):
         self.begin(env.now_ms)
         operator = code.builder.build(env.now_ms, Nobody(), lambda: env.now_ms)
         begin = None if env.partition is None else self.begin
-        self.window = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
-        self.window.publish = env.catalog.loop.publish
+        self.relation = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
+        self.relation.publish = env.catalog.loop.publish
         self.late: list[Event] = []
         """Rows that a changed variable has put out; consumers get them at the next advance of time."""
 
@@ -64,13 +83,8 @@ class WindowStatement(PostingStatement):
         """Begin work of this instance: what the functions of its windows read is this instance's."""
         self.code.begin(now_ms, self.partition, self.own, ())
 
-    @property
-    def relation(self) -> NamedWindow:
-        """The declaration."""
-        return self.window
-
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
-        delta = changes[self.window.name]
+        delta = changes[self.relation.name]
         return self.shown(
             [event.row for event in delta.inserted], [event.row for event in delta.removed], now_ms
         )
@@ -79,34 +93,28 @@ class WindowStatement(PostingStatement):
         self.now_ms = max(self.now_ms, now_ms)
         late, self.late = self.late, []
         if late:
-            self.window.expelled(late)
-        self.window.advance(now_ms)
+            self.relation.expelled(late)
+        self.relation.advance(now_ms)
         return []
 
     def next_deadline(self) -> int | None:
-        return self.now_ms if self.late else self.window.next_deadline()
+        return self.now_ms if self.late else self.relation.next_deadline()
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
         self.begin(self.now_ms)
         self.late += [
-            event for delta in self.window.operator.variable_changed(self.now_ms) for event in delta.removed
+            event for delta in self.relation.operator.variable_changed(self.now_ms) for event in delta.removed
         ]
 
-    def read(self, now_ms: int) -> list[Row]:
-        return [event.row for event in self.window.content()]
-
-    def counters(self) -> dict[str, int]:
-        return {**self.counts, "rows": len(self.window), **self.window.bounded.counts()}
-
     def snapshot(self) -> dict[str, Any]:
-        window, store = self.window, EventStore()
+        window, store = self.relation, EventStore()
         store.add(window.operator.held())
         store.add(window.rows)
         return {
             "version": VERSION,
             "fingerprint": self.plan.fingerprint,
-            "signature": signature(window.columns),
+            "signature": list(window.columns),
             "counts": dict(self.counts),
             "seq": window.seq,
             "bounded": window.bounded.snapshot(),
@@ -116,9 +124,8 @@ class WindowStatement(PostingStatement):
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        window, store = self.window, EventStore()
-        if snapshot["signature"] != signature(window.columns):
-            raise CorruptState(f"the snapshot is of another named window than '{window.name}' is now")
+        window, store = self.relation, EventStore()
+        self._check(snapshot, "named window")
         store.unpack(snapshot["events"], lambda row: row, window.made)
         self.counts |= snapshot["counts"]
         window.seq = snapshot["seq"]
@@ -129,11 +136,6 @@ class WindowStatement(PostingStatement):
             window.rows[event] = None
             window.indexes.add(event)
         window.bounded.restore(snapshot["bounded"], window.rows)
-
-
-def signature(columns: Sequence[str]) -> list[str]:
-    """The part of a declaration that decides whether rows of a snapshot fit."""
-    return list(columns)
 
 
 def _is_batch(name: str) -> bool:
@@ -148,28 +150,18 @@ class TableCode:
         self.plan = plan
         assert isinstance(plan.acts, TableDeclaration)
         self.declaration = plan.acts
-        aggregates = self.declaration.aggregates
-        self.makers = {column: _maker(aggregate) for column, aggregate in aggregates.items()}
+        columns = self.declaration.aggregates.items()
+        calls = {name: AggregateCall(of.definition, (), of.constants, of.distinct) for name, of in columns}
+        self.makers = {name: maker_of(call, Removal.ANY) for name, call in calls.items()}
 
 
-class TableStatement(PostingStatement):
+class TableStatement(DeclaringStatement[Table]):
     """`create table`: it posts nothing. One with a source keeps the newest row of each key
     that comes from there."""
 
     def __init__(self, code: TableCode, env: Environment) -> None:
         super().__init__(env.name, code.plan, env.now_ms)
-        self.table = Table(code.declaration, code.makers)
-
-    @property
-    def relation(self) -> Table:
-        """The declaration."""
-        return self.table
-
-    def read(self, now_ms: int) -> list[Row]:
-        return [event.row for event in self.table.content()]
-
-    def counters(self) -> dict[str, int]:
-        return {**self.counts, "rows": len(self.table), **self.table.bounded.counts()}
+        self.relation = Table(code.declaration, code.makers)
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows of the table's source: each takes the place of the one with its key, or removes it."""
@@ -185,23 +177,23 @@ class TableStatement(PostingStatement):
     def _put(self, row: Row, now_ms: int) -> None:
         """A row comes, in the place of the one with its key, or that one goes.
         Raises DataError where a bound or an index refuses it."""
-        there = self.table.rows.by_key.get(self.table.rows.key_of_row(row))
+        there = self.relation.rows.by_key.get(self.relation.rows.key_of_row(row))
         if deletes(row):
-            self.table.change((), () if there is None else (there,), now_ms)
+            self.relation.change((), () if there is None else (there,), now_ms)
         elif there is None:
-            self.table.insert(row, now_ms)
+            self.relation.insert(row, now_ms)
         else:
-            self.table.rewrite(there, row, now_ms)
+            self.relation.rewrite(there, row, now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
-        self.table.advance(now_ms)
+        self.relation.advance(now_ms)
         return []
 
     def next_deadline(self) -> int | None:
-        return self.table.bounded.next_deadline()
+        return self.relation.bounded.next_deadline()
 
     def snapshot(self) -> dict[str, Any]:
-        table, store, kept = self.table, EventStore(), self.table.rows
+        table, store, kept = self.relation, EventStore(), self.relation.rows
         rows = list(kept.by_key.values())
         for row in rows if kept.makers else ():
             for accumulator in row.accumulators.values():
@@ -209,7 +201,7 @@ class TableStatement(PostingStatement):
         return {
             "version": VERSION,
             "fingerprint": self.plan.fingerprint,
-            "signature": signature(table.columns),
+            "signature": list(table.columns),
             "seq": kept.seq,
             "bounded": table.bounded.snapshot(),
             "events": store.pack(),
@@ -219,9 +211,8 @@ class TableStatement(PostingStatement):
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        table, store = self.table, EventStore()
-        if snapshot["signature"] != signature(table.columns):
-            raise CorruptState(f"the snapshot is of another table than '{table.name}' is now")
+        table, store = self.relation, EventStore()
+        self._check(snapshot, "table")
         store.unpack(snapshot["events"], lambda row: row)
         table.rows.clear()
         for seq, time_ms, packed, parts in snapshot["rows"]:
@@ -254,12 +245,3 @@ class VariableStatement(PostingStatement):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.variable.value = self.variable.arrived = decode(snapshot["value"])
-
-
-def _maker(column: AggregateColumn) -> Callable[[], Accumulator]:
-    call = AggregateCall(column.definition, (), column.constants, column.distinct)
-    return partial(_made, maker_of(call, Removal.ANY))
-
-
-def _made(make: Callable[[], Accumulator]) -> Accumulator:
-    return make()
