@@ -22,11 +22,10 @@ from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.codegen.source import SourceWriter
+from sql.compiler.shared_code import Answer
 from sql.plan.bound import Bound, Op, Slot, conjuncts, reads_subquery, slot_kinds, sources_read
 from sql.plan.logical import Plan, SubqueryPlan
 from sql.rows import Shape
-
-Answer = Callable[[Any], Any]
 
 LAZY = frozenset(("and", "or", "case", "in"))
 """The operators that may leave all operands but the first one unevaluated."""

@@ -74,7 +74,10 @@ class RowwiseText:
         self.analytic = analytic
         self.is_timed = plan.timestamp is not None
 
-    def _loop(self, writer: SourceWriter, names: Names, slots: dict[Any, Code]) -> LoopWriter:
+    def _loop(self, writer: SourceWriter, names: Names) -> LoopWriter:
+        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
+        slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(self.plan.analytics))}
+        slots["event_time", None] = Code("now_ms", False, True, "number")
         reader = RowReader(names, self.catalog, self.shape, slots, joined=False)
         own = self.functions.writer
         return LoopWriter(writer, reader, ExpressionWriter(reader, names, own.warnings, own.context))
@@ -86,9 +89,6 @@ class RowwiseText:
         self.names.reserve(LOCALS)
         self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "rule": rule, "fail": fail}
         plan, writer = self.plan, SourceWriter()
-        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
-        slots |= {("analytic", i): Code(f"x_{i}", True, True) for i in range(len(plan.analytics))}
-        slots["event_time", None] = Code("now_ms", False, True, "number")
         header, arguments = (
             ("for e, now_ms in zip(rows, times):", "rows, times, out")
             if self.is_timed
@@ -98,7 +98,7 @@ class RowwiseText:
             if plan.analytics:
                 self._write_states(writer)
             with writer.block(header), writer.attempt("fail(e, error)"):
-                self._write_event(self._loop(writer, self.names, slots))
+                self._write_event(self._loop(writer, self.names))
         return Generated(writer, self.names.bound)
 
     def _write_event(self, loop: LoopWriter) -> None:
@@ -135,9 +135,7 @@ class RowwiseText:
         names.reserve(LOCALS)
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "Emission": Emission}
         own = (self.functions.writer.warnings, self.functions.writer.context)
-        slots: dict[Any, Code] = {("istream", None): Code("True", False, True, "boolean")}
-        slots["event_time", None] = Code("now_ms", False, True, "number")
-        loop = self._loop(writer, names, slots)
+        loop = self._loop(writer, names)
         with writer.block("def pour(rows, rules, now_ms, out):"):
             writer.line("failed = []")
             each, attempt = "for e, q in zip(rows, rules):", "failed.append((q, e))"

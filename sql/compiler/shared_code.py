@@ -36,7 +36,7 @@ class Environment(Record):
 
 
 class SharedCode:
-    """Functions that are made once for all instances: each begins its work by taking the seat."""
+    """Functions that are made once for all instances."""
 
     def __init__(self, env: Environment, options: RuleOptions, subqueries: int = 0) -> None:
         """`env`: that of the first instance; `subqueries`: how many the functions read."""
@@ -61,22 +61,32 @@ class SharedCode:
         """The arguments of every writer of functions."""
         return self.catalog, self.context, self.warnings
 
-    def begin(
-        self,
-        now_ms: int,
-        partition: Sequence[Any] | None,
-        own: Sequence[Any],
-        answers: Sequence[Answer],
-    ) -> None:
-        """Begin work of an instance: time, partition, what that has for itself, and answers are the
-        instance's."""
-        self.context.now_ms = now_ms
-        if partition is not None:
-            self.partition[:] = partition
-        if own:
-            self.catalog.own.at_work[:] = own
-        if answers:
-            self.answers[:] = answers
+
+class Seat:
+    """What an instance has for itself of what the functions read; it takes the seat when it begins work.
+
+    partition  the properties of its context partition, None outside of contexts
+    answers    the values of its subqueries
+    """
+
+    __slots__ = ("answers", "code", "own", "partition")
+
+    def __init__(self, code: SharedCode, env: Environment) -> None:
+        self.code = code
+        self.partition = env.partition
+        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
+        self.answers: Sequence[Answer] = ()
+
+    def take(self, now_ms: int) -> None:
+        """Begin work of the instance at this instant."""
+        code = self.code
+        code.context.now_ms = now_ms
+        if self.partition is not None:
+            code.partition[:] = self.partition
+        if self.own:
+            code.catalog.own.at_work[:] = self.own
+        if self.answers:
+            code.answers[:] = self.answers
 
 
 def no_answer(event: object) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sql.emission import Emission
@@ -21,9 +22,5 @@ def answer(engine: Engine, request: Request, rows: Rows, now_ms: int) -> list[Em
     for name in () if table is None else table.answered(request, rows, now_ms):
         query = engine.queries.get(name)
         if isinstance(query, Asking):
-            out += _answered(engine, query, request, rows, now_ms)
+            out += engine.dispatch.bounded(name, (), now_ms, partial(query.answered, request, rows, now_ms))
     return engine.steps.finish(out, now_ms)
-
-
-def _answered(engine: Engine, query: Asking, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
-    return engine.dispatch.bounded(query.name, (), now_ms, lambda: query.answered(request, rows, now_ms))

@@ -20,7 +20,7 @@ from typing import Any
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import DataError
 from sql.plan.logical import Plan
-from sql.rows import attribute_name
+from sql.rows import as_it_is, attribute_name
 from sql.syntax import ColumnType
 from sql.types import Type, Value, declared_type, describe
 
@@ -168,22 +168,24 @@ def _check(column: ColumnType, stream: Stream) -> Check:
     """The check of a declared type."""
     kind = declared_type(column)
     if kind is Type.ARRAY:
-        return _array(_check(column.element, stream) if column.element is not None else _any)
+        return _array(_check(column.element, stream) if column.element is not None else as_it_is)
     if kind is Type.OBJECT:
         return _struct([(field.name, _check(field.type, stream)) for field in column.fields])
     if kind is Type.DATETIME:
         return _datetime(stream.timestamp_format)
-    return _SCALARS.get(kind, _any)
-
-
-def _any(value: object) -> Any:
-    return value
+    if kind is Type.BYTES:
+        return _bytes
+    if kind is Type.INTEGER:
+        return _integer
+    if kind not in _FITTING:
+        return as_it_is
+    return lambda value: _expected(value, *_FITTING[kind])
 
 
 def _integer(value: object) -> Any:
     if value.__class__ is float and value.is_integer():
         return int(value)
-    return _expected(value, "a bigint", int)
+    return _expected(value, *_FITTING[Type.INTEGER])
 
 
 def _bytes(value: object) -> Any:
@@ -202,25 +204,17 @@ def _expected(value: object, what: str, *kinds: type) -> Any:
     raise _Misfit(f"must be {what}, not {describe(value)}")
 
 
-_NULL = type(None)
-
-CLASSES: dict[Type, frozenset[type]] = {
-    Type.INTEGER: frozenset({int, _NULL}),
-    Type.FLOAT: frozenset({float, int, _NULL}),
-    Type.NUMBER: frozenset({float, int, _NULL}),
-    Type.STRING: frozenset({str, _NULL}),
-    Type.BOOLEAN: frozenset({bool, _NULL}),
+_FITTING: dict[Type, tuple[str, *tuple[type, ...]]] = {
+    Type.INTEGER: ("a bigint", int),
+    Type.FLOAT: ("a float", float, int),
+    Type.NUMBER: ("a number", float, int),
+    Type.STRING: ("a string", str),
+    Type.BOOLEAN: ("a boolean", bool),
 }
-"""The classes of values that fit a type as they are."""
+"""By type how it is called, and the classes of the values that fit it as they are."""
 
-_SCALARS: dict[Type, Check] = {
-    Type.INTEGER: _integer,
-    Type.FLOAT: lambda value: _expected(value, "a float", int, float),
-    Type.NUMBER: lambda value: _expected(value, "a number", int, float),
-    Type.STRING: lambda value: _expected(value, "a string", str),
-    Type.BOOLEAN: lambda value: _expected(value, "a boolean", bool),
-    Type.BYTES: _bytes,
-}
+CLASSES = {kind: frozenset((*classes, type(None))) for kind, (_, *classes) in _FITTING.items()}
+"""The classes of values, NULL among them, that fit a type as they are."""
 
 
 def _array(element: Check) -> Check:

@@ -46,7 +46,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     found = found.query if isinstance(found, Asking) else found
     query = found.query if isinstance(found, EventTime | LoopedSelect) else found
     if isinstance(query, SampledQuery):
-        return query.source
+        return "\n".join([f"{_header(name, plan)}\n", *_sampled(query)])
     if isinstance(query, RunningStatement):
         return "\n".join([f"{_header(name, plan)}\n", *_machines(query), query.code.text])
     if isinstance(query, Rowwise):
@@ -63,6 +63,15 @@ def _functions(functions: FunctionSet, sql: str) -> Iterator[str]:
     yield from dict.fromkeys(
         f"# {slice_of(sql, span)}\nlambda e, a, w: {text}\n" for text, span in functions.expressions
     )
+
+
+def _sampled(query: SampledQuery) -> Iterator[str]:
+    """The functions of a window in GROUP BY, then those of its rows, each under its constants."""
+    core, rows = query.core, query.of_plan.sampled_rows
+    for functions, code in ((core.functions, core.code), (rows.loop.functions, rows.code)):
+        if constants := functions.names.constants:
+            yield "".join(f"{name} = {value!r}\n" for name, value in constants.items())
+        yield code.text
 
 
 def _header(name: str, plan: Plan) -> str:

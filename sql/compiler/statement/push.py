@@ -155,8 +155,8 @@ class PushText:
                 self.window.write_prepare(loop)
 
     def _write_called(self, loop: LoopWriter, made_first: bool) -> None:
-        source = loop.source
         """The window is called; each update it gives is a change."""
+        source = loop.source
         if self.text.keeps_values:
             self.enter.write_prepared(loop)
         elif not made_first:

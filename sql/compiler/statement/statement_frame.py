@@ -74,8 +74,9 @@ class StatementFrame:
         self.show = Show(
             plan, self.make_loop, may_defer=self.may_defer, is_asked=use.is_asked, in_cells=use.in_cells
         )
-        self.earlier = Earlier(plan.prevs, self._row_reader({}, joined=False), self.window,
-                               has_window=self.has_window, reads_in_place=self._reads_in_place)  # fmt: skip
+        reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
+        self.earlier = Earlier(plan.prevs, reader, self.window, has_window=self.has_window,
+                               reads_in_place=self._reads_in_place)  # fmt: skip
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
         """True if rows need values that only the instance can find: earlier events."""
 
@@ -97,18 +98,6 @@ class StatementFrame:
         """True if rows are made where their event stands, as new ones."""
         return self.is_driven and not (self.is_joined or self.show.has_old or self.show.defers)
 
-    def _row_reader(
-        self,
-        slots: dict[Any, Code],
-        *,
-        joined: bool,
-        rows: dict[int, str] | None = None,
-        nullable: Sequence[int] = (),
-        kept: Container[int] = (),
-    ) -> RowReader:
-        settings = self.names, self.catalog, self.shape, slots
-        return RowReader(*settings, joined=joined, rows=rows, nullable=nullable, kept=kept)
-
     def make_loop(
         self,
         source: SourceWriter,
@@ -122,8 +111,9 @@ class StatementFrame:
         """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's;
         or over the `rows` of sources that stand in locals, of which those `nullable` may be NULL, and those
         `kept` are rows of relations."""
+        settings = self.names, self.catalog, self.shape, slots
         joined = self.is_joined and not is_one
-        reader = self._row_reader(slots, joined=joined, rows=rows, nullable=nullable, kept=kept)
+        reader = RowReader(*settings, joined=joined, rows=rows, nullable=nullable, kept=kept)
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:

@@ -114,25 +114,20 @@ class StatementText:
     @cached_property
     def reader(self) -> Generated:
         """The functions that show the content, compiled at first use."""
-        return content_text(self.frame)
-
-
-def content_text(text: StatementFrame) -> Generated:
-    """Write and compile the functions."""
-    source, plan = SourceWriter(), text.plan
-    slots = text.slots("g.", "x.time_ms", "is_new", is_later=True)
-    text.show.write_function(source, slots, bool(plan.prevs))
-    with source.block("def counted(q, events):"):
-        source.line("found = []")
-        with source.block("for x in events:"):
-            source.line("e = x.row")
-            loop = text.make_loop(source, text.slots("g.", "x.time_ms", "True", is_later=True))
-            with source.attempt("continue", reads_error=False):
-                if text.where_reads_beside:
-                    source.line("b = q.earlier.beside(x, True)")
-                loop.skip_unless(plan.where)
-                if plan.group_by:
-                    loop.key(plan.group_by, "key")
-                source.line(f"found.append(({'key' if plan.group_by else '()'}, x))")
-        source.line("return found")
-    return Generated(source, text.names.bound)
+        frame, plan, source = self.frame, self.plan, SourceWriter()
+        slots = frame.slots("g.", "x.time_ms", "is_new", is_later=True)
+        self.show.write_function(source, slots, bool(plan.prevs))
+        with source.block("def counted(q, events):"):
+            source.line("found = []")
+            with source.block("for x in events:"):
+                source.line("e = x.row")
+                loop = frame.make_loop(source, frame.slots("g.", "x.time_ms", "True", is_later=True))
+                with source.attempt("continue", reads_error=False):
+                    if frame.where_reads_beside:
+                        source.line("b = q.earlier.beside(x, True)")
+                    loop.skip_unless(plan.where)
+                    if plan.group_by:
+                        loop.key(plan.group_by, "key")
+                    source.line(f"found.append(({'key' if plan.group_by else '()'}, x))")
+            source.line("return found")
+        return Generated(source, frame.names.bound)

@@ -216,7 +216,7 @@ class CellStatement(RunningStatement):
         if cell is not self.cell:
             self.rest()
             self.cell = cell
-            self.partition = cell.partition.row
+            self.seat.partition = cell.partition.row
             if self.groups.whole is None:
                 self.groups.by_key = cell.folded
             else:

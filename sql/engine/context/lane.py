@@ -16,9 +16,7 @@ from sql.compiler.route import route_of
 from sql.emission import Emission, joined
 from sql.engine.context.bodies import Body, Member
 from sql.engine.context.host import ContextHost
-
-OnDefect = Callable[[str, Sequence[Any], int, Exception], list[Emission]]
-"""The handler of a defect: an exception that a rule should not raise."""
+from sql.engine.sharing import Defect
 
 
 class Run:
@@ -37,7 +35,7 @@ class Lane:
     """Takes the events of one stream. What ends a partition waits with the events where all statements are
     in cells: nothing has to be emitted before it."""
 
-    def __init__(self, host: ContextHost, stream: str, on_defect: OnDefect) -> None:
+    def __init__(self, host: ContextHost, stream: str, on_defect: Defect) -> None:
         self.host = host
         self.statements = host.statements
         self.stream = stream

@@ -6,7 +6,6 @@ is returned. A refused query changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sql import syntax as ast
@@ -15,14 +14,14 @@ from sql.algebra.event import Delta, Event
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.compiler.acting import Changed
+from sql.compiler.acting import ActingText, Changed, Forward
 from sql.compiler.program import looking_code, subqueries_of
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.compiler.subquery_code import finder_of
 from sql.emission import Emission, Row
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.questions.question_parameters import Parameters, with_parameters
-from sql.engine.relations.on_change import Insert, actor
+from sql.engine.relations.on_change import Insert
 from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.evaluation import Choice
 from sql.engine.statement.subqueries import Subqueries
@@ -34,8 +33,6 @@ from sql.record import replace
 from sql.syntax.declared_expressions import written_out
 
 OPTIONS = RuleOptions()
-
-Forward = Callable[[str, Row], None]
 
 
 @dataclass(slots=True)
@@ -152,10 +149,10 @@ class Question:
             plan = binder.delete(statement.where)
         else:
             plan = binder.update(statement.assignments, statement.where)
-        work = actor(plan, self.catalog, self._functions(plan), self.forward)
-        changed = Changed(_raised)
+        relation, changed = self.catalog.relations[plan.relation], Changed(_raised)
+        work = ActingText(plan, relation, self._functions(plan)).over(relation, self.forward)
         work(changed, [{}], self.env.now_ms)
-        return [] if self.catalog.relations[plan.relation].kind == "table" else changed.came
+        return [] if relation.kind == "table" else changed.came
 
     def insert(self, statement: ast.InsertRows) -> list[Row]:
         """The rows that INSERT has added to a named window."""

@@ -19,7 +19,7 @@ from sql.algebra.window_builder import WindowBuilder
 from sql.algebra.windows import catalog as windows
 from sql.catalog.streams import Variable
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.shared_code import Environment, SharedCode
+from sql.compiler.shared_code import Environment, Seat, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
 from sql.errors import CorruptState
@@ -68,20 +68,14 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
 
     def __init__(self, code: WindowCode, env: Environment) -> None:
         super().__init__(env.name, code.plan, env.now_ms)
-        self.code = code
-        self.partition = env.partition
-        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
-        self.begin(env.now_ms)
+        self.seat = Seat(code, env)
+        self.seat.take(env.now_ms)
         operator = code.builder.build(env.now_ms, Nobody(), lambda: env.now_ms)
-        begin = None if env.partition is None else self.begin
+        begin = None if env.partition is None else self.seat.take
         self.relation = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.relation.publish = env.catalog.loop.publish
         self.late: list[Event] = []
         """Rows that a changed variable has put out; consumers get them at the next advance of time."""
-
-    def begin(self, now_ms: int) -> None:
-        """Begin work of this instance: what the functions of its windows read is this instance's."""
-        self.code.begin(now_ms, self.partition, self.own, ())
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         delta = changes[self.relation.name]
@@ -102,7 +96,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
-        self.begin(self.now_ms)
+        self.seat.take(self.now_ms)
         self.late += [
             event for delta in self.relation.operator.variable_changed(self.now_ms) for event in delta.removed
         ]

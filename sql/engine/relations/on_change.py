@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sql.algebra.event import Event
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
-from sql.compiler.acting import ActingText, Changed, Forward, Work
+from sql.compiler.acting import ActingText, Changed
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
 from sql.engine.relations.triggered import TriggerCode, Triggered
@@ -26,12 +25,6 @@ class Insert:
     def holds(self, probe: Event) -> bool:
         """True if its own WHERE lets it run."""
         return self.where is None or bool(self.where(probe))
-
-
-def actor(plan: TriggerPlan, catalog: Catalog, functions: FunctionSet, forward: Forward) -> Work:
-    """The function that applies an event's action to a relation; rows for other streams go to `forward`."""
-    relation = catalog.relations[plan.relation]
-    return ActingText(plan, relation, functions).over(relation, forward)
 
 
 class EachChanged(Changed):

@@ -11,7 +11,7 @@ from sql.algebra.operator import earliest
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.compiler.patterns.pattern_code import PatternCode
 from sql.compiler.program import subqueries_of
-from sql.compiler.shared_code import Environment, SharedCode
+from sql.compiler.shared_code import Environment, Seat, SharedCode
 from sql.emission import Emission, Row
 from sql.engine.query import Running, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
@@ -70,22 +70,22 @@ class Triggered(PostingStatement):
 
     def __init__(self, code: TriggerCode, env: Environment) -> None:
         super().__init__(env.name, code.plan, env.now_ms)
-        self.code = code
-        self.catalog, self.partition = env.catalog, env.partition
-        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
+        self.catalog = env.catalog
         self.context, self.functions, self.passes = code.context, code.functions, code.passes
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
+        self.seat = Seat(code, env)
+        self.seat.answers = self.subqueries.answers
         self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None
         if code.pattern is not None:
-            code.begin(env.now_ms, self.partition, self.own, self.subqueries.answers)
+            self.seat.take(env.now_ms)
             self.matches = Matches(code.pattern, env.now_ms, is_heard=env.partition is not None)
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what its functions read is this instance's."""
         self.now_ms = now_ms
-        self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
+        self.seat.take(now_ms)
 
     def arriving(self, stream: str, row: object, now_ms: int) -> None:
         self.begin(now_ms)

@@ -10,7 +10,7 @@ from sql.algebra.operator import earliest
 from sql.algebra.output.output_triggers import Counters
 from sql.codegen.functions import FunctionSet
 from sql.compiler.program import subqueries_of
-from sql.compiler.shared_code import Environment, SharedCode
+from sql.compiler.shared_code import Environment, Seat, SharedCode
 from sql.emission import Emission
 from sql.engine.query import Running, RunningQuery
 from sql.engine.running.running_statement import RunningStatement
@@ -48,9 +48,10 @@ class Once(RunningQuery, Running):
     def __init__(self, code: OnceCode, env: Environment) -> None:
         super().__init__(env.name, code.plan, env.now_ms)
         self.code = code
-        self.catalog, self.partition = env.catalog, env.partition
-        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
+        self.catalog = env.catalog
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
+        self.seat = Seat(code, env)
+        self.seat.answers = self.subqueries.answers
         self.context, self.functions = code.context, code.functions
         self.at_end = code.at_end
         self.due_ms: int | None = env.now_ms if self.at_end is None else None
@@ -58,20 +59,20 @@ class Once(RunningQuery, Running):
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for the windows of subqueries."""
         self.now_ms = now_ms
-        self._begin(now_ms)
+        self.seat.take(now_ms)
         for row in rows:
             self.subqueries.push(stream, row, now_ms)
         return self.take()
 
     def variable_changed(self, name: str, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
-        self._begin(self.now_ms)
+        self.seat.take(self.now_ms)
         self.subqueries.variable_changed(name, self.now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:
         """The row, if it is due."""
         self.now_ms = max(self.now_ms, now_ms)
-        self._begin(self.now_ms)
+        self.seat.take(self.now_ms)
         self.subqueries.advance(now_ms)
         if self.due_ms is None:
             return self.take()
@@ -85,7 +86,7 @@ class Once(RunningQuery, Running):
     def terminate(self, now_ms: int) -> list[Emission]:
         """The partition ends: the row of `when terminated`."""
         self.now_ms = max(self.now_ms, now_ms)
-        self._begin(self.now_ms)
+        self.seat.take(self.now_ms)
         test = self.code.test
         if self.at_end is None or (test is not None and not test(None, None, ONE_ROW)):
             return []
@@ -102,12 +103,8 @@ class Once(RunningQuery, Running):
 
     def read(self, now_ms: int) -> list[dict[str, Any]]:
         """The row at this instant."""
-        self._begin(now_ms)
+        self.seat.take(now_ms)
         return [self.code.row(Event(None, now_ms, 0))]
-
-    def _begin(self, now_ms: int) -> None:
-        """Begin work of this instance: what its functions read is this instance's."""
-        self.code.begin(now_ms, self.partition, self.own, self.subqueries.answers)
 
     def snapshot(self) -> dict[str, Any]:
         return {**self.head(), "due": self.due_ms, "subqueries": self.subqueries.snapshot()}

@@ -41,7 +41,7 @@ class RunningStatement(StatementCore):
         plan, text = program.plan, program.text
         self.sources = Sources(self, RunningStatement)
         if self.sources.subqueries is not None:
-            self.answers = self.sources.subqueries.answers
+            self.seat.answers = self.sources.subqueries.answers
             self.begin(env.now_ms)
         self.loops: dict[str, Loop] = {stream: self.code[name] for stream, name in text.loops.items()}
         """By stream what takes its events; those of another one change sources."""

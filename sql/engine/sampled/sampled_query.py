@@ -38,21 +38,6 @@ class SampledQuery(SampledState):
             lambda: WindowFamily(code.code_for_each(plan), is_timed=self.of_plan.is_timed),
         )
 
-    @property
-    def source(self) -> str:
-        """The generated code as a person reads it."""
-        sql = "\n".join(f"#     {line}" for line in self.plan.text.strip().splitlines())
-        parts = [f"# rule {self.name}\n{sql}\n"]
-        for functions, code in (
-            (self.core.functions, self.core.code),
-            (self.of_plan.sampled_rows.loop.functions, self.of_plan.sampled_rows.code),
-        ):
-            parts += [
-                "".join(f"{name} = {value!r}\n" for name, value in functions.names.constants.items()),
-                code.text,
-            ]
-        return "\n".join(part for part in parts if part)
-
     # --- driving --------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:

@@ -22,7 +22,7 @@ from sql.algebra.sample.sampled_rows import Bad, CommonRows, Made
 from sql.algebra.sample.source_join import SourceJoin
 from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated
-from sql.compiler.shared_code import Environment
+from sql.compiler.shared_code import Environment, Seat
 from sql.emission import Emission
 from sql.engine.query import Running, RunningQuery, plain
 from sql.engine.sampled.sampled_text import SampledText
@@ -88,8 +88,7 @@ class SampledState(RunningQuery, Running):
         super().__init__(env.name, plan, env.now_ms)
         self.holder = new_holder()
         self.of_plan = code
-        self.partition = env.partition
-        self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
+        self.seat = Seat(code, env)
         self.hits = code.hits if env.partition is None else HitCounters(plan.hits)
         self.begin(env.now_ms)
         self.context, self.catalog = code.context, code.catalog
@@ -114,9 +113,9 @@ class SampledState(RunningQuery, Running):
 
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: what the functions read is this instance's."""
-        if self.partition is None:
+        if self.seat.partition is None:
             return
-        self.of_plan.begin(now_ms, self.partition, self.own, ())
+        self.seat.take(now_ms)
         if self.plan.hits:
             self.of_plan.hits.restore(self.hits.snapshot())
 

@@ -4,7 +4,7 @@ events. Its sources, its output and its state work on these."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program
-from sql.compiler.shared_code import Environment
+from sql.compiler.shared_code import Environment, Seat
 from sql.compiler.statement.driving import is_looked_into
 from sql.compiler.subquery_code import as_seen
 from sql.engine.query import Running, RunningQuery, Stateful
@@ -40,16 +40,14 @@ class StatementCore(RunningQuery, Running):
         plan, text = program.plan, program.text
         self.program = program
         self.env = env
-        self.partition = env.partition
+        self.seat = Seat(program, env)
         self.catalog = env.catalog
-        self.own = program.catalog.own.found(self.catalog.variables, self.catalog.relations)
         self.context = program.context
         self.shape = program.shape
         self.make_row = env.make_row
         self.holder = new_holder()
         self.start_ms = env.now_ms
         self.code = text.code
-        self.answers: Sequence[Any] = ()
         self.is_one_of_many = env.partition is not None or bool(plan.subqueries)
         """True if the program's functions read things that each instance has for itself."""
         self.begin(env.now_ms)
@@ -66,7 +64,7 @@ class StatementCore(RunningQuery, Running):
     def begin(self, now_ms: int) -> None:
         """Begin work of this instance: time, partition and answers in its program are this instance's."""
         if self.is_one_of_many:
-            self.program.begin(now_ms, self.partition, self.own, self.answers)
+            self.seat.take(now_ms)
         else:
             self.context.now_ms = now_ms
 

@@ -105,7 +105,7 @@ class Output:
         assert self.limit is not None
         # In a partition `last` and `all` emit nothing where nothing has come.
         mode = None if self.plan.output is None else self.plan.output.mode
-        is_ticked = self.statement.partition is None or mode not in ("last", "all")
+        is_ticked = self.statement.env.partition is None or mode not in ("last", "all")
         for rows in self.limit.advance(now_ms):
             self.give(*rows, now_ms, is_ticked=is_ticked)
 

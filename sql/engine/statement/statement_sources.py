@@ -48,7 +48,7 @@ class Sources:
         driven, relations = program.text.driven, [statement.pulled.get(i) for i in range(len(self.windows))]
         self.finders = [] if driven is None else driven.chain.opened(relations)
         """The functions that the compiled loop of a join calls to find partners."""
-        is_heard = statement.partition is not None
+        is_heard = statement.env.partition is not None
         self.matches = {
             index: Matches(code, statement.start_ms, is_heard=is_heard)
             for index, code in program.patterns.items()
