@@ -19,8 +19,8 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.support import Warnings
-from sql.compiler.patterns.pattern_code import PatternCode
-from sql.compiler.patterns.recognize_text import RecognizeCode
+from sql.compiler.pattern_code import PatternCode
+from sql.compiler.recognize_text import RecognizeCode
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.compiler.statement.driving import PLAIN, Use, drives
 from sql.compiler.statement.fold import keeps_values

@@ -26,7 +26,9 @@ from sql.emission import Emission
 from sql.engine.families import At, Family, Kin
 from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
 from sql.engine.query import Running, RunningQuery
-from sql.engine.running.rowwise_query import Rowwise
+from sql.engine.running.rowwise_query import Rowwise, row_family_of
+from sql.engine.sampled.sampled_query import SampledQuery
+from sql.engine.sampled.window_family import window_family_of
 from sql.engine.sharing import Defect, Party, first_of
 from sql.engine.timers import Timers
 from sql.rows import Shape, attribute_name
@@ -73,6 +75,13 @@ def entry_of(query: Running | Party[Any, Any], order: int) -> Entry:
     return Entry(order, query, queries, queries[0].name, emits_as_made)
 
 
+def kin_of(query: Running | Party[Any, Any]) -> Kin[Any] | None:
+    """The family of all rules that differ from this one in the value that they demand of a column."""
+    if isinstance(query, Rowwise):
+        return row_family_of(query)
+    return window_family_of(query) if isinstance(query, SampledQuery) else None
+
+
 class ColumnIndex:
     """The rules whose first condition is on one column."""
 
@@ -93,7 +102,7 @@ class ColumnIndex:
         if isinstance(condition, Range):
             self.ranges.append((condition, entry))
             return
-        kin = entry.query.family() if isinstance(entry.query, RunningQuery) else None
+        kin = kin_of(entry.query)
         if kin is None:
             self._add_values(condition, entry)
         else:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from sql.algebra.event import Delta, Event
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row, singles
-from sql.engine.families import At, Kin
+from sql.engine.families import At
 from sql.errors import CorruptState
 from sql.plan.logical import Plan
 from sql.rows import Shape, as_dict
@@ -153,10 +153,6 @@ class RunningQuery:
         """An event with the next number."""
         self.seq += 1
         return Event(row, time_ms, self.seq)
-
-    def family(self) -> Kin[Any] | None:
-        """The family of all rules that differ from this one in the value that they demand of a column."""
-        return None
 
     # --- emissions ------------------------------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ class SourceJoin:
         """The row of one source as a joined row of which only that side is there."""
         return tuple(row if place == index else None for place in range(self.code.width))
 
+    def keep(self, index: int, row: object, time_ms: int, seq: int) -> None:
+        """A row of a table has come."""
+        self.tables[index].append(Event(self.one_sided(row, index), time_ms, seq))
+
     def pack(self) -> dict[str, Any]:
         """The rows of tables by the numbers of their events."""
         return {str(index): [event.seq for event in table] for index, table in self.tables.items()}

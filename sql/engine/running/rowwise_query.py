@@ -46,14 +46,6 @@ class Rowwise(RunningQuery, Running):
         self.failed = 0
         """The number of events of its family's loop that failed, since the filter index last read it."""
 
-    def family(self) -> Kin[Rowwise] | None:
-        """The family of all rules that differ from this one in name and first condition only."""
-        found = self.text.family() if self.plan.emits_as_made else None
-        if found is None:
-            return None
-        signature, pour, is_open = found
-        return Kin(signature, lambda: RowFamily(pour, is_open))
-
     # --- driving --------------------------------------------------------------------------------------------
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
@@ -121,6 +113,15 @@ class Rowwise(RunningQuery, Running):
     def restore(self, snapshot: dict[str, Any]) -> None:
         self.restore_head(snapshot)
         self.context.start_ms = snapshot["start"]
+
+
+def row_family_of(query: Rowwise) -> Kin[Rowwise] | None:
+    """The family of all rules that differ from this one in name and first condition only."""
+    found = query.text.family() if query.plan.emits_as_made else None
+    if found is None:
+        return None
+    signature, pour, is_open = found
+    return Kin(signature, lambda: RowFamily(pour, is_open))
 
 
 class RowFamily(Family[Rowwise, Rowwise]):

@@ -1,23 +1,89 @@
-"""A running sampled rule: events and time go to its core, what the core shows becomes rows."""
+"""A running sampled rule: events and time go to its core, what the core shows becomes rows.
+
+While a rule shares groups with others (`sql.engine.sampled.shared_groups`) its own core is empty. What the
+shared core finds when a window closes lies in the rule's inbox until the rule's own timer fires.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
+from sql.algebra.budget import Budget
+from sql.algebra.derived.analytic import AnalyticStage
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore
+from sql.algebra.output.row_order import Spreads, in_order
+from sql.algebra.row_blocks import new_holder
+from sql.algebra.sample.content import Sample
+from sql.algebra.sample.core import Core
+from sql.algebra.sample.sampled_rows import Bad, CommonRows, Made
+from sql.algebra.sample.source_join import SourceJoin
+from sql.codegen.hits import HitCounters
+from sql.codegen.source import Generated
+from sql.compiler.shared_code import Environment, Seat
 from sql.emission import Emission
-from sql.engine.families import At, Kin
-from sql.engine.indexable import without_first_condition
-from sql.engine.query import Stateful
-from sql.engine.sampled.sampled_state import SampledState
-from sql.engine.sampled.window_family import WindowFamily
+from sql.engine.query import Running, RunningQuery, Stateful, plain
+from sql.engine.sampled.sampled_text import SampledText
+from sql.errors import positioned
+
+# --- what several rules find together -----------------------------------------------------------------------
+
+Pairs = list[tuple[Any, Sequence[Any]]]
+"""Each group's first entry and the values of aggregates."""
 
 
-class SampledQuery(SampledState):
-    """A rule with a window in GROUP BY. Its windows go through due instants by themselves:
-    their bounds are nominal.
+@dataclass(slots=True)
+class Closing:
+    """The content of a window [start, end) when it closed: the groups with the aggregates of all."""
+
+    start_ms: int
+    end_ms: int
+    pairs: Pairs
+    picked: dict[tuple[int, ...], Pairs] = field(default_factory=dict)
+    made: Made = field(default_factory=dict)
+
+    def of(self, places: tuple[int, ...]) -> Pairs:
+        """The groups with the aggregates at these places."""
+        found = self.picked.get(places)
+        if found is None:
+            found = self.picked[places] = [
+                (entry, [values[place] for place in places]) for entry, values in self.pairs
+            ]
+        return found
+
+
+@dataclass(slots=True)
+class Failure:
+    """An event that failed in a line of `code` that all rules have in common."""
+
+    row: Any
+    error: BaseException
+    at_ms: int
+    code: Generated
+
+
+News = Closing | Failure | None
+"""None: from here on the errors of earlier closings may be reported."""
+
+
+class Sharing(Protocol):
+    """The groups that several rules share."""
+
+    core: Core
+
+    def leave(self, member: SampledQuery) -> None: ...
+    def state_of(self, member: SampledQuery) -> dict[str, Any]: ...
+
+
+# --- one rule -----------------------------------------------------------------------------------------------
+
+
+class SampledQuery(RunningQuery, Running):
+    """A rule with a window in GROUP BY: one instance of its compiled text, with its core, or its part of
+    shared groups. Its windows go through due instants by themselves: their bounds are nominal.
 
     `push` takes events of one instant, `push_timed` events with their own time stamps, in order. In event
     time results and errors come out in the order in which they happen; else the errors of a push follow its
@@ -26,17 +92,96 @@ class SampledQuery(SampledState):
 
     steps_itself = True
 
-    def family(self) -> Kin[SampledState] | None:
-        """The family of all rules that differ from this one only in the first part of their first condition,
-        and in the rows they show."""
-        code = self.of_plan
-        if not code.may_share:
-            return None
-        plan = without_first_condition(self.plan)
-        return Kin(
-            (code.signature_of(plan), plan.aggregates),
-            lambda: WindowFamily(code.code_for_each(plan), is_timed=self.of_plan.is_timed),
-        )
+    def __init__(self, code: SampledText, env: Environment) -> None:
+        plan = code.plan
+        super().__init__(env.name, plan, env.now_ms)
+        self.holder = new_holder()
+        self.of_plan = code
+        self.seat = Seat(code, env)
+        self.hits = code.hits if env.partition is None else HitCounters(plan.hits)
+        self.begin(env.now_ms)
+        self.context, self.catalog = code.context, code.catalog
+        self.shape, self.make_row = code.shape, code.make_row
+        self.analytic: AnalyticStage | None = None
+        if plan.analytics:
+            self.analytic = AnalyticStage(plan.analytics, code.functions, plan.options.max_groups)
+        self.budget = Budget(plan.options.max_window_events, self.retained)
+        self.output = SampleOutput(self)
+        self.join: SourceJoin | None = None
+        if code.join is not None:
+            self.join = SourceJoin(code.join, env.catalog.relations, self.output.pair_failed)
+        see, many = None if self.analytic is None else self.analytic.see, env.partition is not None
+        self.core = Core(code.core, self.output, self.now_ms, see=see, join=self.join, is_one_of_many=many)
+        """The windows of the rule alone."""
+        self.shared: Sharing | None = None
+        self.inbox: deque[News] = deque()
+        self.places: tuple[int, ...] = ()
+        """The places of the rule's aggregates among those of the shared groups."""
+        self.common: CommonRows | None = None
+        """The rule's rows among those that all make, while it shares groups."""
+
+    def begin(self, now_ms: int) -> None:
+        """Begin work of this instance: what the functions read is this instance's."""
+        if self.seat.partition is None:
+            return
+        self.seat.take(now_ms)
+        if self.plan.hits:
+            self.of_plan.hits.restore(self.hits.snapshot())
+
+    # --- sharing --------------------------------------------------------------------------------------------
+
+    @property
+    def signature(self) -> Hashable | None:
+        """Equal for rules that may share groups; None for a rule that always works alone."""
+        return self.of_plan.signature
+
+    @property
+    def present_core(self) -> Core:
+        """The core that has the rule's groups."""
+        return self.core if self.shared is None else self.shared.core
+
+    def state(self) -> dict[str, Any]:
+        """The state of the groups, its own or its part of those that are shared."""
+        return self.core.pack() if self.shared is None else self.shared.state_of(self)
+
+    def enlist(self, shared: Sharing, places: tuple[int, ...]) -> None:
+        """Hold nothing but what shared groups find, with the rule's aggregates at these places."""
+        self.core.begin(self.now_ms)
+        self.shared, self.places = shared, places
+        self.common = CommonRows(self.of_plan.sampled_rows, places)
+
+    def leave(self) -> None:
+        """Work alone from now on, with a copy of the groups that it shared with other rules."""
+        if self.shared is not None:
+            self.shared.leave(self)
+
+    def read_news(self, now_ms: int) -> list[Emission]:
+        """The results of shared groups for this rule up to now."""
+        self.now_ms = self.context.now_ms = now_ms
+        self.read_inbox(now_ms)
+        return self.take()
+
+    def read_inbox(self, until_ms: int) -> None:
+        """Show the windows that have ended, and report the errors before."""
+        while self.inbox:
+            item = self.inbox[0]
+            if isinstance(item, Closing):
+                if item.end_ms > until_ms:
+                    break
+                self.context.now_ms = item.end_ms
+                pairs = item.of(self.places)
+                self.output.make_rows(pairs, item.start_ms, item.end_ms, item.end_ms, item.made)
+            elif item is None:
+                self.output.done()
+            else:
+                self.output.fail(item.row, item.error, item.at_ms, item.code)
+            self.inbox.popleft()
+
+    def next_deadline(self) -> int | None:
+        for item in self.inbox:
+            if isinstance(item, Closing):
+                return item.end_ms
+        return self.present_core.instances.next_deadline()
 
     # --- driving --------------------------------------------------------------------------------------------
 
@@ -47,18 +192,13 @@ class SampledQuery(SampledState):
         places = [index for index, source in enumerate(self.plan.sources) if source.stream == stream]
         for part in (rows,) if len(places) == 1 else [(row,) for row in rows]:
             for index in places:
-                self._enter(index, part, (now_ms,) * len(part) if self.of_plan.is_timed else now_ms)
+                self.counts["events_in"] += len(part)
+                if self.join is None or index not in self.join.tables:
+                    self.core.enter(part, (now_ms,) * len(part) if self.of_plan.is_timed else now_ms, index)
+                else:
+                    for row in part:
+                        self.join.keep(index, row, now_ms, self.core.next_number())
         return self.take()
-
-    def _enter(self, index: int, rows: Sequence[Any], at: At) -> None:
-        """Events of one source, or rows of a table."""
-        self.counts["events_in"] += len(rows)
-        if self.join is None or index not in self.join.tables:
-            self.core.enter(rows, at, index)
-            return
-        for row in rows:
-            event = Event(self.join.one_sided(row, index), self.now_ms, self.core.next_number())
-            self.join.tables[index].append(event)
 
     def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         if self.plan.joins:
@@ -103,10 +243,6 @@ class SampledQuery(SampledState):
     def retained(self) -> int:
         return self.present_core.retained()
 
-    def held(self) -> Iterable[Event]:
-        """Every event the state refers to."""
-        return self.core.held()
-
     def counters(self) -> dict[str, int]:
         return {
             **self.counts,
@@ -122,7 +258,7 @@ class SampledQuery(SampledState):
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain JSON-able data, events in blocks: they never change once they are here."""
         store = EventStore()
-        store.add(self.held())
+        store.add(self.core.held())
         return {
             **self.head(),
             "seq": self.seq,
@@ -138,3 +274,87 @@ class SampledQuery(SampledState):
         self.seq, self.context.start_ms = snapshot["seq"], snapshot["start"]
         self.leave()
         self.core.unpack(snapshot["state"], store)
+
+
+class SampleOutput:
+    """The owner of the core of `query`, which tells it what is shown and what fails."""
+
+    def __init__(self, query: SampledQuery) -> None:
+        code = query.of_plan
+        self.query = query
+        self.code = code
+        self.budget = query.budget
+        self.name, self.plan, self.is_timed = query.name, code.plan, code.is_timed
+        self.counts, self.out, self.errors = query.counts, query.out, query.errors
+        self.counts["windows_empty_skipped"] = 0
+        self.spreads = Spreads(self.plan.spreads) if self.plan.spreads else None
+        self.is_plain = not self.plan.orders_rows
+
+    def shown(self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int) -> Sequence[Any]:
+        """The window [start, end) is shown; its rows."""
+        rows = self.make_rows(sample, start_ms, end_ms, trigger_ms)
+        if self.is_timed and not self.query.core.is_stepping:
+            self.done()
+        return rows
+
+    def make_rows(
+        self, sample: Sample, start_ms: int, end_ms: int, trigger_ms: int, made: Made | None = None
+    ) -> list[Any]:
+        """The rows of a window, emitted; those that cannot be made are errors. `made`: rows that other rules
+        have made of the same sample."""
+        bad: Bad = []
+        bounds = (start_ms, end_ms, trigger_ms)
+        common = self.query.common
+        rows = None if common is None or made is None else common.of(sample, made, *bounds)
+        if rows is None:
+            rows = self.code.sampled_rows.rows(sample, *bounds, bad)
+        if not self.is_plain:
+            rows = in_order(rows, self.plan, self.code.row_limit, self.spreads)
+        if rows:
+            self.counts["rows_out"] += len(rows)
+            self.out.append(Emission(self.name, trigger_ms, "rows", rows, (), None))
+        for row, error in bad:
+            self.counts["errors"] += 1
+            self.errors.append(self.failure(row, error, trigger_ms, self.code.sampled_rows.code))
+        return rows
+
+    def failed(self, row: object, error: BaseException, at_ms: int) -> None:
+        """An event could not be evaluated."""
+        if self.query.analytic is not None:
+            self.query.analytic.drop(row)
+        self.fail(row, error, at_ms, self.code.core.made)
+
+    def fail(self, row: object, error: BaseException, at_ms: int, code: Generated) -> None:
+        """Count an error in generated text, and emit it."""
+        self.counts["errors"] += 1
+        failures = self.out if self.is_timed and not self.query.core.is_stepping else self.errors
+        failures.append(self.failure(row, error, at_ms, code))
+
+    def pair_failed(self, event: Event, error: BaseException) -> None:
+        """Two rows could not be joined."""
+        self.failed(event.row, error, self.query.now_ms)
+
+    def failure(self, row: object, error: BaseException, at_ms: int, code: Generated) -> Emission:
+        """The emission of what could not be evaluated by a generated text."""
+        line = code.line_of(error)
+        own = self.code.sampled_rows.code if code is self.code.sampled_rows.code else self.code.core.made
+        span = None if line is None else own.spans.get(line)
+        known = (
+            self.code.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
+        )
+        return Emission(self.name, at_ms, "error", [plain(row)], (), str(known))
+
+    def skipped(self, windows: int) -> None:
+        self.counts["windows_empty_skipped"] += windows
+
+    def admit(self) -> None:
+        self.budget.admit()
+
+    def is_tight(self, count: int) -> bool:
+        return not self.budget.takes(count)
+
+    def done(self) -> None:
+        """In event time the errors of samples stand behind the rows of their instant."""
+        if self.is_timed and self.errors:
+            self.out += self.errors
+            self.errors.clear()

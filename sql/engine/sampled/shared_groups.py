@@ -32,7 +32,7 @@ from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
 from sql.emission import Emission
 from sql.engine.families import At
-from sql.engine.sampled.sampled_state import Closing, Failure, News, SampledState
+from sql.engine.sampled.sampled_query import Closing, Failure, News, SampledQuery
 from sql.engine.sharing import SHARING_MIN, Defect, Party
 from sql.plan.bound import AggregateCall
 from sql.record import replace
@@ -51,7 +51,7 @@ class Unsupported(Exception):
 class SharedGroups:
     """Rules, and the core that holds their groups."""
 
-    def __init__(self, members: list[SampledState], calls: Calls, state: dict[str, Any]) -> None:
+    def __init__(self, members: list[SampledQuery], calls: Calls, state: dict[str, Any]) -> None:
         self.members = members
         self.calls = calls
         self.now_ms = members[0].now_ms
@@ -63,7 +63,7 @@ class SharedGroups:
         self.events = 0
         """Events since the last settling."""
         self.has_news = False
-        self.leavers: list[SampledState] = []
+        self.leavers: list[SampledQuery] = []
         place_of = {call: place for place, call in enumerate(calls)}
         for member in members:
             member.enlist(self, tuple(place_of[call] for call in member.plan.aggregates))
@@ -140,7 +140,7 @@ class SharedGroups:
 
     # --- parting --------------------------------------------------------------------------------------------
 
-    def leave(self, member: SampledState) -> None:
+    def leave(self, member: SampledQuery) -> None:
         """A rule goes on alone, with a copy of its groups."""
         self.reconcile()
         state = self.state_of(member)
@@ -149,14 +149,14 @@ class SharedGroups:
         member.shared = None
         member.core.unpack(state, EventStore())
 
-    def take_leavers(self) -> list[SampledState]:
+    def take_leavers(self) -> list[SampledQuery]:
         """The rules that have left since the last call."""
         leavers, self.leavers = self.leavers, []
         return leavers
 
-    def parted(self) -> tuple[list[SharedGroups], list[SampledState]]:
+    def parted(self) -> tuple[list[SharedGroups], list[SampledQuery]]:
         """Smaller sets of rules with equal aggregates, and the rules that have none like them."""
-        alike: dict[Calls, list[SampledState]] = {}
+        alike: dict[Calls, list[SampledQuery]] = {}
         for member in self.members:
             alike.setdefault(member.plan.aggregates, []).append(member)
         for member in tuple(self.members):
@@ -168,7 +168,7 @@ class SharedGroups:
         ]
         return smaller, [member for member in self.take_leavers() if member.shared is None]
 
-    def state_of(self, member: SampledState) -> dict[str, Any]:
+    def state_of(self, member: SampledQuery) -> dict[str, Any]:
         """The state a member would have if it ran alone."""
         frame, columns = columns_of(self.core.pack(), len(self.calls))
         return filled(frame, [columns[place] for place in member.places])
@@ -179,7 +179,7 @@ class Unit:
 
     def __init__(
         self,
-        members: list[SampledState],
+        members: list[SampledQuery],
         calls: Calls,
         state: dict[str, Any],
         shared: SharedGroups | None = None,
@@ -212,10 +212,10 @@ class Unit:
             yield SharedGroups(self.members, calls, filled(self.frame, list(self.columns.values())))
 
 
-class GroupParty(Party[SampledState, SharedGroups]):
+class GroupParty(Party[SampledQuery, SharedGroups]):
     """Rules that may share groups: some of them do, in one set or several, the others are alone."""
 
-    def __init__(self, queries: Sequence[SampledState], defect: Defect) -> None:
+    def __init__(self, queries: Sequence[SampledQuery], defect: Defect) -> None:
         super().__init__(queries, defect)
         self.shape = self.queries[0].shape
         shared_now = dict.fromkeys(query.shared for query in self.queries)

@@ -12,14 +12,26 @@ from sql.algebra.sample.core import Core
 from sql.algebra.sample.instance import Instance
 from sql.codegen.source import Generated
 from sql.emission import Emission
-from sql.engine.families import At, Family
-from sql.engine.sampled.sampled_state import SampledState
+from sql.engine.families import At, Family, Kin
+from sql.engine.indexable import without_first_condition
+from sql.engine.sampled.sampled_query import SampledQuery
 
 UNTOLD_MAX = 10_000
 """After so many events rules with windows are given their number."""
 
 
-class WindowFamily(Family[SampledState, Core]):
+def window_family_of(query: SampledQuery) -> Kin[SampledQuery] | None:
+    """The family of all rules that differ from this one only in the first part of their first condition,
+    and in the rows they show."""
+    code = query.of_plan
+    if not code.may_share:
+        return None
+    plan = without_first_condition(query.plan)
+    signature = code.signature_of(plan), plan.aggregates
+    return Kin(signature, lambda: WindowFamily(code.code_for_each(plan), is_timed=code.is_timed))
+
+
+class WindowFamily(Family[SampledQuery, Core]):
     """Rules over tumbling or hopping windows; the loop is given their cores."""
 
     def __init__(self, code: Generated, *, is_timed: bool) -> None:
@@ -42,7 +54,7 @@ class WindowFamily(Family[SampledState, Core]):
         """Cores of the batch that may have emitted rows."""
         self.woken: set[Core] = set()
 
-    def given_for(self, query: SampledState) -> Core:
+    def given_for(self, query: SampledQuery) -> Core:
         return query.core
 
     def run(self, given: list[Core], rows: Sequence[Any], at: At, out: list[Emission]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sql.algebra.event import Event
 from sql.algebra.pattern.observers import Observer
 from sql.algebra.pattern.pairs import Pairs
-from sql.compiler.patterns.pattern_code import PatternCode
+from sql.compiler.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.engine.statement.statement_core import StatementCore
 from sql.errors import DataError

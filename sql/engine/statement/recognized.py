@@ -10,7 +10,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.recognize import Recognizer
 from sql.algebra.recognize.attempts import Reading
 from sql.codegen.functions import DATA_ERRORS
-from sql.compiler.patterns.recognize_text import RecognizeCode
+from sql.compiler.recognize_text import RecognizeCode
 from sql.engine.statement.matches import show_each, shows_each
 from sql.engine.statement.statement_core import Change, StatementCore
 from sql.plan.logical import Plan

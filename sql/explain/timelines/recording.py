@@ -254,7 +254,8 @@ class _Recorder:
 
     def _closed(self, left_out: int) -> Timeline:
         timeline = self.timeline
-        held = {id(event) for event in self.query.held()}
+        query = self.query.core if isinstance(self.query, SampledQuery) else self.query
+        held = {id(event) for event in query.held()}
         waiting = {
             id(self.by_event[id(event)])
             for event in self.events
