@@ -1,7 +1,8 @@
 """The program of a plan: everything that is made once, whatever the number of running instances.
 
 Parameters, filters and the compiled text belong to the plan; windows, groups and counters belong to an
-instance (`sql.engine.running.running_statement`), which a program makes in microseconds.
+instance (`sql.engine.running.running_statement`), which a program makes in microseconds. A program has the
+code of its subqueries, and a subquery that reads nothing of the event around it has a program.
 """
 
 from __future__ import annotations
@@ -10,25 +11,24 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sql.aggregates.base import Removal
 from sql.algebra.accumulators import LocalGroups
 from sql.algebra.derived.statistics import Nobody
+from sql.algebra.join.store import Carried, Pulled, Rows, Seen
 from sql.algebra.operator import Operator
+from sql.algebra.table.search import Finder
 from sql.algebra.window_builder import WindowBuilder
-from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
-from sql.codegen.support import Warnings
+from sql.compiler.answer import AnswerText, answers_by_row
 from sql.compiler.pattern_code import PatternCode
 from sql.compiler.recognize_text import RecognizeCode
-from sql.compiler.shared_code import Environment, SharedCode
+from sql.compiler.shared_code import Answer, Environment, SharedCode, no_answer
+from sql.compiler.statement.deferral import is_fleeting
 from sql.compiler.statement.driving import PLAIN, Use, drives
 from sql.compiler.statement.fold import keeps_values
 from sql.compiler.statement.statement_frame import StatementFrame
 from sql.compiler.statement.statement_text import StatementText
-from sql.compiler.subquery_code import SubqueryCode, codes_of
-from sql.functions.definition import Context
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Read, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SubqueryPlan
 
@@ -124,15 +124,106 @@ def looking_code(plan: Plan, env: Environment, *, is_asked: bool = False) -> Pro
     return Program(plan, env, Use(pulls=True, is_asked=is_asked))
 
 
+# --- subqueries ---------------------------------------------------------------------------------------------
+
+
+class CorrelatedCode:
+    """A subquery whose condition or values read the event around it."""
+
+    def __init__(self, part: SubqueryPlan, around: SharedCode) -> None:
+        plan = part.plan
+        self.part = part
+        self.shape = shape = around.env.shape
+        self.warnings = around.warnings
+        self.answers: list[Answer] = [no_answer] * len(plan.subqueries)
+        """The values of the subqueries in it, of the instance at work."""
+        self.subqueries = subqueries_of(plan.subqueries, around)
+        self.functions = FunctionSet(
+            *around.settings, shape=shape, joined=True, text=plan.text, subqueries=self.answers
+        )
+        source = plan.sources[0]
+        self.builder = WindowBuilder(source, plan.options, *around.settings, shape, self.answers)
+        self.passes = None if source.filter is None else self.builder.functions.true(source.filter)
+        rows = store_of(source, self, around.env)
+        self.answer: AnswerText | None = None
+        """The value itself, where every row that is found is a row of the subquery."""
+        if source.relation != "answer" and answers_by_row(part):
+            self.answer = AnswerText(part, rows, self.functions, shape)
+            return
+        width = range(1, 1 + len(part.outer))
+        self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
+        use = Use(is_correlated=True)
+        self.text = StatementText(StatementFrame(plan, around, self.answers, use, None))
+
+
+def store_of(source: SourcePlan, code: CorrelatedCode, env: Environment) -> Rows | Pulled | Carried:
+    """The rows of a correlated subquery: kept here, in a relation, or with the event around it."""
+    if source.relation is None:
+        return Rows(code.shape)
+    if source.relation == "answer":
+        return Carried(source.stream, code.passes)
+    return Pulled(as_seen(source, env), code.passes)
+
+
+class AloneCode:
+    """A subquery that reads nothing of the event around it: a query of its own."""
+
+    def __init__(self, part: SubqueryPlan, env: Environment) -> None:
+        self.part = part
+        plan = part.plan
+        self.shows_each = _shows_each(plan)
+        is_asked = part.kind == "scalar" and self.shows_each and not _reads_columns(plan)
+        self.program = looking_code(plan, env, is_asked=is_asked)
+        self.reads_relations = any(source.relation for source in plan.sources)
+        self.finder = finder_of(self.program) if self.reads_relations else None
+
+
+SubqueryCode = CorrelatedCode | AloneCode
+
+
 def subqueries_of(parts: Sequence[SubqueryPlan], around: SharedCode) -> list[SubqueryCode]:
-    """The code of the subqueries of a statement."""
-    return codes_of(parts, around, partial(looking_code, env=around.env))
+    """The code of each subquery of a statement."""
+    return [
+        CorrelatedCode(part, around) if part.correlated or _keeps_rows(part) else AloneCode(part, around.env)
+        for part in parts
+    ]
 
 
-def departure_of(plan: Plan, catalog: Catalog) -> Removal:
-    """The order in which events leave the window of a statement."""
-    if plan.joins or not plan.sources or plan.sources[0].relation is not None:
-        return Removal.ANY
-    context = Context(now_ms=0, zone=plan.options.zone_info(), rule_id="", start_ms=0)
-    builder = WindowBuilder(plan.sources[0], plan.options, catalog, context, Warnings(), "dict")
-    return builder.build(0, Nobody(), lambda: 0).departure
+def finder_of(program: Program) -> Finder | None:
+    """The function that finds the rows of a select over the present rows of one relation; None for a join."""
+    plan = program.plan
+    if len(plan.sources) > 1:
+        return None
+    functions = FunctionSet(*program.settings, joined=True, subqueries=program.answers)
+    source = plan.sources[0]
+    store = Pulled(program.catalog.relations[source.stream], program.filters[0])
+    return Finder(plan.where, 0, (), store, functions)
+
+
+def as_seen(source: SourcePlan, env: Environment) -> Any:
+    """A relation as a statement sees it: a named window without the changes that it has not taken yet."""
+    relation = env.catalog.relations[source.stream]
+    return (
+        relation
+        if source.relation != "window"
+        else Seen(relation, partial(env.catalog.loop.unseen, env.name))
+    )
+
+
+def _shows_each(plan: Plan) -> bool:
+    """True if each change of the content gives one row, which depends on nothing but the content."""
+    is_whole = (
+        plan.row_kind == "aggregate" and plan.having is None and plan.output is None and plan.limit is None
+    )
+    return is_whole and plan.selector == "istream" and not any(is_fleeting(item.value) for item in plan.items)
+
+
+def _reads_columns(plan: Plan) -> bool:
+    """True if the row of a statement shows more than aggregates."""
+    return any(isinstance(node, Read | TableRead) for item in plan.items for node in item.value.walk())
+
+
+def _keeps_rows(part: SubqueryPlan) -> bool:
+    """True if a subquery of its own answers with the rows its windows have posted, and not with
+    aggregates."""
+    return part.plan.row_kind != "aggregate" and not any(source.relation for source in part.plan.sources)

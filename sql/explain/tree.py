@@ -234,10 +234,17 @@ def removal(plan: Plan) -> Removal:
         return Removal.ANY
     if plan.window is not None:
         return Removal.NEVER if leaves_at_once(plan.window) else Removal.FIFO
-    from sql.compiler.program import departure_of
+    if not plan.sources or plan.sources[0].relation is not None:
+        return Removal.ANY
+    from sql.algebra.derived.statistics import Nobody
+    from sql.algebra.window_builder import WindowBuilder
+    from sql.codegen.support import Warnings
+    from sql.functions.definition import Context
 
+    settings = stand_in_catalog(plan), Context(zone=plan.options.zone_info()), Warnings()
     try:
-        return departure_of(plan, stand_in_catalog(plan))
+        builder = WindowBuilder(plan.sources[0], plan.options, *settings, "dict")
+        return builder.build(0, Nobody(), lambda: 0).departure
     except DATA_ERRORS:
         return Removal.ANY
 

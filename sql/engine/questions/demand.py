@@ -15,9 +15,8 @@ from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
 from sql.compiler.acting import ActingText, Changed, Forward
-from sql.compiler.program import looking_code, subqueries_of
+from sql.compiler.program import finder_of, looking_code, subqueries_of
 from sql.compiler.shared_code import Environment, SharedCode
-from sql.compiler.subquery_code import finder_of
 from sql.emission import Emission, Row
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.questions.question_parameters import Parameters, with_parameters

@@ -19,10 +19,9 @@ from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.feed import Feed
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
-from sql.compiler.program import Program
+from sql.compiler.program import Program, as_seen
 from sql.compiler.shared_code import Environment, Seat
 from sql.compiler.statement.driving import is_looked_into
-from sql.compiler.subquery_code import as_seen
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups

@@ -20,9 +20,8 @@ from sql.algebra.output.row_order import row_limit
 from sql.algebra.row_blocks import plain
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
-from sql.compiler.program import Program
+from sql.compiler.program import AloneCode, CorrelatedCode, Program, SubqueryCode, as_seen, store_of
 from sql.compiler.shared_code import Answer, Environment
-from sql.compiler.subquery_code import AloneCode, CorrelatedCode, SubqueryCode, as_seen, store_of
 from sql.emission import Emission
 from sql.engine.statement.evaluation import Choice, Evaluation
 from sql.engine.statement.statement_core import StatementCore
@@ -52,7 +51,7 @@ class Correlated:
         self.tell = tell
         source = plan.sources[0]
         self.seq = 0
-        self.inner = Subqueries(code.inner, code.warnings, env, run, tell)
+        self.inner = Subqueries(code.subqueries, code.warnings, env, run, tell)
         self.rows = store_of(source, code, env)
         self.window: Any = Pass()
         if source.relation is None:
@@ -80,7 +79,7 @@ class Correlated:
     def _begin(self) -> None:
         """Begin work of this instance: the answers that its functions read are this instance's."""
         if self.inner.answers:
-            self.code.inner_answers[:] = self.inner.answers
+            self.code.answers[:] = self.inner.answers
 
     def takes(self, stream: str) -> Take | None:
         """The function that takes the events of a stream; None if it reads none."""
