@@ -30,7 +30,7 @@ class Insert:
 class EachChanged(Changed):
     """The changes of a relation by several events, as an emission for each of them."""
 
-    def __init__(self, statement: Triggered, now_ms: int) -> None:
+    def __init__(self, statement: ActingStatement, now_ms: int) -> None:
         super().__init__(self._failed)
         self.statement = statement
         self.now_ms = now_ms
@@ -69,7 +69,7 @@ class ActingCode(TriggerCode):
         self.text = ActingText(acts, env.catalog.relations[acts.relation], self.functions)
 
 
-class ActingStatement(Triggered):
+class ActingStatement(Triggered[ActingCode]):
     """on … delete, update and merge: they act at once."""
 
     def __init__(self, code: ActingCode, env: Environment) -> None:
@@ -106,21 +106,17 @@ class SplitCode(TriggerCode):
         self.branches = [Insert(branch, self.functions) for branch in acts.branches]
 
 
-class SplitStatement(Triggered):
+class SplitStatement(Triggered[SplitCode]):
     """on … insert into A select … insert into B select …: rows are queued as those of `insert into`."""
-
-    def __init__(self, code: SplitCode, env: Environment) -> None:
-        super().__init__(code, env)
-        self.every, self.branches = code.every, code.branches
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         for row in rows:
             probe = Event((row, None, None), now_ms, 0)
-            for branch in self.branches:
+            for branch in self.code.branches:
                 if not branch.holds(probe):
                     continue
                 assert branch.into is not None
                 self.catalog.loop.forward(branch.into, [branch.row(probe)], self.name)
-                if not self.every:
+                if not self.code.every:
                     break
         return []

@@ -63,7 +63,7 @@ class SelectCode(TriggerCode):
         self.finder = Finder(plan.where, 1, {0}, rows, self.functions)
 
 
-class SelectStatement(Triggered):
+class SelectStatement(Triggered[SelectCode]):
     """on … select: answers from the rows that are there, and with `and delete` removes those that matched."""
 
     def __init__(self, code: SelectCode, env: Environment) -> None:
@@ -74,7 +74,6 @@ class SelectStatement(Triggered):
             code.bare, code.program.text, self.query.output.row_limit, self.query.fail
         )
         self.subqueries = self.query.sources.subqueries or self.subqueries
-        self.delete = code.delete
         self.relation = env.catalog.relations[code.plan.sources[1].stream]
         self.find = code.finder.over(self.query.pulled[1])
 
@@ -93,7 +92,7 @@ class SelectStatement(Triggered):
             found, pairs = self._matched(row, now_ms)
             shown += self.evaluation.rows(pairs, Event((row, None), now_ms, -1))
             out += self.query.take()
-            if self.delete and found:
+            if self.code.delete and found:
                 self.relation.change([], found, now_ms)
         return self.shown(shown, (), now_ms) + out
 

@@ -28,22 +28,18 @@ class SetCode(TriggerCode):
         ]
 
 
-class SetStatement(Triggered):
+class SetStatement(Triggered[SetCode]):
     """Assigns variables, in order: each assignment sees those before it."""
-
-    def __init__(self, code: SetCode, env: Environment) -> None:
-        super().__init__(code, env)
-        self.setters = code.setters
 
     def act(self, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         out = []
         for row in rows:
             event = Event((row, None, None), now_ms, 0)
-            for name, value, index in self.setters:
+            for name, value, index in self.code.setters:
                 variable = self.catalog.variables[name]
                 found = _plain(value(event))
                 self.catalog.assign(name, found if index is None else _with(variable, index(event), found))
-            values = {name: self.catalog.variables[name].value for name, _, _ in self.setters}
+            values = {name: self.catalog.variables[name].value for name, _, _ in self.code.setters}
             out += self.shown([values], (), now_ms)
         return out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import earliest
@@ -64,12 +64,16 @@ class TriggerCode(SharedCode):
         return FunctionSet(*self.settings, joined=joined, text=self.plan.text, subqueries=self.answers)
 
 
-class Triggered(PostingStatement):
+C = TypeVar("C", bound=TriggerCode)
+
+
+class Triggered(PostingStatement, Generic[C]):
     """A statement that acts on each event of its trigger: of a stream, a row that enters a
     named window, or a match."""
 
-    def __init__(self, code: TriggerCode, env: Environment) -> None:
+    def __init__(self, code: C, env: Environment) -> None:
         super().__init__(env.name, code.plan, env.now_ms)
+        self.code = code
         self.catalog = env.catalog
         self.context, self.functions, self.passes = code.context, code.functions, code.passes
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
