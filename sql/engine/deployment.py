@@ -43,24 +43,21 @@ class Deployment:
 
     def deploy(self, plan: Plan, env: Environment, state: dict[str, Any] | None) -> None:
         """Start a rule, or replace it atomically. `state` is a snapshot of a plan that computes the same."""
-        name = env.name
         if plan.context is not None and plan.timestamp is None:
-            self._deploy_in_context(name, plan, env.now_ms, state)
-        elif plan.context is not None:
-            from sql.engine.context.own_context import OwnContext
-
-            query = EventTime(OwnContext(plan, env), env)
-            if state is not None:
-                query.restore(state)
-            self.host(name, query, plan.streams)
-            return
+            self._deploy_in_context(env.name, plan, env.now_ms, state)
         else:
             self._deploy_alone(plan, env, state)
         if plan.insert_into is not None:
             self.catalog.derive(plan.insert_into, plan.output_columns)
 
     def _deploy_alone(self, plan: Plan, env: Environment, state: dict[str, Any] | None) -> None:
-        query = start(plan, env, by_instants=self.by_instants)
+        """In event time a rule in a context has the context for itself."""
+        if plan.context is None:
+            query = start(plan, env, by_instants=self.by_instants)
+        else:
+            from sql.engine.context.own_context import OwnContext
+
+            query = EventTime(OwnContext(plan, env), env)
         if state is not None:
             query.restore(state)
         elif plan.relations:

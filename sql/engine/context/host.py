@@ -10,6 +10,7 @@ from sql.algebra.context.level_builder import life_of
 from sql.algebra.context.partition import Arrival, Partition
 from sql.algebra.context.selectors import Selector, every, properties_of
 from sql.algebra.event import Event
+from sql.algebra.operator import earliest
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.support import Warnings
@@ -143,10 +144,7 @@ class ContextHost(RunningQuery, Running):
                 return statements.take()
 
     def next_deadline(self) -> int | None:
-        due = [
-            due for due in (self.statements.timers.next_ms(), self.life.timers.next_ms()) if due is not None
-        ]
-        return min(due, default=None)
+        return earliest((self.statements.timers.next_ms(), self.life.timers.next_ms()))
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:
         """Leave out results that come too late, and count them as skipped, each with its statement."""

@@ -3,6 +3,7 @@ partitions, of its own."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,13 +47,11 @@ class OwnContext(RunningQuery, Running):
         if not self.takes_times:
             return super().push_timed(stream, rows, times)
         out: list[Emission] = []
-        first, count = 0, len(rows)
-        while first < count:
-            at_ms, end = times[first], first + 1
-            while end < count and times[end] == at_ms:
-                end += 1
-            while (due_ms := self.host.next_deadline()) is not None and due_ms <= at_ms:
-                out += self.advance(due_ms)
+        first = 0
+        while first < len(rows):
+            at_ms = times[first]
+            end = bisect_right(times, at_ms, first)
+            out += self.step_to(at_ms)
             out += self.push(stream, rows[first:end], at_ms)
             first = end
         return out

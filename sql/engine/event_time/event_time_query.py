@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from sql.compiler.shared_code import Environment
@@ -33,7 +33,7 @@ class EventTime(QueryDecorator):
     # --- sharing --------------------------------------------------------------------------------------------
 
     @property
-    def signature(self) -> Any:
+    def signature(self) -> Hashable | None:
         """Equal for rules that treat event time alike; None for a rule of several streams."""
         plan, options = self.plan, self.plan.options
         if len(plan.sources) != 1 or self.stage.tables or not plan.emits_as_made or plan.context:
