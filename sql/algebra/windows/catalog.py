@@ -81,6 +81,12 @@ def lookup(name: str) -> WindowSpec | None:
     return _windows.get(name)
 
 
+def role_of(name: str) -> str | None:
+    """The role of the window called `name`."""
+    spec = _windows.get(name)
+    return None if spec is None else spec.role
+
+
 def posted_columns(name: str) -> tuple[str, ...]:
     """The columns of the rows that the window posts; none where it passes events on."""
     spec = _windows.get(name)

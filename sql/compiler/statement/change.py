@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.algebra.windows.catalog import lookup
+from sql.algebra.windows.catalog import role_of
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.compiler.statement.enter import EnterText
@@ -22,7 +22,9 @@ class ChangeText:
     @property
     def posts_unseen(self) -> bool:
         """True if a window takes out rows that never came in: a derived-value window its first one."""
-        return any(_is_derived(window.name) for source in self.plan.sources for window in source.windows)
+        return any(
+            role_of(window.name) == "derived" for source in self.plan.sources for window in source.windows
+        )
 
     def write(self, source: SourceWriter) -> None:
         """The function `change`."""
@@ -138,8 +140,3 @@ class ChangeText:
                 source.line(f"x.values = {self.fold.kept.values}")
             source.line("return g")
         source.line("")
-
-
-def _is_derived(name: str) -> bool:
-    spec = lookup(name)
-    return spec is not None and spec.role == "derived"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sql.algebra.join.inner import parts_of
-from sql.algebra.windows.catalog import lookup
+from sql.algebra.windows.catalog import role_of
 from sql.plan.arrival import reads_on_arrival
 from sql.plan.bound import Apply, Bound, Slot, TableRead
 from sql.plan.clauses import SourcePlan
@@ -140,8 +140,7 @@ def _stands_in_loop(source: SourcePlan) -> bool:
         return False
     if source.retained_rows is not None or source.keeps_last:
         return False
-    specs = [lookup(window.name) for window in source.windows]
-    return all(spec is not None and spec.role == "retain" for spec in specs)
+    return all(role_of(window.name) == "retain" for window in source.windows)
 
 
 def _reads_rows_alone(condition: Bound) -> bool:

@@ -58,8 +58,6 @@ class Member(RunningQuery, Running):
         """The index of a statement over one stream whose filter is correlated with the partition."""
         self.streams = frozenset(streams_of(plan))
         self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
-        self.tells_ends = plan.output is not None
-        """True if a cell has to be called when its partition ends."""
         self.outranks = plan.priority > context.priority
 
     def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
@@ -206,7 +204,6 @@ class CellStatement(RunningStatement):
         """True if an output is the present row, as it is."""
         self.packs_cells = not program.text.fold.may_hold
         """True if the state of a cell stands by itself: no events are shared between cells."""
-        self.new_group: Callable[[Any], Any] = self.code["Group"]
         self.show_row: Callable[..., None] = program.text.reader["show"]
 
     # --- whose state is here --------------------------------------------------------------------------------

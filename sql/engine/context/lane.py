@@ -164,7 +164,7 @@ class Lane:
         """A partition ends; whether that waits with the events."""
         if self.ends_wait:
             for body in bodies:
-                if body.member.tells_ends:
+                if body.member.inner.output is not None:  # its cell has to be called
                     self._add(self.all_runs[body.member], body, None)
         return self.ends_wait
 

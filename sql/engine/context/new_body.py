@@ -25,7 +25,7 @@ def new_body(member: Member, members: Mapping[str, Member], partition: Partition
     `members`: the statements of the context."""
     cells, name, row = member.cells, member.name, partition.row
     if cells is not None:
-        return Cell(member, partition, {} if cells.groups.whole is None else cells.new_group(()))
+        return Cell(member, partition, {} if cells.groups.whole is None else cells.groups.new(()))
     if not member.fits_cells:
         env = Environment(name, _catalog_for(member, members, partition), now_ms, row)
         if member.code is None:

@@ -16,7 +16,7 @@ from sql.algebra.table.named_window import NamedWindow
 from sql.algebra.table.row import TableRow
 from sql.algebra.table.table import Table
 from sql.algebra.window_builder import WindowBuilder
-from sql.algebra.windows import catalog as windows
+from sql.algebra.windows.catalog import role_of
 from sql.catalog.streams import Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.shared_code import Environment, Seat, SharedCode
@@ -59,7 +59,7 @@ class WindowCode(SharedCode):
         self.plan = plan
         assert isinstance(plan.acts, WindowDeclaration)
         self.declaration = plan.acts
-        self.batches = any(_is_batch(plan.name) for plan in self.declaration.source.windows)
+        self.batches = any(role_of(item.name) == "batch" for item in self.declaration.source.windows)
         self.builder = WindowBuilder(self.declaration.source, plan.options, *self.settings, "kept")
 
 
@@ -130,11 +130,6 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
             window.rows[event] = None
             window.indexes.add(event)
         window.bounded.restore(snapshot["bounded"], window.rows)
-
-
-def _is_batch(name: str) -> bool:
-    spec = windows.lookup(name)
-    return spec is not None and spec.role == "batch"
 
 
 class TableCode:

@@ -38,7 +38,6 @@ class WindowFamily(Family[SampledQuery, Core]):
         """`code` has the loop. `is_timed`: it takes the instant of each event, and does what is due
         among them."""
         super().__init__()
-        self.code = code
         self.enter = code["enter_each"]
         self.is_timed = is_timed
         self.untold = 0
