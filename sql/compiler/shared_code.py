@@ -71,11 +71,11 @@ class Seat:
 
     __slots__ = ("answers", "code", "own", "partition")
 
-    def __init__(self, code: SharedCode, env: Environment) -> None:
+    def __init__(self, code: SharedCode, env: Environment, answers: Sequence[Answer] = ()) -> None:
         self.code = code
         self.partition = env.partition
         self.own = code.catalog.own.found(env.catalog.variables, env.catalog.relations)
-        self.answers: Sequence[Answer] = ()
+        self.answers = answers
 
     def take(self, now_ms: int) -> None:
         """Begin work of the instance at this instant."""

@@ -77,8 +77,7 @@ class Triggered(PostingStatement, Generic[C]):
         self.catalog = env.catalog
         self.context, self.functions, self.passes = code.context, code.functions, code.passes
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
-        self.seat = Seat(code, env)
-        self.seat.answers = self.subqueries.answers
+        self.seat = Seat(code, env, self.subqueries.answers)
         self.source = code.source
         self.looked: bool | None = None
         self.matches: Matches | None = None

@@ -50,8 +50,7 @@ class Once(RunningQuery, Running):
         self.code = code
         self.catalog = env.catalog
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
-        self.seat = Seat(code, env)
-        self.seat.answers = self.subqueries.answers
+        self.seat = Seat(code, env, self.subqueries.answers)
         self.context, self.functions = code.context, code.functions
         self.at_end = code.at_end
         self.due_ms: int | None = env.now_ms if self.at_end is None else None
