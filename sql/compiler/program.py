@@ -1,7 +1,7 @@
 """The program of a plan: everything that is made once, whatever the number of running instances.
 
 Parameters, filters and the compiled text belong to the plan; windows, groups and counters belong to an
-instance (`sql.engine.running.running_statement`), which a program makes in microseconds. A program has the
+instance (`sql.engine.statement.running_statement`), which a program makes in microseconds. A program has the
 code of its subqueries, and a subquery that reads nothing of the event around it has a program.
 """
 

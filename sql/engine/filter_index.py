@@ -26,7 +26,7 @@ from sql.emission import Emission
 from sql.engine.families import At, Family, Kin
 from sql.engine.indexable import TEXT, Equal, Indexable, Range, first_condition, indexable
 from sql.engine.query import Running, RunningQuery
-from sql.engine.running.rowwise_query import Rowwise, row_family_of
+from sql.engine.rowwise_query import Rowwise, row_family_of
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.window_family import window_family_of
 from sql.engine.sharing import Defect, Party, first_of

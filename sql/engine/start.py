@@ -14,7 +14,7 @@ from sql.compiler.rowwise_text import is_rowwise
 from sql.compiler.shared_code import Environment
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import MakeInstance, Running
-from sql.engine.running.rowwise_query import Rowwise
+from sql.engine.rowwise_query import Rowwise
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.sampled_text import SampledText
 from sql.plan.declared import AskedDeclaration
@@ -75,12 +75,12 @@ def compiler(plan: Plan) -> Callable[[Environment], MakeInstance]:
 
         return partial(ACTING[type(plan.acts)], plan)
     if not plan.sources:
-        from sql.engine.running.once import Once, OnceCode
+        from sql.engine.statement.once import Once, OnceCode
 
         return lambda env: partial(Once, OnceCode(plan, env))
     if plan.mode == "sample":
         return lambda env: partial(SampledQuery, SampledText(plan, env))
     from sql.compiler.program import Program
-    from sql.engine.running.statement_instances import instance_of
+    from sql.engine.statement.statement_instances import instance_of
 
     return lambda env: partial(instance_of, Program(plan, env))

@@ -15,11 +15,11 @@ from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.on_select import LoopedSelect
 from sql.engine.relations.triggered import Triggered
-from sql.engine.running.once import Once
-from sql.engine.running.rowwise_query import Rowwise
-from sql.engine.running.running_statement import RunningStatement
+from sql.engine.rowwise_query import Rowwise
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.start import compiler, start
+from sql.engine.statement.once import Once
+from sql.engine.statement.running_statement import RunningStatement
 from sql.explain.stand_ins import catalog_of, has_own, partition_of
 from sql.explain.words import slice_of
 from sql.plan.logical import Plan

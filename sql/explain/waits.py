@@ -8,8 +8,8 @@ from itertools import islice
 
 from sql.engine.context.context_member import ContextMember
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.matches import Matches, PatternWait
+from sql.engine.statement.running_statement import RunningStatement
 from sql.explain.pattern_tree import label
 from sql.explain.timelines.timeline import label_of
 from sql.rows import as_dict

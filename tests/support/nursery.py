@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 IMPORTS = (
     "edge.commands.run", "edge.daemon", "edge.intake.sources.mqtt", "cloud_sync.spool", "cloud_sync.uploader",
     "cloud_sync.targets.directory", "sinks.builtin.nop", "edge.deploy.reading.rule_files",
-    "sql.engine.running.statement_instances", "sql.engine.context.host",
+    "sql.engine.statement.statement_instances", "sql.engine.context.host",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ For reads, and for output limits that make their rows when due, compiled at firs
     show(q, x, g, rows, is_new)       the row of an event and its group
     counted(q, events)                the events of the content that count, each with the key of its group
 
-`q` is the running instance (`sql.engine.running.running_statement`): the text belongs to the plan
+`q` is the running instance (`sql.engine.statement.running_statement`): the text belongs to the plan
 and serves all instances.
 """
 

@@ -16,7 +16,7 @@ from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Out
 from sql.engine.query import MakeInstance, Running, RunningQuery
-from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.running_statement import RunningStatement
 from sql.errors import CorruptState
 from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import TableDeclaration, VariableDeclaration, WindowDeclaration

@@ -21,8 +21,8 @@ from sql.emission import Emission, Row
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.questions.question_parameters import Parameters, with_parameters
 from sql.engine.relations.on_change import Insert
-from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.evaluation import Choice
+from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.subqueries import Subqueries
 from sql.errors import DataError, Problem, SqlError, did_you_mean
 from sql.language import parse

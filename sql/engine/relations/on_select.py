@@ -13,8 +13,8 @@ from sql.compiler.shared_code import Environment
 from sql.compiler.statement.driving import drives, makes_rows
 from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement, TriggerCode, Triggered
-from sql.engine.running.running_statement import RunningStatement
 from sql.engine.statement.evaluation import Evaluation
+from sql.engine.statement.running_statement import RunningStatement
 from sql.plan.logical import ChoicePlan, Plan
 from sql.record import replace
 

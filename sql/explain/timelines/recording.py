@@ -23,10 +23,10 @@ from sql.compiler.shared_code import Environment
 from sql.compiler.statement.driving import Use
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.running.running_statement import RunningStatement
-from sql.engine.running.statement_instances import instance_of
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.sampled_text import SampledText
+from sql.engine.statement.running_statement import RunningStatement
+from sql.engine.statement.statement_instances import instance_of
 from sql.explain import words
 from sql.explain.composition import of_group_window, of_source
 from sql.explain.timelines.sampled_tap import SampledTap

@@ -91,7 +91,7 @@ def test_directory_that_is_gone_changes_nothing(rules: Path, reader: RuleReader)
 
 
 FEW_NEED = (
-    "sql.engine.running.statement_instances",
+    "sql.engine.statement.statement_instances",
     "sql.compiler.program",
     "sql.algebra.pattern",
     "sql.algebra.recognize",

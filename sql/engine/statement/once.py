@@ -13,7 +13,7 @@ from sql.compiler.program import subqueries_of
 from sql.compiler.shared_code import Environment, Seat, SharedCode
 from sql.emission import Emission
 from sql.engine.query import Running, RunningQuery
-from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.subqueries import Subqueries
 from sql.plan.logical import Plan
 

@@ -19,7 +19,7 @@ from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
 from sql.compiler.statement.driving import takes_times
 from sql.emission import Emission
-from sql.engine.running.running_statement import RunningStatement
+from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.time_stamps import time_stamp
 
 

@@ -1,1 +1,0 @@
-"""Running queries: one instance each, on the compiled text of its plan."""
