@@ -94,7 +94,7 @@ class Body(ABC):
 
     @property
     @abstractmethod
-    def instance(self) -> Any:
+    def instance(self) -> Running:
         """An instance with the state of the partition: of a statement, or of a declared relation."""
 
     @property
@@ -104,13 +104,11 @@ class Body(ABC):
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events of one stream arrive."""
-        out: list[Emission] = self.instance.push(stream, rows, now_ms)
-        return out
+        return self.instance.push(stream, rows, now_ms)
 
     def terminate(self, now_ms: int) -> list[Emission]:
         """The partition ends: the output of `when terminated`."""
-        out: list[Emission] = self.instance.terminate(now_ms)
-        return out
+        return self.instance.terminate(now_ms)
 
     @property
     def reports_later(self) -> bool:
@@ -119,8 +117,7 @@ class Body(ABC):
 
     def next_deadline(self) -> int | None:
         """When the statement has something to do next in this partition."""
-        deadline: int | None = self.instance.next_deadline()
-        return deadline
+        return self.instance.next_deadline()
 
 
 class InstanceBody(Body):
@@ -129,9 +126,9 @@ class InstanceBody(Body):
     __slots__ = ("catalog", "instance")
 
     catalog: Catalog
-    instance: Any
+    instance: Running
 
-    def __init__(self, member: Member, partition: Partition, instance: Any, catalog: Catalog) -> None:
+    def __init__(self, member: Member, partition: Partition, instance: Running, catalog: Catalog) -> None:
         super().__init__(member, partition)
         self.instance = instance
         self.catalog = catalog

@@ -17,8 +17,9 @@ from sql.codegen.support import Warnings
 from sql.emission import Emission
 from sql.engine.context.bodies import Member
 from sql.engine.context.context_statements import Statements
-from sql.engine.context.spread import SpreadRelation
+from sql.engine.context.spread import Part, SpreadRelation
 from sql.engine.query import Running, RunningQuery
+from sql.engine.relations.declaring import DeclaringStatement
 from sql.errors import CorruptState
 from sql.functions.definition import Context
 from sql.plan.context_plan import ContextPlan, OverlappingPlan
@@ -73,14 +74,17 @@ class ContextHost(RunningQuery, Running):
         """The relation that a statement declares in each partition, as seen from outside."""
         like = declaration.like if isinstance(declaration, WindowDeclaration) else None
 
-        def parts(partitions: Iterable[Partition]) -> list[Any]:
-            bodies = (body for partition in partitions for body in partition.bodies)
-            return [body.instance.relation for body in bodies if body.member.name == name]
+        def parts(partitions: Iterable[Partition]) -> list[Part]:
+            bodies = (
+                body for partition in partitions for body in partition.bodies if body.member.name == name
+            )
+            instances = (body.instance for body in bodies)
+            return [item.relation for item in instances if isinstance(item, DeclaringStatement)]
 
-        def chosen(selector: Selector) -> list[Any]:
+        def chosen(selector: Selector) -> list[Part]:
             return parts(partition for partition in self.life.live if selector(partition))
 
-        def owners(row: object, now_ms: int) -> list[Any]:
+        def owners(row: object, now_ms: int) -> list[Part]:
             if name not in self.members:
                 return []
             if like is None:

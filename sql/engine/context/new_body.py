@@ -14,6 +14,7 @@ from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
 from sql.compiler.statement.driving import Use
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody, Member
+from sql.engine.query import Running
 from sql.engine.relations.declaring import DeclaringStatement, VariableStatement
 from sql.engine.start import compiler
 from sql.engine.steps import Steps
@@ -60,7 +61,7 @@ def shared_catalog(member: Member, members: Iterable[Member], partition: Partiti
     return member.catalog.shared_by_partitions(variables, relations)
 
 
-def _declared(instances: Iterable[Any]) -> tuple[dict[str, Variable], dict[str, Any]]:
+def _declared(instances: Iterable[Running]) -> tuple[dict[str, Variable], dict[str, Any]]:
     """The variables and the relations among the things that statements run as."""
     variables, relations = {}, {}
     for item in instances:
