@@ -136,7 +136,7 @@ class Question:
         plan = bind_question(statement, self.catalog, OPTIONS, self.text).plan
         program = looking_code(plan, self.env)
         query = RunningStatement(program, self.env)
-        rows = Choice(plan, query, finder_of(program)).rows()
+        rows = Choice(query, finder_of(program)).rows()
         for error in query.take():
             raise DataError(error.error or "a row could not be evaluated")
         return rows

@@ -55,8 +55,7 @@ class SelectCode(TriggerCode):
         assert isinstance(acts, ChoicePlan)
         super().__init__(plan, env, plan.sources[0], ())
         self.delete = acts.delete
-        self.bare = replace(plan, where=None, acts=None)
-        self.program = looking_code(self.bare, env)
+        self.program = looking_code(replace(plan, where=None, acts=None), env)
         self.passes, self.functions = self.program.filters[0], self.program.functions
         first = RunningStatement(self.program, env)
         rows = first.pulled[1]
@@ -70,9 +69,7 @@ class SelectStatement(Triggered[SelectCode]):
         super().__init__(code, env)
         self.query = RunningStatement(code.program, env)
         self.query.counts = self.counts
-        self.evaluation = Evaluation(
-            code.bare, code.program.text, self.query.output.row_limit, self.query.fail
-        )
+        self.evaluation = Evaluation(code.program.text, code.functions, self.query.fail)
         self.subqueries = self.query.sources.subqueries or self.subqueries
         self.relation = env.catalog.relations[code.plan.sources[1].stream]
         self.find = code.finder.over(self.query.pulled[1])

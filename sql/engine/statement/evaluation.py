@@ -12,13 +12,12 @@ from sql.algebra.event import NOTHING, Event
 from sql.algebra.join.joined import Joined
 from sql.algebra.output.row_order import in_order, row_limit
 from sql.algebra.table.search import Finder
-from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.compiler.statement.statement_text import StatementText
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
 from sql.engine.statement.statement_core import StatementCore
-from sql.plan.logical import Plan
 
 Fail = Callable[[Any, BaseException], None]
 """Takes a row that could not be evaluated, and why."""
@@ -27,13 +26,12 @@ Fail = Callable[[Any, BaseException], None]
 class Evaluation:
     """Evaluates the compiled text of a plan, which is not driven by events."""
 
-    def __init__(self, plan: Plan, text: StatementText, limit: tuple[int | None, int], fail: Fail) -> None:
-        self.plan = plan
-        self.text = text
+    def __init__(self, text: StatementText, functions: FunctionSet, fail: Fail) -> None:
+        self.plan = text.plan
         self.code = text.code
-        self.limit = limit
+        self.limit = row_limit(self.plan, functions)
         self.fail = fail
-        self.hits = HitCounters(plan.hits)
+        self.hits = HitCounters(self.plan.hits)
         self.groups = Groups(text)
         self.earlier = EarlierEvents(text)
 
@@ -50,12 +48,11 @@ class Evaluation:
 class Choice:
     """A select over the present rows of relations: of questions, and of subqueries that read nothing else."""
 
-    def __init__(self, plan: Plan, query: StatementCore, finder: Finder | None) -> None:
+    def __init__(self, query: StatementCore, finder: Finder | None) -> None:
         """`query` holds the relations and the compiled text. `finder` finds the rows of one relation; without
         it they are joined."""
         self.functions = query.program.functions
-        limit = row_limit(query.plan, self.functions)
-        self.evaluation = Evaluation(plan, query.program.text, limit, query.fail)
+        self.evaluation = Evaluation(query.program.text, self.functions, query.fail)
         self.product = query.joined
         self.find = None if finder is None else finder.over(query.pulled[0])
 

@@ -16,7 +16,6 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
 from sql.algebra.join.store import Carried, Rows
 from sql.algebra.operator import Pass, earliest
-from sql.algebra.output.row_order import row_limit
 from sql.algebra.row_blocks import plain
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.support import Warnings
@@ -60,8 +59,7 @@ class Correlated:
         self.ahead = None if code.answer is None else code.answer.ahead(self.rows)
         if code.answer is None:
             self.find = code.finder.over(self.rows)
-            limit = row_limit(plan, code.functions)
-            self.evaluation = Evaluation(plan, code.text, limit, self._failed)
+            self.evaluation = Evaluation(code.text, code.functions, self._failed)
 
     def new_event(self, row: object, time_ms: int) -> Event:
         """The event of a row, with a number of its own."""
@@ -167,7 +165,7 @@ class Alone:
         self.shows_each = code.shows_each
         self.shown: list[dict[str, Any]] | None = None
         """The rows of the last emission, where each change gives all present rows."""
-        self.choice = Choice(self.plan, self.query, code.finder) if code.reads_relations else None
+        self.choice = Choice(self.query, code.finder) if code.reads_relations else None
 
     def takes(self, stream: str) -> Take | None:
         """The function that takes the events of a stream; None if it keeps none."""
