@@ -49,6 +49,7 @@ CODES = {
     "R206": "a condition that is never true",
     "R207": "a rule that holds more and more",
     "R208": "an aggregate that counts from the start of the rule and never resets",
+    "R209": "a comparison with NULL, which is never true",
     "R210": "partitions of keys that never end",
     "R401": "a function file that cannot be read or run",
     "R402": "a function that rules cannot call: its types, its docstring or its name",

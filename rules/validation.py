@@ -36,6 +36,9 @@ _WANTED = {
     "none_required": "null",
     "dataclass": "a mapping",
 }
+PATTERNS = {r"^[\w.:-]+$": "must consist of letters, digits and '_', '.', ':', '-'"}
+"""The patterns of models in words."""
+
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "more than"),
@@ -229,7 +232,7 @@ class _Translation:
         if kind in ("string_too_long", "too_long"):
             return f"must not be longer than {context['max_length']}"
         if kind == "string_pattern_mismatch":
-            return f"must match {context['pattern']}"
+            return PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
         return f"is not valid: {error['msg']}"
 
     def _shown(self, inner: Path, value: object) -> str:
@@ -274,6 +277,8 @@ def _type_hint(wanted: list[str], value: object) -> str | None:
         return "remove the quotes"
     if wanted == ["text"] and isinstance(value, int | float):
         return "put it in quotes"
+    if wanted == ["a list"] and isinstance(value, dict):
+        return "begin each item with '-'"
     return None
 
 

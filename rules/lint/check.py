@@ -11,11 +11,11 @@ from typing import ClassVar, Protocol
 
 from rules.compile import sql_path
 from rules.compiled import Compiled, CompiledRule
-from rules.lint.ranges import Column, Range, comparisons, covers, parts, range_of
+from rules.lint.ranges import COMPARING, Column, Range, comparisons, covers, parts, range_of
 from rules.lint.state import NeverResets, Unbounded
 from rules.problems import FileProblem
 from sql.errors import Problem
-from sql.plan.bound import Bound, Const, Read
+from sql.plan.bound import Bound, Const, Op, Read
 
 Samples = Mapping[str, frozenset[str]]
 """The columns that sample events of a stream have, by stream."""
@@ -117,7 +117,38 @@ class NeverTrue:
                 )
 
 
-DOUBTS: tuple[Doubt, ...] = (NeverSeen(), NeverFills(), AlwaysTrue(), NeverTrue(), Unbounded(), NeverResets())
+class ComparedWithNull:
+    """A comparison with NULL, such as `x = NULL`, which is NULL itself, and so never true."""
+
+    code: ClassVar[str] = "R209"
+
+    def find(self, rule: CompiledRule, samples: Samples) -> Iterator[Problem]:
+        filters = (condition for _, condition in _conditions(rule))
+        nodes = {part.span: part for node in (*_expressions(rule), *filters) for part in node.walk()}
+        for span, node in nodes.items():
+            if (
+                isinstance(node, Op)
+                and node.name in COMPARING
+                and any(isinstance(arg, Const) and arg.value is None for arg in node.args)
+            ):
+                yield Problem(
+                    self.code,
+                    "a comparison with NULL is never true",
+                    span,
+                    "write IS NULL or IS NOT NULL",
+                    "warning",
+                )
+
+
+DOUBTS: tuple[Doubt, ...] = (
+    NeverSeen(),
+    NeverFills(),
+    AlwaysTrue(),
+    NeverTrue(),
+    Unbounded(),
+    NeverResets(),
+    ComparedWithNull(),
+)
 
 
 def lint(compiled: Compiled, samples: Samples | None = None) -> list[FileProblem]:

@@ -13,6 +13,9 @@ from sql.record import Record
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
+COMPARING = frozenset(_TURNED)
+"""The operators that compare two values."""
+
 Column = tuple[int, str, bool]
 """A column: the place of its source in FROM, its name, and whether it is compared with texts."""
 

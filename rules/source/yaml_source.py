@@ -227,7 +227,7 @@ def _value(event: yaml.ScalarEvent, span: Span, builder: Builder, report: Report
 
 
 _PLAINER = (
-    ("mapping values are not allowed", "a second ':' in this line", "quote a text that has ': ' in it"),
+    ("mapping values", "a second ':' in this line", "quote a text that has ': ' in it"),
     (
         "cannot start any token",
         "this character cannot begin a value",
@@ -245,6 +245,19 @@ _PLAINER = (
 )
 
 
+TOO_FAR_IN = (
+    "this line goes on with the text of the line before, for it is indented further",
+    "indent it as the keys beside it",
+)
+"""Message and hint for a key that YAML takes for the rest of a text."""
+
+
+def _begins_line(text: FileText, colon: int) -> bool:
+    """True if nothing but one word, a key, stands before a colon in its line."""
+    begin = text.text.rfind("\n", 0, colon) + 1
+    return re.fullmatch(r"\s+[\w.-]+\s*", text.text[begin:colon]) is not None
+
+
 def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
     context: Any = error.context_mark
     mark: Any = error.problem_mark or context
@@ -252,6 +265,9 @@ def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
     problem = str(error.problem)
     for known, message, hint in _PLAINER:
         if known in problem:
+            if known == "mapping values" and _begins_line(report.text, start):
+                report.error("R001", TOO_FAR_IN[0], Span(start, start + 1), TOO_FAR_IN[1])
+                return
             if known == "unexpected end of stream" and context is not None:
                 start = context.index
             report.error("R001", message, Span(start, start + 1), hint)

@@ -128,3 +128,21 @@ def test_check_tells_them(tmp_path: Path) -> None:
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "R203 warning: no sample event of 's' has the column 'tmp'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("sql", "compared"),
+    [
+        ("SELECT a FROM s WHERE a = NULL", "a = NULL"),
+        ("SELECT a FROM s WHERE b > 1 AND NULL != a", "NULL != a"),
+        ("SELECT a > NULL AS x FROM s", "a > NULL"),
+        ("SELECT count(*) AS c FROM s GROUP BY TUMBLINGWINDOW(ss, 1) HAVING c = NULL", "c = NULL"),
+    ],
+)
+def test_a_comparison_with_null(sql: str, compared: str) -> None:
+    assert doubts(sql) == [("R209", sql.index(compared), "a comparison with NULL is never true")]
+
+
+@pytest.mark.parametrize("condition", ["a IS NULL", "a IS NOT NULL AND b = 1", "coalesce(a, NULL) = 1"])
+def test_what_asks_for_null_is_no_doubt(condition: str) -> None:
+    assert doubts(f"SELECT a FROM s WHERE {condition}") == []

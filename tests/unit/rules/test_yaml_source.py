@@ -296,3 +296,16 @@ def test_a_pipe_without_a_writer_is_a_problem_and_one_with_a_writer_is_read(tmp_
         os.close(reader)
     assert document is not None
     assert (document.data, problems) == ({"id": "a"}, [])
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_key_indented_too_far_is_told_from_a_second_colon() -> None:
+    def told(text: str) -> list[tuple[int, str, str | None]]:
+        return [(problem.line, problem.message, problem.hint) for problem in read_text(text, "r.yaml")[1]]
+
+    further = "this line goes on with the text of the line before, for it is indented further"
+    assert told("rules:\n  - id: r\n     sql: SELECT 1\n") == [
+        (3, further, "indent it as the keys beside it")
+    ]
+    second = (2, "a second ':' in this line", "quote a text that has ': ' in it")
+    assert told("id: r\nsql: SELECT a: b FROM s\n") == [second]
