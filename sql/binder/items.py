@@ -36,7 +36,8 @@ class ItemBinder:
         named_anew = target is not None and bool(target.columns)
         for item in self.select.items:
             if isinstance(item.expr, ast.Star):
-                out += self._star(item.expr)
+                shown = [name for name, other in taken.items() if not other.invisible]
+                out += self._star(item.expr, [] if self.binder.epl else shown)
                 continue
             if spreads.handles(item):
                 out += spreads.bind(item)
@@ -100,7 +101,8 @@ class ItemBinder:
             return expr.name
         return item.text
 
-    def _star(self, star: ast.Star) -> list[ItemPlan]:
+    def _star(self, star: ast.Star, named_before: list[str]) -> list[ItemPlan]:
+        """What `*` stands for. A column that an item before it has named keeps that item's value."""
         if star.table is not None:
             index = self.scope.source_named(star.table)
             if index is None:
@@ -112,7 +114,8 @@ class ItemBinder:
         check_excluded(self.binder, star)
         replaced = {item.alias for item in star.replaced if item.alias}
         carriers = [source.carrier for source in self.scope.sources if source.carrier is not None]
-        excluded = (*star.excluded, *(name for name in replaced if name not in star.excluded), *carriers)
+        others = replaced.union(named_before).difference(star.excluded)
+        excluded = (*star.excluded, *sorted(others), *carriers)
         matches = any(self.scope.sources[i].tag is not None for i in chosen)
         named = star.table is None and (matches or (len(chosen) > 1 and self.binder.epl))
         if matches:
