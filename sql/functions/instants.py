@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from sql.errors import DataError
+from sql.functions.date_text import read_date
 from sql.functions.definition import Context
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,8 +26,8 @@ Time = int | float | str
 
 
 def moment(value: Time, zone: tzinfo) -> datetime:
-    """The instant as an aware `datetime`: numbers are epoch milliseconds, text is ISO 8601
-    or `YYYY-MM-DD HH:mm:ss`.
+    """The instant as an aware `datetime`: numbers are epoch milliseconds, text is ISO 8601,
+    `YYYY-MM-DD HH:mm:ss` or in one of the forms of `date_text.py`.
 
     >>> moment(1000, UTC).isoformat(), moment("2024-01-02 03:04:05.678", UTC).isoformat()
     ('1970-01-01T00:00:01+00:00', '2024-01-02T03:04:05.678000+00:00')
@@ -38,14 +39,18 @@ def moment(value: Time, zone: tzinfo) -> datetime:
             raise DataError(
                 f"{value!r} milliseconds since 1970 is not a date in the years 1 to 9999"
             ) from None
-    try:
-        found = datetime.fromisoformat(value.strip())
-    except ValueError:
+    found = _read(value.strip(), zone)
+    if found is None:
         shown = value if len(value) <= 40 else value[:37] + "..."
-        raise DataError(
-            f"'{shown}' is not a date; write it like '2024-01-31 23:59:59' or as ISO 8601"
-        ) from None
+        raise DataError(f"'{shown}' is not a date; write it like '2024-01-31 23:59:59' or as ISO 8601")
     return found if found.tzinfo is not None else found.replace(tzinfo=zone)
+
+
+def _read(text: str, zone: tzinfo) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return read_date(text, zone)
 
 
 def epoch_ms(found: datetime) -> int:

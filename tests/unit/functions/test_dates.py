@@ -41,6 +41,56 @@ def test_text_without_an_offset_is_in_the_rules_zone(text: str, ms: int) -> None
     assert instant_ms(text, BERLIN) == ms
 
 
+FIFTH_MINUTE = 1_707_455_043_000  # 2024-02-09 05:04:03 UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("2024-2-9 5:4:3", FIFTH_MINUTE),
+        ("2024/02/09 05:04:03", FIFTH_MINUTE),
+        ("2024.02.09 05:04:03.250", FIFTH_MINUTE + 250),
+        ("2024.2.9", FIFTH_MINUTE - 18_243_000),
+        ("2024-02", FIFTH_MINUTE - 18_243_000 - 8 * 86_400_000),
+        ("2/9/2024 5:04:03", FIFTH_MINUTE),
+        ("2024-02-09 13:04:03.0 +0800 UTC", FIFTH_MINUTE),
+        ("2024-02-09 05:04:03 +0000 UTC", FIFTH_MINUTE),
+        ("Fri, 09 Feb 2024 05:04:03 GMT", FIFTH_MINUTE),
+        ("Fri, 09 Feb 2024 06:04:03 +0100", FIFTH_MINUTE),
+        ("Friday, 09-Feb-24 05:04:03 UTC", FIFTH_MINUTE),
+        ("09 Feb 24 05:04 UTC", FIFTH_MINUTE - 3_000),
+        ("Fri Feb  9 05:04:03 2024", FIFTH_MINUTE),
+        ("Fri Feb  9 05:04:03 UTC 2024", FIFTH_MINUTE),
+        ("Fri Feb 09 05:04:03 -0130 2024", FIFTH_MINUTE + 5_400_000),
+        ("09 Feb 69 00:00 UTC", -28_166_400_000),
+    ],
+)
+def test_forms_of_devices_are_dates(text: str, ms: int) -> None:
+    assert instant_ms(text, UTC) == ms
+
+
+def test_forms_of_devices_without_an_offset_are_in_the_rules_zone() -> None:
+    assert instant_ms("2024/2/9 6:4:3", BERLIN) == FIFTH_MINUTE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-2/9",
+        "31/12/2024",
+        "2024/13/1",
+        "Fri, 09 Feb 2024 05:04:03 CET",
+        "9 Feb",
+        "13:05:09",
+        "12",
+        "2024",
+    ],
+)
+def test_what_means_several_dates_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="is not a date"):
+        instant_ms(text, UTC)
+
+
 @pytest.mark.parametrize("value", ["yesterday", "", "2024-02-30", "12:00", 10**18, float("nan")])
 def test_what_is_no_date_is_a_data_error(value: str | float) -> None:
     with pytest.raises((DataError, ValueError)):
