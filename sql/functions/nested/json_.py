@@ -7,7 +7,7 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.functions.limits import CACHED_PATTERNS, JSON_DEPTH_MAX, within
-from sql.functions.notations.json_path import Path, compile_path
+from sql.functions.notations.json_path import compile_path
 from sql.functions.registry import Parameter, function
 from sql.types import Type
 
@@ -129,24 +129,26 @@ def json_path_query(value: object, path: str) -> Any:
     (from the end when negative). Paths to several places have `[a:b]`, a slice, `[*]` or `.*`, all members or
     elements, `..key` at any depth, or `[? @.x > 1 && @.y == "a"]`, the elements that satisfy the condition.
     """
-    found = list(_find(value, path))
-    return found if _compiled(path).is_open else next(iter(found), None)
+    compiled = _compiled(path)
+    found = list(compiled.find(_document(value)))
+    return found if compiled.is_open else next(iter(found), None)
 
 
 @function(
     "json_path_query_first",
     category="json",
     parameters=(VALUE, PATH),
-    examples=(("json_path_query_first(parse_json('{\"a\": [5, 6]}'), '$.a[-1]')", 6),),
+    examples=(
+        ("json_path_query_first(parse_json('[{\"x\": 1}, {\"x\": 3}]'), '$[*].x')", 1),
+        ("json_path_query_first(parse_json('{\"a\": [5, 6]}'), '$.a')", 5),
+        ("json_path_query_first(parse_json('{\"a\": [5, 6]}'), '$.a[-1]')", 6),
+    ),
 )
 def json_path_query_first(value: object, path: str) -> Any:
-    """The first value the path leads to; NULL if it leads nowhere."""
-    return next(iter(_find(value, path)), None)
-
-
-def _find(value: object, path: str) -> Any:
-    compiled: Path = _compiled(path)
-    return compiled.find(_document(value))
+    """The first of what `json_path_query` gives: of the values of a path to several places, or of the
+    elements of an array; another value is itself the first. NULL if there is none."""
+    found = json_path_query(value, path)
+    return next(iter(found), None) if isinstance(found, list | tuple) else found
 
 
 def _document(value: object) -> Any:
