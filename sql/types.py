@@ -144,6 +144,16 @@ def describe(value: object) -> str:
     return f"{type_of(value).value} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
+def whole(value: object) -> object:
+    """An integer for a float that is one, for JSON writes 3 and 3.0 for the same number; other values as they
+    are.
+
+    >>> whole(3.0), whole(2.5), whole(True)
+    (3, 2.5, True)
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def as_text(value: Value) -> str:
     """A scalar as text, as `cast(x, 'string')` gives it: `true`, `1`, `1.5`. Bytes must be UTF-8.
 

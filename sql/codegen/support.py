@@ -14,7 +14,7 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.rows import attribute_name
-from sql.types import Value, describe, equal, less
+from sql.types import Value, describe, equal, less, whole
 
 
 class Warnings:
@@ -132,7 +132,7 @@ def index(base: object, position: object) -> Any:
         return None
     if isinstance(base, list | tuple):
         if position.__class__ is not int:
-            raise DataError(f"an array index must be a whole number, not {describe(position)}")
+            position = _place(position)
         return base[position] if -len(base) <= position < len(base) else None
     if base.__class__ is dict and position.__class__ is str:
         return base.get(position)
@@ -145,7 +145,19 @@ def cut(base: Value, low: Value, high: Value) -> Any:
         return None
     if not isinstance(base, list | tuple):
         raise DataError(f"cannot slice {describe(base)}")
+    if low.__class__ is not int and low is not None:
+        low = _place(low)
+    if high.__class__ is not int and high is not None:
+        high = _place(high)
     return list(base[low:high])
+
+
+def _place(position: object) -> int:
+    """A place in an array."""
+    found = whole(position)
+    if isinstance(found, int) and not isinstance(found, bool):
+        return found
+    raise DataError(f"an array index must be a whole number, not {describe(position)}")
 
 
 def like(value: object, pattern: object, escape: str | None = None) -> bool | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sql.errors import DataError
 from sql.functions.definition import Function
-from sql.types import Type, as_text, describe
+from sql.types import Type, as_text, describe, whole
 
 Classes = frozenset[type] | None
 """The Python classes a parameter takes; None for any."""
@@ -83,8 +83,15 @@ def _general(
 
 
 def _fitted(function: Function, index: int, value: object) -> Any:
-    """The text of a value whose class the parameter does not take, if `as_text` allows it; else an error."""
-    if function.parameter(index).as_text and value.__class__ in (int, float, bool):
+    """A value whose class the parameter does not take, as one that it takes; else an error.
+
+    A whole float stands for an integer, as in a declared column: JSON writes both. `as_text` allows the text
+    of a number and of a boolean.
+    """
+    parameter = function.parameter(index)
+    if parameter.type is Type.INTEGER and (found := whole(value)) is not value:
+        return found
+    if parameter.as_text and value.__class__ in (int, float, bool):
         return as_text(value)
     raise mismatch(function, index, value)
 

@@ -113,7 +113,7 @@ def _strict(name: str, values: list[Any], extra: Any) -> Any:
         case "array", _:
             return values
         case "slice", [base, low, high]:
-            return None if base is None else base[low:high]
+            return None if base is None else base[_place(low) : _place(high)]
         case "descending", [value]:
             return value
     if None in [value for value in values if value is None]:
@@ -126,12 +126,17 @@ def _not_null(name: str, values: list[Any], extra: Any) -> Any:
         case "field", [base]:
             return base.get(extra)
         case "index", [base, position]:
-            return base[position] if -len(base) <= position < len(base) else None
+            return base[_place(position)] if -len(base) <= position < len(base) else None
         case "like", [text, pattern]:
             return re.fullmatch(_like(pattern, extra or "\\"), text, re.DOTALL) is not None
         case "/" | "%", [_, 0]:
             return None
     return _OPERATIONS[name](*values)
+
+
+def _place(position: Any) -> Any:
+    """3.0 is a place in an array, 2.5 is none."""
+    return int(position) if isinstance(position, float) and position % 1 == 0 else position
 
 
 def _comparable(a: Any, b: Any) -> bool:

@@ -13,7 +13,7 @@ from sql.errors import DataError
 from sql.functions.definition import Context, Function
 from sql.functions.limits import ELEMENTS_MAX, within
 from sql.functions.registry import Parameter, function, lookup
-from sql.types import Type, as_text, describe, key_of, less, order_key, ordered
+from sql.types import Type, as_text, describe, key_of, less, order_key, ordered, whole
 
 Array = Sequence[Any]
 
@@ -83,8 +83,9 @@ def element_at(collection: object, index: object) -> Any:
     """The element of an array at an index, or of an object at a key; NULL if there is none."""
     if isinstance(collection, dict) and isinstance(index, str):
         return collection.get(index)
-    if isinstance(collection, (list, tuple)) and index.__class__ is int:
-        return collection[index] if -len(collection) <= index < len(collection) else None
+    place = whole(index)
+    if isinstance(collection, (list, tuple)) and isinstance(place, int) and place.__class__ is not bool:
+        return collection[place] if -len(collection) <= place < len(collection) else None
     raise DataError(
         f"element_at() takes an array and an integer, or an object and text, not {describe(collection)} "
         f"and {describe(index)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sql.kuiper import each, refusal
+from tests.unit.sql.kuiper import each, errors, refusal
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,9 @@ def test_a_datetime_compares_as_an_instant(condition: str, kept: list[int]) -> N
         {"n": 3, "t": "2023-01-01T00:00:00Z", "x": "2022-01-01"},
     )
     assert [row["n"] for row in each(f"SELECT n FROM s WHERE {condition}", *events, ddl=DATES)] == kept
+
+
+@pytest.mark.parametrize("expr", ["a[i]", "a[i:]", "a[:i]", "element_at(a, i)", "round(1.25, i)"])
+def test_a_float_that_is_not_whole_is_no_integer(expr: str) -> None:
+    (error,) = errors(f"SELECT {expr} AS x FROM s", ("s", 1, {"a": [1, 2], "i": 1.5}))
+    assert "1.5" in error
