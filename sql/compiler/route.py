@@ -67,26 +67,22 @@ def route_of(
     text = RouteText(stream, catalog, clock)
     if isinstance(kind, KeyedPlan):
         listed = next((item for item in kind.types if item.stream == stream), None)
-        if listed is None or context.idle_ms is not None or _hears(kind.end, stream, PatternPointPlan):
+        if listed is None or context.idle_ms is not None or _hears_pattern(kind.end, stream):
             return None
         return text.keyed(listed, kind.end, is_single=len(statements) == 1)
-    if not isinstance(kind, OverlappingPlan) or _hears(kind.start, stream, PatternPointPlan):
+    if not isinstance(kind, OverlappingPlan) or _hears_pattern(kind.start, stream):
         return None
     correlations = [correlation_of(plan.sources[0].filter)[0] for plan in statements.values()]
     keys = [item.event for item in correlations if item is not None]
-    if len(keys) < len(correlations) or _hears(kind.end, stream, PatternPointPlan):
+    if len(keys) < len(correlations) or _hears_pattern(kind.end, stream):
         return None
     if isinstance(kind.end, EventPointPlan) and kind.end.asks_each:
         return None
     return text.overlapping(kind, keys)
 
 
-def _hears(point: EndPlan | NowPlan | None, stream: str, kind: type) -> bool:
-    if not isinstance(point, kind):
-        return False
-    if isinstance(point, PatternPointPlan):
-        return stream in point.pattern.streams
-    return isinstance(point, EventPointPlan) and point.stream == stream
+def _hears_pattern(point: EndPlan | NowPlan | None, stream: str) -> bool:
+    return isinstance(point, PatternPointPlan) and stream in point.pattern.streams
 
 
 class RouteText:
@@ -130,17 +126,18 @@ class RouteText:
         source, loop, start, end = self.source, self.loop, kind.start, kind.end
         with source.block("def route(lane, rows):"):
             source.line("change = lane.change")
-            if isinstance(end, EventPointPlan) and self._is_mine(end) and end.correlation is not None:
+            own_end = end if isinstance(end, EventPointPlan) and end.stream == self.stream else None
+            if own_end is not None and own_end.correlation is not None:
                 source.line("ending = lane.level.ends.by_key.found.get")
             for place in range(len(keys)):
                 source.line(f"find_{place} = lane.found[{place}].get")
                 source.line(f"add_body_{place}, add_row_{place} = lane.waits[{place}]")
             with source.block("for e in rows:"):
                 with source.attempt(*CHANGE, reads_error=False):
-                    if isinstance(start, EventPointPlan) and self._is_mine(start):
+                    if isinstance(start, EventPointPlan) and start.stream == self.stream:
                         self._change_if(loop, start.filter)
-                    if isinstance(end, EventPointPlan) and self._is_mine(end):
-                        self._write_found_end(end)
+                    if own_end is not None:
+                        self._write_found_end(own_end)
                     for place, key in enumerate(keys):
                         loop.key((key,), f"key_{place}")
                         source.line(f"q_{place} = find_{place}(key_{place})")
@@ -152,9 +149,6 @@ class RouteText:
         return Generated(source, self.names.bound)
 
     # --- ends -----------------------------------------------------------------------------------------------
-
-    def _is_mine(self, point: EndPlan | NowPlan | None) -> bool:
-        return isinstance(point, EventPointPlan) and point.stream == self.stream
 
     def _write_end(self, end: EventPointPlan) -> None:
         """The event may end the partition `p`."""

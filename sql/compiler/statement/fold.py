@@ -102,7 +102,7 @@ class Fold:
         source.line("g = get(key)")
         with source.block("if g is None:"):
             with source.block(f"if len(groups) >= {plan.options.max_groups}:"):
-                source.line(f"too_many_groups({plan.options.max_groups})")
+                source.line(f"raise over_max_groups({plan.options.max_groups})")
             if self.keeps_first and event != "x":
                 source.line("seq += 1")
             source.line(f"g = groups[key] = Group(key{f', {event}' if self.keeps_first else ''})")

@@ -33,6 +33,7 @@ from sql.compiler.statement.earlier import Earlier
 from sql.compiler.statement.fold import Fold
 from sql.compiler.statement.show import Show
 from sql.emission import Emission, Out, Update
+from sql.errors import over_max_groups
 from sql.plan.bound import slot_kinds
 from sql.plan.logical import Plan
 from sql.types import key_of
@@ -86,7 +87,7 @@ class StatementFrame:
         names.reserve(LOCALS)
         names.bound |= {
             "DATA_ERRORS": DATA_ERRORS, "Emission": Emission, "Event": Event, "Delta": Delta, "Out": Out,
-            "Update": Update, "key_of": key_of, "too_many_groups": too_many_groups, "context": self.context,
+            "Update": Update, "key_of": key_of, "over_max_groups": over_max_groups, "context": self.context,
             "ABSENT": ABSENT, "NAN": NAN, "NOTHING": Event(None, 0, -1), "UNSEEN": UNSEEN, "sqrt": sqrt,
             "partition": self.context.partition, "subqueries": answers,
         }  # fmt: skip

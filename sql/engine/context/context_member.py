@@ -88,7 +88,6 @@ class ContextMember(Member):
         context = self.host.snapshot() if self.host.is_passing and first else None
         return {
             "fingerprint": self.inner.fingerprint,
-            "path": "engine",
             "counts": dict(self.counts),
             "context": context,
             "bodies": bodies,

@@ -94,7 +94,6 @@ class OwnContext(RunningQuery, Running):
         member = None if self.member is None else self.member.snapshot()
         return {
             "fingerprint": self.plan.fingerprint,
-            "path": "engine",
             "now": self.now_ms,
             "counts": dict(self.counts),
             "host": self.host.snapshot(),
