@@ -12,12 +12,12 @@ from sql.compiler.statement.statement_frame import StatementFrame
 class ChangeText:
     """Writes the fold and the rows of events that enter and leave together."""
 
-    def __init__(self, text: StatementFrame, enter: EnterText) -> None:
-        self.text = text
+    def __init__(self, frame: StatementFrame, enter: EnterText) -> None:
+        self.frame = frame
         self.enter = enter
-        self.plan = text.plan
-        self.fold = text.fold
-        self.show = text.show
+        self.plan = frame.plan
+        self.fold = frame.fold
+        self.show = frame.show
 
     @property
     def posts_unseen(self) -> bool:
@@ -28,7 +28,7 @@ class ChangeText:
 
     def write(self, source: SourceWriter) -> None:
         """The function `change`."""
-        if self.text.keeps_values:
+        if self.frame.keeps_values:
             self._write_of_values(source)
         else:
             self._write_of_events(source)
@@ -38,7 +38,7 @@ class ChangeText:
         with source.block("def change(q, inserted, removed, now, new, old):"):
             source.line("whole = q.groups.whole")
             source.line("touched = False")
-            loop, came = self.text.make_loop(source, {}), ", ".join(self.fold.kept.remembered)
+            loop, came = self.frame.make_loop(source, {}), ", ".join(self.fold.kept.remembered)
             with source.block("for x in inserted:"), source.block("if x is not ABSENT:"):
                 source.line("touched = True")
                 if came:
@@ -62,7 +62,7 @@ class ChangeText:
                 with source.attempt("fail(e, error)", "continue"):
                     source.line("q.budget.admit()")
                 self.enter.write_prepared(
-                    self.text.make_loop(source, self.text.slots("whole.", "now", "True"))
+                    self.frame.make_loop(source, self.frame.slots("whole.", "now", "True"))
                 )
                 source.line("found.append(x)")
             source.line("return found")
@@ -72,10 +72,10 @@ class ChangeText:
         show, fold = self.show, self.fold
         entered_rows = show.kind not in ("group", "aggregate")
         with source.block(f"def change(q, inserted, removed, now{'' if show.collects else ', new, old'}):"):
-            self.text.write_state(source)
+            self.frame.write_state(source)
             if self.fold.can_reclaim:
                 source.line("q.groups.forget_idle(now)")
-            if self.text.earlier.notes_prior:
+            if self.frame.earlier.notes_prior:
                 source.line("q.earlier.noted.note(inserted)")
             if show.collects:
                 source.line("new, old = [], []")
@@ -86,7 +86,7 @@ class ChangeText:
             with source.block("for x in inserted:"):
                 self._write_inserted(source, entered_rows)
             with source.block("for y in removed:"):
-                if self.text.earlier.keeps_left:
+                if self.frame.earlier.keeps_left:
                     source.line("older.append(y.row)")
                 source.line("h = y.group")
                 if self.posts_unseen:
@@ -94,7 +94,7 @@ class ChangeText:
                         source.line("h = prepare(q, y)")
                 with source.block("if h is not None:"):
                     show.before(source, "h", "y")
-                    fold.leave(self.text.make_loop(source, {}))
+                    fold.leave(self.frame.make_loop(source, {}))
                     show.left(source)
                     if show.collects:
                         source.line("number_out += 1")
@@ -103,7 +103,7 @@ class ChangeText:
                     show.before(source, "whole", "NOTHING")
             show.finish(source, "entered")
             if show.collects:
-                self.text.write_update(source)
+                self.frame.write_update(source)
             elif show.kind == "aggregate" and not show.defers:
                 source.line("return touched is not None")
         source.line("")
@@ -120,21 +120,21 @@ class ChangeText:
             if show.collects:
                 source.line("number_in += 1")
             if show.defers:
-                self.text.write_start(source)
+                self.frame.write_start(source)
 
     def _write_joined(self, source: SourceWriter, *failed: str) -> LoopWriter:
         """The event `x` finds its group, or none; `failed`: what else is done where it cannot be found."""
         source.line("e = x.row")
-        loop = self.text.make_loop(source, self.text.slots("g.", "x.time_ms", "True"))
+        loop = self.frame.make_loop(source, self.frame.slots("g.", "x.time_ms", "True"))
         with source.attempt(*failed, "g = None", reads_error=bool(failed)):
-            self.text.write_counted(loop, "x", "x.time_ms")
+            self.frame.write_counted(loop, "x", "x.time_ms")
         source.line("x.group = g")
         return loop
 
     def write_prepare(self, source: SourceWriter) -> None:
         """`prepare`: the group of a row that leaves without having come, and what it contributed."""
         with source.block("def prepare(q, x):"):
-            self.text.write_state(source)
+            self.frame.write_state(source)
             self._write_joined(source)
             with source.block("if g is not None:"):
                 source.line(f"x.values = {self.fold.kept.values}")

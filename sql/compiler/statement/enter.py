@@ -17,32 +17,32 @@ from sql.compiler.statement.statement_frame import StatementFrame
 class EnterText:
     """Writes what an admitted event `x` with the row `e` does in the loop."""
 
-    def __init__(self, text: StatementFrame, *, has_change: bool) -> None:
+    def __init__(self, frame: StatementFrame, *, has_change: bool) -> None:
         """`has_change`: updates also come from operators that are called, or from lots of several rows."""
-        self.text = text
+        self.frame = frame
         self.has_change = has_change
-        self.plan = text.plan
-        self.fold = text.fold
-        self.show = text.show
-        self.window = text.window
-        self.makes_rows = self.is_single and not (text.is_timed or text.in_cells)
+        self.plan = frame.plan
+        self.fold = frame.fold
+        self.show = frame.show
+        self.window = frame.window
+        self.makes_rows = self.is_single and not (frame.is_timed or frame.in_cells)
         """True if the loop hands on rows, an emission each, of the instant that its events have in common."""
-        self.in_locals = text.is_driven and not text.in_cells and self._alone_changes_state
+        self.in_locals = frame.is_driven and not frame.in_cells and self._alone_changes_state
         """True if the state of the only group is in locals while the loop runs."""
 
     @cached_property
     def is_single(self) -> bool:
         """True if an arriving event gives at most one row, which is an emission as it stands."""
         show = self.show
-        is_called = self.text.has_window and self.window is None
-        if not show.is_direct or show.has_old or self.text.reads_beside or is_called:
+        is_called = self.frame.has_window and self.window is None
+        if not show.is_direct or show.has_old or self.frame.reads_beside or is_called:
             return False
         return show.kind != "group" or not self._leaves_on_arrival or self._keeps_group
 
     @property
     def _alone_changes_state(self) -> bool:
         """True if there is one group, and no function that the loop calls changes or reads it."""
-        is_called = self.text.has_window and self.window is None
+        is_called = self.frame.has_window and self.window is None
         is_alone = self.is_single or (self.show.defers == "content" and not is_called)
         return is_alone and bool(self.fold.attributes) and not self.fold.is_grouped
 
@@ -94,7 +94,7 @@ class EnterText:
             return
         self.write_prepared(loop)
         self._write_made(source, made_first)
-        if self.text.earlier.notes_prior:
+        if self.frame.earlier.notes_prior:
             source.line("q.earlier.noted.note((x,))")
         self._write_entered(loop)
         if self.is_single and self._notes_touch:
@@ -115,10 +115,10 @@ class EnterText:
         if self.window is not None and not made_first:
             source.line("seq += 1")
             source.line("x = Event(e, now, seq)")
-        if self.text.earlier.notes_prior:
+        if self.frame.earlier.notes_prior:
             source.line("q.earlier.noted.note((x,))")
         if self.window is not None:
-            left = "older.append(y.row)" if self.text.earlier.keeps_left else "pass"
+            left = "older.append(y.row)" if self.frame.earlier.keeps_left else "pass"
             self.window.write_enter(source, lambda: source.line(left))
         self._write_row(loop)
 
@@ -137,14 +137,14 @@ class EnterText:
         source = loop.source
         event = "Event(e, now, seq)"
         with source.attempt("fail(e, error)", self.fold.member.uncounted):
-            self.text.write_counted(loop, event, "now", self._owners[0])
+            self.frame.write_counted(loop, event, "now", self._owners[0])
 
     def _write_made(self, source: SourceWriter, made_first: bool) -> None:
         """The event as an object, where an operator keeps it."""
         shows_event = not self.is_single and self.show.defers != "content"
-        if self.text.keeps_values:
+        if self.frame.keeps_values:
             return
-        if not (self.window is not None or self.fold.needs_event or shows_event or self.text.reads_beside):
+        if not (self.window is not None or self.fold.needs_event or shows_event or self.frame.reads_beside):
             return
         values = self.fold.kept.values if self.window is not None else "None"
         if made_first:
@@ -172,12 +172,12 @@ class EnterText:
             if show.collects:
                 source.line("number_in += 1")
             if show.defers:
-                self.text.write_start(source)
+                self.frame.write_start(source)
 
     def _write_left(self, source: SourceWriter) -> None:
         """The event `y` leaves."""
-        loop = self.text.make_loop(source, {})
-        if self.text.earlier.keeps_left:
+        loop = self.frame.make_loop(source, {})
+        if self.frame.earlier.keeps_left:
             source.line("older.append(y.row)")
         with self.fold.left(source):
             if not self.is_single:
@@ -201,7 +201,7 @@ class EnterText:
         source.line("inserted, removed = (x,), ()")
         if show.kind == "group_event":
             source.line("entered = () if g is None else (x,)")
-        self.text.write_update(source)
+        self.frame.write_update(source)
         source.line("q.output.end_step(now)")
 
     def _write_single(self, loop: LoopWriter) -> None:

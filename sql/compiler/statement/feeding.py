@@ -19,10 +19,10 @@ from sql.compiler.statement.statement_frame import StatementFrame
 class FeedingText:
     """Writes the loop of one statement."""
 
-    def __init__(self, text: StatementFrame) -> None:
-        self.text = text
-        self.plan = text.plan
-        self.parts = text.fold.kept.accumulated
+    def __init__(self, frame: StatementFrame) -> None:
+        self.frame = frame
+        self.plan = frame.plan
+        self.parts = frame.fold.kept.accumulated
         calls = [part.call for part in self.parts.values()]
         self.needs_event = any(call.distinct or not call.definition.invertible for call in calls)
         """True if some accumulator may keep the event that a value came with."""
@@ -50,7 +50,7 @@ class FeedingText:
 
     @property
     def _slots(self) -> dict[Any, Code]:
-        slots = self.text.slots("", "now", "True")
+        slots = self.frame.slots("", "now", "True")
         return slots | {
             ("aggregate", place): Code(part.result("", "x")) for place, part in self.parts.items()
         }
@@ -58,7 +58,7 @@ class FeedingText:
     def _write_row(self, source: SourceWriter) -> None:
         """The row of the event's key, and what it is to count."""
         plan = self.plan
-        loop = self.text.make_loop(source, self._slots)
+        loop = self.frame.make_loop(source, self._slots)
         loop.skip_unless(plan.sources[0].filter)
         loop.skip_unless(plan.where)
         loop.key(plan.group_by, "key") if plan.group_by else source.line("key = ()")
@@ -75,7 +75,7 @@ class FeedingText:
             part.check(loop, "")
 
     def _write_counted(self, source: SourceWriter) -> None:
-        loop = self.text.make_loop(source, self._slots)
+        loop = self.frame.make_loop(source, self._slots)
         for part in self.parts.values():
             part.write(loop, "", enters=True)
         source.line("row.stale = True")
@@ -85,7 +85,7 @@ class FeedingText:
 
     def _write_shown(self, source: SourceWriter) -> None:
         """The statement posts the row."""
-        loop = self.text.make_loop(source, self._slots)
+        loop = self.frame.make_loop(source, self._slots)
         with source.attempt("fail(e, error)"):
             loop.skip_unless(self.plan.having)
             write_row(loop, self.plan, "made.append(", ")")

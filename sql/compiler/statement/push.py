@@ -16,60 +16,60 @@ from sql.plan.bound import reads_clock, slot_kinds
 class PushText:
     """Writes the loop of one statement."""
 
-    def __init__(self, text: StatementFrame, enter: EnterText) -> None:
-        self.text = text
+    def __init__(self, frame: StatementFrame, enter: EnterText) -> None:
+        self.frame = frame
         self.enter = enter
-        self.plan = text.plan
-        self.show = text.show
-        self.window = text.window
-        self.gate = text.gate
-        in_loop = enter.is_single or text.plan.where is not None
-        self.ahead = answers_each(text.plan) if in_loop and not (text.is_timed or text.in_cells) else []
+        self.plan = frame.plan
+        self.show = frame.show
+        self.window = frame.window
+        self.gate = frame.gate
+        in_loop = enter.is_single or frame.plan.where is not None
+        self.ahead = answers_each(frame.plan) if in_loop and not (frame.is_timed or frame.in_cells) else []
         """The subqueries whose rows are looked up for a whole batch of events at once."""
 
     def write(self, source: SourceWriter) -> None:
         """The function `push`."""
-        if self.text.in_cells:
+        if self.frame.in_cells:
             self._write_in_cells(source)
             return
-        arguments = "q, rows, times" if self.text.is_timed else "q, rows, now"
+        arguments = "q, rows, times" if self.frame.is_timed else "q, rows, now"
         with source.block(f"def push({arguments}):"):
             self._write_loads(source)
             if self._keeps_aside:
                 self._write_stored(source)
             else:
                 self._write_loop(source)
-            if not self.text.keeps_values:
+            if not self.frame.keeps_values:
                 source.line("q.seq = seq")
         source.line("")
 
     def _write_loads(self, source: SourceWriter) -> None:
-        self.text.write_state(source)
+        self.frame.write_state(source)
         if self.enter.in_locals:
-            names = self.text.fold.attributes
+            names = self.frame.fold.attributes
             source.line(f"{', '.join(names)} = {', '.join(f'whole.{name}' for name in names)}")
         if self.enter.makes_rows:
             source.line("made = q.made")
         else:
             source.line("out = q.out")
             source.line("name = q.name")
-        if not self.text.keeps_values:
+        if not self.frame.keeps_values:
             source.line("seq = q.seq")
         if self.plan.subqueries:
             source.line(f"takes = q.sources.subqueries.takes({self.plan.sources[0].stream!r})")
             if self.ahead:
                 source.line("ahead = q.sources.subqueries.ahead")
-        if self.text.has_window:
+        if self.frame.has_window:
             source.line("is_roomy = q.budget.takes(len(rows))")
         if self.window is not None:
             self.window.write_load(source, "q.windows[0]")
-        elif self.text.has_window:
+        elif self.frame.has_window:
             source.line("operator = q.windows[0]")
             if self.gate is not None:
                 self.gate.write_load(source)
 
     def _write_loop(self, source: SourceWriter) -> None:
-        with source.block("for e, now in zip(rows, times):" if self.text.is_timed else self._batch):
+        with source.block("for e, now in zip(rows, times):" if self.frame.is_timed else self._batch):
             self._write_event(source)
 
     @property
@@ -89,7 +89,7 @@ class PushText:
             self._write_loop(source)
         with source.block("finally:"):
             if self.enter.in_locals:
-                names = self.text.fold.attributes
+                names = self.frame.fold.attributes
                 source.line(f"{', '.join(f'whole.{name}' for name in names)} = {', '.join(names)}")
             if self.window is not None:
                 self.window.write_end(source, "q.windows[0]")
@@ -109,26 +109,26 @@ class PushText:
                         source.line("continue")
                 if self._reads_partition:
                     source.line("partition = q.partition.row")
-                self.text.write_cell(source)
+                self.frame.write_cell(source)
                 self._write_event(source)
             source.line("m.seq = seq")
         source.line("")
 
     def _write_event(self, source: SourceWriter) -> None:
-        owner = "g." if self.text.fold.is_grouped else "" if self.enter.in_locals else "whole."
-        slots = self.text.slots(owner, "now", "True")
+        owner = "g." if self.frame.fold.is_grouped else "" if self.enter.in_locals else "whole."
+        slots = self.frame.slots(owner, "now", "True")
         for place in self.ahead:
             slots["subquery", place] = Code(f"subqueries[{place}](x, found_{place})")
-        loop = self.text.make_loop(source, slots)
-        if self.text.is_timed and self._reads_clock:
+        loop = self.frame.make_loop(source, slots)
+        if self.frame.is_timed and self._reads_clock:
             source.line("context.now_ms = now")
         needs_event = self.window is not None and self.window.needs_event
         made_first = bool(self.plan.analytics or self.plan.subqueries or needs_event)
-        if made_first or self.plan.sources[0].filter is not None or self.text.has_window:
+        if made_first or self.plan.sources[0].filter is not None or self.frame.has_window:
             self._write_admitted(loop, made_first)
-        if self.text.earlier.depth:
+        if self.frame.earlier.depth:
             source.line("recent.append(e)")
-        if self.text.has_window and self.window is None:
+        if self.frame.has_window and self.window is None:
             self._write_called(loop, made_first)
         else:
             self.enter.write(loop, made_first)
@@ -148,7 +148,7 @@ class PushText:
                 source.line("q.analytic.see(x)")
             if self.plan.sources[0].filter is not None:
                 loop.skip_unless(self.plan.sources[0].filter)
-            if self.text.has_window:
+            if self.frame.has_window:
                 with source.block("if not is_roomy:"):
                     source.line("q.budget.admit()")
             if self.window is not None:
@@ -157,7 +157,7 @@ class PushText:
     def _write_called(self, loop: LoopWriter, made_first: bool) -> None:
         """The window is called; each update it gives is a change."""
         source = loop.source
-        if self.text.keeps_values:
+        if self.frame.keeps_values:
             self.enter.write_prepared(loop)
         elif not made_first:
             source.line("seq += 1")
@@ -166,7 +166,7 @@ class PushText:
             self.gate.write_hold(source)
             if not self.gate.releases_on_arrival:
                 return
-        if not self.text.keeps_values:
+        if not self.frame.keeps_values:
             source.line("q.seq = seq")
         with source.attempt("fail(e, error)", "continue"):
             source.line("deltas = operator.push(Delta((x,)), now)")
@@ -182,7 +182,7 @@ class PushText:
                 self.show.emit(source)
             if self.gate is not None:
                 self.gate.write_load(source)
-        if not self.text.keeps_values:
+        if not self.frame.keeps_values:
             source.line("seq = q.seq")
 
     @cached_property

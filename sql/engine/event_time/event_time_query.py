@@ -21,9 +21,7 @@ class EventTime(QueryDecorator):
         """`query`: any that runs in processing time."""
         super().__init__(query)
         self.make_row = env.make_row
-        self.waits = not is_stateless(query.plan)
-        """True if order and lateness matter to the rule."""
-        self.stage = EventTimeStage(self.plan, self, env.now_ms, waits=self.waits)
+        self.stage = EventTimeStage(self.plan, self, env.now_ms, waits=not is_stateless(query.plan))
         self.counts = {"late": 0, "refused_future": 0}
         """The events that the stage did not let through."""
         self.inbox: list[Emission] = []
@@ -39,7 +37,7 @@ class EventTime(QueryDecorator):
         if len(plan.sources) != 1 or self.stage.tables or not plan.emits_as_made or plan.context:
             return None
         bounds = (options.late_tolerance_ms, options.idle_timeout_ms, options.max_future_ms, options.zone)
-        return (plan.streams, plan.timestamp, tuple(plan.timestamps.items()), bounds, self.waits)
+        return (plan.streams, plan.timestamp, tuple(plan.timestamps.items()), bounds, self.stage.waits)
 
     def leave(self) -> None:
         """Have a stage alone from now on, that has seen the same."""

@@ -121,8 +121,10 @@ class TableFold:
     def _key_of(self, event: Event) -> Any:
         """The key of an event; NO_KEY where WHERE does not hold, or where it cannot be evaluated."""
         try:
-            if self.where is not None and not self.where(event, _values_before(self.statement, event), True):
-                return NO_KEY
+            if self.where is not None:
+                before = self.statement.earlier.beside(event, True) if self.plan.prevs else []
+                if not self.where(event, before, True):
+                    return NO_KEY
             return self.key(event)
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
@@ -189,8 +191,3 @@ class TableFold:
             event = find(seq)
             kept = [rows[number] for number in numbers if number in rows]
             self.counted[event] = kept, [unpack_values(value) for value in values], self.key(event)
-
-
-def _values_before(statement: StatementCore, event: Event) -> list[Any]:
-    """The values WHERE reads beside the event: those of prev calls, in place of the aggregates'."""
-    return statement.earlier.beside(event, True) if statement.plan.prevs else []

@@ -26,35 +26,35 @@ from sql.compiler.statement.driving import is_looked_into, makes_rows
 from sql.compiler.statement.statement_frame import StatementFrame
 
 
-def stores_of(text: StatementFrame) -> list[Rows | Pulled]:
+def stores_of(frame: StatementFrame) -> list[Rows | Pulled]:
     """The rows of each source as the text finds them. It depends on the presence of a filter alone."""
-    relations = text.catalog.relations
+    relations = frame.catalog.relations
     return [
         Pulled(relations[source.stream], None if source.filter is None else bool)
-        if is_looked_into(text.plan, source)
-        else Rows(text.shape)
-        for source in text.plan.sources
+        if is_looked_into(frame.plan, source)
+        else Rows(frame.shape)
+        for source in frame.plan.sources
     ]
 
 
 class DrivenText:
     """Writes the loop of one join."""
 
-    def __init__(self, text: StatementFrame, place: int) -> None:
-        self.text = text
-        self.plan = plan = text.plan
+    def __init__(self, frame: StatementFrame, place: int) -> None:
+        self.frame = frame
+        self.plan = plan = frame.plan
         self.place = place
         self.is_direct = makes_rows(plan)
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])
         tested = parts if self.is_direct else parts_of(on)
-        self.chain = JoinLoops(parts, tested, place, stores_of(text), looks_ahead=self._looks_ahead)
+        self.chain = JoinLoops(parts, tested, place, stores_of(frame), looks_ahead=self._looks_ahead)
 
     @property
     def _looks_ahead(self) -> bool:
         """True if each event looks partners up, and relations do not change between two events."""
         driver = self.plan.sources[self.place]
-        return self.is_direct and driver.filter is None and self.text.shape == "dict"
+        return self.is_direct and driver.filter is None and self.frame.shape == "dict"
 
     @property
     def makes_one(self) -> bool:
@@ -71,7 +71,7 @@ class DrivenText:
             if self.plan.subqueries:
                 stream = self.plan.sources[self.place].stream
                 source.line(f"takes = q.sources.subqueries.takes({stream!r})")
-            with self.chain.batch(source, self.text.names):
+            with self.chain.batch(source, self.frame.names):
                 if not self.makes_one:
                     source.line("found = []")
                 with source.attempt("fail(e, error)"):
@@ -85,9 +85,9 @@ class DrivenText:
             with source.block("for take in takes:"):
                 source.line("take(e, now)")
         if driver.filter is not None:
-            self.text.make_loop(source, self._slots, is_one=True).skip_unless(driver.filter)
+            self.frame.make_loop(source, self._slots, is_one=True).skip_unless(driver.filter)
         locals_, kept = self.chain.rows() | {self.place: "e"}, self.chain.kept
-        loop = self.text.make_loop(source, self._slots, rows=locals_, kept=kept)
+        loop = self.frame.make_loop(source, self._slots, rows=locals_, kept=kept)
         if self.chain.needs_event:
             source.line(f"r{self.place} = e")
         places = range(self.chain.width)
@@ -106,7 +106,7 @@ class DrivenText:
 
     @property
     def _slots(self) -> dict[Any, Code]:
-        return self.text.slots("whole.", "now", "True")
+        return self.frame.slots("whole.", "now", "True")
 
     def _write_end(self, source: SourceWriter) -> None:
         """The rows of the event are one post."""

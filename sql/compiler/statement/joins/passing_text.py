@@ -39,9 +39,9 @@ from sql.compiler.statement.statement_frame import StatementFrame
 class PassingText:
     """Writes the loops of one join."""
 
-    def __init__(self, text: StatementFrame) -> None:
-        self.text = text
-        self.plan = plan = text.plan
+    def __init__(self, frame: StatementFrame) -> None:
+        self.frame = frame
+        self.plan = plan = frame.plan
         self.width = len(plan.sources)
         kinds = {join.kind for join in plan.joins}
         self.is_outer = bool(kinds & {"left", "right", "full"})
@@ -56,7 +56,7 @@ class PassingText:
             if place not in self.drivers and not is_looked_into(plan, source)
         ]
         """The sources whose rows the join keeps."""
-        stores = stores_of(text)
+        stores = stores_of(frame)
         on = [join.on for join in plan.joins]
         parts = parts_of(on if self.is_outer else [*on, plan.where])
         self.chains = [JoinLoops(parts, parts, start, stores, f"find_{start}") for start in self.starts]
@@ -111,7 +111,7 @@ class PassingText:
             if plan.filter is None:
                 self._write_entered(source, place)
             else:
-                loop = self.text.make_loop(source, self._slots, is_one=True)
+                loop = self.frame.make_loop(source, self._slots, is_one=True)
                 condition = loop.expressions.true(plan.filter)
                 loop.reader.load(source)
                 with source.block(f"if {condition}:", plan.filter.span):
@@ -207,7 +207,7 @@ class PassingText:
 
     def _loop(self, source: SourceWriter, chain: JoinLoops, nullable: Sequence[int] = ()) -> LoopWriter:
         rows, kept = chain.rows(), chain.kept
-        return self.text.make_loop(source, self._slots, rows=rows, nullable=nullable, kept=kept)
+        return self.frame.make_loop(source, self._slots, rows=rows, nullable=nullable, kept=kept)
 
     def _write_row(self, loop: LoopWriter) -> None:
         source = loop.source
@@ -229,4 +229,4 @@ class PassingText:
 
     @property
     def _slots(self) -> dict[Any, Code]:
-        return self.text.slots("whole.", "now", "True")
+        return self.frame.slots("whole.", "now", "True")
