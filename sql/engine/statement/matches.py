@@ -6,37 +6,16 @@ time go in, rows come out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sql.algebra.event import Event
-from sql.algebra.pattern.observers import Observer
-from sql.algebra.pattern.pairs import Pairs
 from sql.compiler.pattern_code import PatternCode
 from sql.emission import Emission
 from sql.engine.statement.statement_core import StatementCore
 from sql.errors import DataError
 from sql.plan.logical import Plan
-from sql.plan.pattern_plan import FilterPlan, StepPlan
 from sql.rows import MakeRow, as_dict, as_dicts
-
-
-class PatternWait(NamedTuple):
-    """A filter or a timer of a pattern that waits since `begun_ms`.
-
-    tags    the events that have been found so far, in the order of the plan's tags
-    due_ms  when the timer is true, or the time of the search is over; None: not known or never
-    """
-
-    tags: tuple[Any, ...]
-    step: StepPlan
-    begun_ms: int
-    due_ms: int | None
-
-    @property
-    def has_begun(self) -> bool:
-        """True if an event has been found."""
-        return any(self.tags)
 
 
 class Matches:
@@ -85,20 +64,6 @@ class Matches:
     def failures(self) -> list[DataError]:
         """The evaluation errors since the last call, with their places in the text."""
         return [self.functions.failure(error) for error in self.pattern.failures()]
-
-    def searches(self) -> Iterator[PatternWait]:
-        """The filters and timers that wait, of searches that have begun and of the pattern itself."""
-        pattern = self.pattern
-        if isinstance(pattern, Pairs):
-            _, second = (step for step in self.plan.root.walk() if isinstance(step, FilterPlan))
-            length = pattern.plan.length
-            for tags, begun_ms in pattern.searches():
-                due_ms = None if length is None else length.add(begun_ms, pattern.zone)
-                yield PatternWait(tags, second, begun_ms, due_ms)
-            return
-        for atom in pattern.waiting():
-            due_ms = atom.due if isinstance(atom, Observer) else None
-            yield PatternWait(atom.binding, atom.node.step, atom.begun, due_ms)
 
     def counters(self) -> dict[str, int]:
         return self.pattern.counters()
