@@ -53,6 +53,10 @@ class Dispatch:
         changes.append((priority, change))
         changes.sort(key=lambda entry: entry[0])
 
+    def alters(self, stream: str) -> bool:
+        """True if events of a stream are changed or checked before any query reads them."""
+        return stream in self.before or self.validators.is_due(stream)
+
     def changed(self, stream: str, rows: Sequence[Any]) -> Sequence[Any]:
         """Events as `update istream` leaves them; those it drops are left out."""
         if stream not in self.before:
@@ -90,7 +94,7 @@ class Dispatch:
         queries = self.roster.queries.values()
         if not all(isinstance(query, EventTime) and not _hears_clock(query) for query in queries):
             return False
-        if stream in self.before or self.validators.is_due(stream):
+        if self.alters(stream):
             return False
         readers = (self.roster.queries[name] for name in self.roster.readers_of(stream))
         return all(isinstance(query, EventTime) and query.stage.is_stamped(stream, rows) for query in readers)

@@ -7,7 +7,6 @@ reads no clock.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from sql.engine.query import Running
 from sql.engine.relations.view import RelationView
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.steps import without
+from sql.engine.time_stamps import by_instant
 from sql.errors import DataError
 from sql.plan.logical import Plan
 from sql.plan.options import CatchUp
@@ -101,16 +101,16 @@ class Engine:
         lane = self.roster.lane(stream)
         if lane is not None:
             out += dispatch.give_lane(lane, rows, now_ms)
-            return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))
-        if len(rows) > 1 and not dispatch.order_matters(stream):
+        elif len(rows) > 1 and not dispatch.order_matters(stream):
             out += dispatch.give_all(stream, rows, now_ms)
-            return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))
-        for row in rows:
-            dispatch.note_arrival(stream, row, now_ms)
-            posted = dispatch.give_all(stream, [row], now_ms)
-            dispatch.join_posts(posted)
-            out += steps.finish(posted, now_ms)
-        return Emissions(out)
+        else:
+            for row in rows:
+                dispatch.note_arrival(stream, row, now_ms)
+                posted = dispatch.give_all(stream, [row], now_ms)
+                dispatch.join_posts(posted)
+                out += steps.finish(posted, now_ms)
+            return Emissions(out)
+        return Emissions(out if steps.is_idle else out + steps.finish([], now_ms))
 
     def push_table(self, name: str, table: str, rows: Sequence[Any], now_ms: int) -> Emissions:
         """Rows of a table for one rule alone: each rule reads the files of its tables when it begins."""
@@ -132,13 +132,9 @@ class Engine:
         if self.dispatch.needs_no_instants(stream, rows):
             return self.push(stream, rows, instants[-1])
         out: list[Emission] = []
-        first = 0
-        while first < len(rows):
-            now_ms = instants[first]
-            last = bisect_right(instants, now_ms, first)
+        for now_ms, events in by_instant(rows, instants):
             out += self.advance(now_ms, "step").parts
-            out += self.push(stream, rows[first:last], now_ms).parts
-            first = last
+            out += self.push(stream, events, now_ms).parts
         return Emissions(out)
 
     # --- time -----------------------------------------------------------------------------------------------
@@ -287,11 +283,8 @@ def _takes_instants(engine: Engine, query: SampledQuery, stream: str) -> bool:
     dispatch = engine.dispatch
     if query.plan.joins or query.plan.insert is not None:
         return False
-    is_changed = stream in dispatch.before or dispatch.validators.is_due(stream)
-    is_read = (
-        query.plan.streams == (stream,) and engine.deployment.by_instants and not engine.catalog.variables
-    )
-    return is_read and not is_changed
+    is_alone = query.plan.streams == (stream,) and not engine.catalog.variables
+    return is_alone and engine.deployment.by_instants and not dispatch.alters(stream)
 
 
 def _how_late(query: Running, late_ms: int) -> CatchUp:

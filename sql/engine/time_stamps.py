@@ -1,7 +1,10 @@
-"""The instant of an event by its own column."""
+"""The instants of events: by a column of their own, and the events of each."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from sql.errors import DataError
@@ -18,6 +21,15 @@ def time_stamp(plan: Plan, stream: str, row: object, zone: ZoneInfo) -> int:
     if value.__class__ is str:
         return _parsed(value, pattern, zone)
     raise DataError(f"the timestamp column '{column}' holds {value!r}, which is no instant")
+
+
+def by_instant(rows: Sequence[Any], instants: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+    """The events of each instant, which never decreases."""
+    first = 0
+    while first < len(rows):
+        last = bisect_right(instants, instants[first], first)
+        yield instants[first], rows[first:last]
+        first = last
 
 
 def _parsed(text: str, pattern: str | None, zone: ZoneInfo) -> int:

@@ -12,7 +12,6 @@ from sql.aggregates.base import Removal
 from sql.aggregates.structures.exact import NAN
 from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.gate.gated import Gated
-from sql.algebra.group_slots import too_many_groups
 from sql.algebra.operator import Operator
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import BUILTIN_CODES

@@ -3,7 +3,6 @@ partitions, of its own."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from sql.engine.context.context_member import ContextMember, join
 from sql.engine.context.host import ContextHost
 from sql.engine.context.lane import Lane
 from sql.engine.query import Running, RunningQuery
+from sql.engine.time_stamps import by_instant
 from sql.plan.logical import Plan
 
 
@@ -47,13 +47,9 @@ class OwnContext(RunningQuery, Running):
         if not self.takes_times:
             return super().push_timed(stream, rows, times)
         out: list[Emission] = []
-        first = 0
-        while first < len(rows):
-            at_ms = times[first]
-            end = bisect_right(times, at_ms, first)
+        for at_ms, events in by_instant(rows, times):
             out += self.step_to(at_ms)
-            out += self.push(stream, rows[first:end], at_ms)
-            first = end
+            out += self.push(stream, events, at_ms)
         return out
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
