@@ -160,7 +160,7 @@ def _converse(session: Prompt, is_terminal: bool) -> int:
         from edge.commands.prompt import completion
 
         completion.enable(session.names)
-        print("penstock sql: statements end with a semicolon; help, quit")
+        print("penstock sql: statements end with a semicolon; .help, .quit, .tables")
     lines: list[str] = []
     well = True
     while True:
@@ -172,7 +172,7 @@ def _converse(session: Prompt, is_terminal: bool) -> int:
             print()
             lines.clear()
             continue
-        word = line.strip().rstrip(";").lower()
+        word = line.strip().rstrip(";").lower().removeprefix(".")
         if not lines and word in ("quit", "exit", "help"):
             if word != "help":
                 break

@@ -91,6 +91,11 @@ def _of_table(arguments: argparse.Namespace, path: str) -> str:
         names = json.loads(_get(arguments, "/relations"))
         if arguments.name in names:
             raise
+        if arguments.name in json.loads(_get(arguments, "/status"))["lookups"]:
+            raise UsageError(
+                f"'{arguments.name}' is a lookup table: its rows are in its store, which a rule asks; "
+                "/status has what was asked and the last error"
+            ) from None
         hint = did_you_mean(arguments.name, names) or f"there are {', '.join(sorted(names)) or 'none'}"
         raise UsageError(f"there is no table '{arguments.name}'; {hint}") from None
 

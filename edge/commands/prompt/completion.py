@@ -8,6 +8,8 @@ from sql.language.cursor import CLAUSE_WORDS
 from sql.language.tokens import KEYWORDS
 
 COMMANDS = (
+    ".help",
+    ".quit",
     ".tables",
     "show",
     "describe",

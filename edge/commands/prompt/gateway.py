@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from edge.commands.prompt.session import Refused
+from edge.commands.prompt.session import Refused, known_command
 from sql.errors import did_you_mean
 
 OTHER_COMMANDS = ("show", "describe", "drop")
 """Commands of the prompt over recorded data, which a gateway does not know in this form."""
+
+UNAUTHORIZED = 401
 
 Get = Callable[[str], tuple[int, str]]
 """Gets a page from the gateway: its status and text."""
@@ -43,6 +45,8 @@ class GatewaySession:
         """The lines that answer one statement. Raises `Refused`."""
         words = text.strip().rstrip(";").split()
         command = [word.lower() for word in words[:2]]
+        if words and words[0].startswith("."):
+            known_command(words[0])
         if command[:1] == [".tables"] or command == ["show", "tables"]:
             yield from sorted(self._tables()) or ["no tables are declared"]
         elif command == ["describe", "table"] and len(words) == 3:
@@ -84,6 +88,8 @@ class GatewaySession:
 
     def _page(self, path: str) -> str:
         status, text = self._get(path)
+        if status == UNAUTHORIZED:
+            raise Refused(f"{text.strip()}; give --config or --token-dir, or set PENSTOCK__HTTP__TOKEN")
         if status != 200:
             raise Refused(text.strip())
         return text

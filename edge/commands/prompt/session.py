@@ -41,8 +41,19 @@ TABLES = ("scan", "lookup", "table", "window")
 KINDS = {"stream": ("stream",), "table": TABLES, "streams": ("stream",), "tables": TABLES}
 
 
+COMMANDS = (".tables", ".help", ".quit")
+"""Commands with a point; the last two only where one types."""
+
+
 class Refused(ValueError):
     """A command that cannot be carried out; the message gives the reason."""
+
+
+def known_command(word: str) -> None:
+    """Raises `Refused` for a word with a point before it that is no command."""
+    if word.lower() not in COMMANDS:
+        hint = did_you_mean(word.lower(), COMMANDS) or f"there are {', '.join(COMMANDS)}"
+        raise Refused(f"there is no command '{word}'; {hint}")
 
 
 @dataclass(slots=True)
@@ -73,7 +84,8 @@ class Session:
         """The lines that answer one statement. Raises `SqlError` and `Refused`."""
         text = text.strip().rstrip(";").strip()
         first, *rest = text.split(None, 1)
-        if first.lower() == ".tables":
+        if first.startswith("."):
+            known_command(first)
             yield from self._show("tables")
             return
         commands = {

@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, redirect_stderr, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 
+from edge.cli import main
 from tests.integration.daemon.support import Process, daemon, publisher
 from tests.support.brokers import Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_for
@@ -106,6 +108,14 @@ def register(folder: Path, *rows: tuple[str, str]) -> None:
         connection.executemany("INSERT OR REPLACE INTO device VALUES (?, ?)", rows)
 
 
+def shown(gateway: Process, table: str) -> str:
+    """What `penstock tables show` says of a table that it cannot show."""
+    with redirect_stderr(StringIO()) as said:
+        where = ["--address", gateway.address, "--data", str(gateway.data)]
+        assert main(["tables", "show", table, *where]) == 2
+    return said.getvalue()
+
+
 def is_written(gateway: Process) -> bool:
     """Whether all that the gateway has taken in is in the files of its journal; there is no snapshot yet."""
     return bool(gateway.status()["journal"]["is_written"])
@@ -146,6 +156,7 @@ def test_events_wait_for_databases_and_servers_in_order(
             wait_for(
                 lambda: [row["temp"] for row in gateway.output("known.jsonl")] == [0, 1, 3, 5], what="a, b"
             )
+            assert "'site' is a lookup table" in shown(gateway, "site") != shown(gateway, "sites")
             asked = gateway.status()["lookups"]
             assert (asked["site"]["requests"], asked["site"]["answers"]) == (2, 2)  # the rest was cached
             assert (asked["device"]["error"], asked["device"]["unanswered"]) == (None, 0)

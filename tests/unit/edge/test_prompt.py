@@ -188,6 +188,8 @@ def test_a_query_is_explained(session: Session) -> None:
         ("SELECT x FROM m", "B201 unknown column 'x'"),
         ("DESCRIBE TABLE m", "there is no table 'm'"),
         ("SELEC 1", "P010"),
+        (".tabels", "there is no command '.tabels'; did you mean '.tables'?"),
+        (".schema", "there is no command '.schema'; there are .tables, .help, .quit"),
     ],
 )
 def test_what_is_wrong_is_said(session: Session, text: str, said: str) -> None:
@@ -233,6 +235,20 @@ def test_the_command_over_a_live_stream() -> None:
     done = penstock("--seconds", "2", "--execute", text)
     assert done.stdout.splitlines()[:3] == ["stream sim is declared", '[{"m":8}]', '[{"m":8}]']
     assert done.returncode == 0
+
+
+def test_help_and_quit_may_have_a_point() -> None:
+    done = penstock(stdin=".help\n.quit\nSELECT nosuch\n")
+    assert done.stdout.startswith("CREATE STREAM") and done.returncode == 0
+    assert done.stderr == "" and "nosuch" not in done.stdout
+
+
+def test_over_a_gateway_commands_with_a_point_are_known_and_a_token_is_asked_for() -> None:
+    session = GatewaySession(lambda path: (401, "this needs the header\n"))
+    with pytest.raises(Refused, match=r"no command '\.table'; did you mean '\.tables'"):
+        list(session.run(".table"))
+    with pytest.raises(Refused, match="needs the header; give --config or --token-dir"):
+        list(session.run("select * from T"))
 
 
 @pytest.mark.parametrize(
