@@ -116,6 +116,22 @@ CACHE = frozenset(
 """The properties of the file in front of a delivery."""
 
 
+EMPTY_IS_ABSENT = frozenset(
+    [
+        "compression",
+        "dataField",
+        "dataTemplate",
+        "encryption",
+        "fields",
+        "resendDestination",
+        "resendIndicatorField",
+        "rowkindField",
+        "schemaId",
+    ]
+)
+"""The properties that eKuiper's tools write as empty where they are not set."""
+
+
 class SinkSettings(Model):
     """The common properties of all sinks."""
 
@@ -246,6 +262,9 @@ class SinkSettings(Model):
     @classmethod
     def _without_what_has_no_effect(cls, data: dict[Any, Any]) -> dict[Any, Any]:
         """Refuse what this sink cannot honour, and leave out what changes nothing."""
+        data = {
+            key: value for key, value in data.items() if value not in ("", []) or key not in EMPTY_IS_ABSENT
+        }
         for key in data:
             if key in cls.unsupported:
                 raise ValueError(f"{key!r} has no effect on this sink; remove it")

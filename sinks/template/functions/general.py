@@ -11,12 +11,14 @@ from sinks.json_text import json_text
 from sinks.template.functions.registry import Function
 from sinks.template.values import is_true, kind_of, print_value
 from sql.errors import DataError
+from sql.types import key_of
 
 
 def _html(*values: object) -> str:
     from html import escape  # its table of entities takes half a megabyte
 
-    return escape("".join(map(print_value, values)))
+    text = escape("".join(map(print_value, values)))
+    return text.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")  # as Go writes them
 
 
 def _length(value: object) -> int:
@@ -90,6 +92,22 @@ def _coalesce(*values: Any) -> Any:
     return next((value for value in values if is_true(value)), None)
 
 
+def _go_kind(value: object) -> str:
+    """The kind of a value by Go's name."""
+    return "invalid" if value is None else _GO_KINDS.get(type(value), "struct")
+
+
+_GO_KINDS = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "slice",
+    tuple: "slice",
+    dict: "map",
+}
+
+
 LAZY = {"and": False, "or": True}
 """Functions that evaluate only the arguments they need, and the truth at which each stops."""
 
@@ -114,5 +132,12 @@ FUNCTIONS: dict[str, Function] = {
     "empty": Function(lambda value: not is_true(value), 1, 1),
     "coalesce": Function(_coalesce, 1, None),
     "ternary": Function(lambda yes, no, condition: yes if is_true(condition) else no, 3, 3),
-    "kindOf": Function(kind_of, 1, 1),
+    "any": Function(lambda *values: any(map(is_true, values)), 0, None),
+    "all": Function(lambda *values: all(map(is_true, values)), 0, None),
+    "deepEqual": Function(lambda left, right: key_of(left) == key_of(right), 2, 2),
+    "kindOf": Function(_go_kind, 1, 1),
+    "kindIs": Function(lambda name, value: _go_kind(value) == name, 2, 2),
+    "mustFromJson": Function(_from_json, 1, 1),
+    "mustToJson": Function(json_text, 1, 1),
+    "toRawJson": Function(json_text, 1, 1),
 }

@@ -52,6 +52,26 @@ def _merge(*objects: Any) -> dict[str, Any]:
     return {key: item for value in reversed(objects) for key, item in _object(value, "merge").items()}
 
 
+def _without(value: object, *items: Any) -> list[Any]:
+    left_out = set(map(key_of, items))
+    return [item for item in _list(value, "without") if key_of(item) not in left_out]
+
+
+def _pluck(name: object, *objects: Any) -> list[Any]:
+    """The values of one name in several objects, of those that have it."""
+    return [found[name] for item in objects if name in (found := _object(item, "pluck"))]
+
+
+def _dig(*names_default_value: Any) -> Any:
+    """The value at a way of names into an object, or the default where it leads nowhere."""
+    *names, otherwise, value = names_default_value
+    for name in names:
+        if name not in (found := _object(value, "dig")):
+            return otherwise
+        value = found[name]
+    return value
+
+
 FUNCTIONS: dict[str, Function] = {
     "list": Function(lambda *values: list(values), 0, None),
     "first": Function(lambda value: next(iter(_list(value, "first")), None), 1, 1),
@@ -69,8 +89,12 @@ FUNCTIONS: dict[str, Function] = {
     "sortAlpha": Function(lambda value: sorted(map(print_value, _list(value, "sortAlpha"))), 1, 1),
     "has": Function(lambda item, value: key_of(item) in set(map(key_of, _list(value, "has"))), 2, 2),
     "until": Function(_until, 1, 1),
+    "without": Function(_without, 1, None),
+    "toStrings": Function(lambda value: list(map(print_value, _list(value, "toStrings"))), 1, 1),
     "dict": Function(_dict, 0, None),
-    "get": Function(lambda value, key: _object(value, "get").get(key), 2, 2),
+    "get": Function(lambda value, key: _object(value, "get").get(key, ""), 2, 2),
+    "pluck": Function(_pluck, 2, None),
+    "dig": Function(_dig, 3, None),
     "hasKey": Function(lambda value, key: key in _object(value, "hasKey"), 2, 2),
     "pick": Function(lambda value, *names: _picked(_object(value, "pick"), names, wanted=True), 1, None),
     "omit": Function(lambda value, *names: _picked(_object(value, "omit"), names, wanted=False), 1, None),

@@ -68,8 +68,10 @@ FUNCTIONS: dict[str, Function] = {
     "mod": Function(
         lambda left, right: _integer(left) - _integer(right) * _divided(_integer(left), _integer(right)), 2, 2
     ),
+    "biggest": Function(_over(max, _integer), 1, None),
     "max": Function(_over(max, _integer), 1, None),
     "min": Function(_over(min, _integer), 1, None),
+    "add1f": Function(lambda value: _float(value) + 1, 1, 1),
     "addf": Function(_over(lambda left, right: left + right, _float), 1, None),
     "subf": Function(_over(lambda left, right: left - right, _float), 2, None),
     "mulf": Function(_over(lambda left, right: left * right, _float), 1, None),

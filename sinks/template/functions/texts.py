@@ -104,12 +104,16 @@ def _replace_all(pattern: str, text: str, by: str) -> str:
 FUNCTIONS: dict[str, Function] = {
     "upper": Function(_texts(str.upper), 1, 1),
     "lower": Function(_texts(str.lower), 1, 1),
+    "swapcase": Function(_texts(str.swapcase), 1, 1),
+    "initials": Function(_texts(lambda text: "".join(word[0] for word in text.split())), 1, 1),
+    "plural": Function(lambda one, many, count: one if count == 1 else many, 3, 3),
     "title": Function(_texts(_title), 1, 1),
     "untitle": Function(
         _texts(lambda text: re.sub(r"(?<!\w)\w", lambda match: match[0].lower(), text)), 1, 1
     ),
     "trim": Function(_texts(str.strip), 1, 1),
     "trimAll": Function(_texts(lambda characters, text: text.strip(characters)), 2, 2),
+    "trimall": Function(_texts(lambda characters, text: text.strip(characters)), 2, 2),
     "trimPrefix": Function(_texts(lambda part, text: text.removeprefix(part)), 2, 2),
     "trimSuffix": Function(_texts(lambda part, text: text.removesuffix(part)), 2, 2),
     "replace": Function(_texts(lambda old, new, text: text.replace(old, new)), 3, 3),
@@ -135,6 +139,7 @@ FUNCTIONS: dict[str, Function] = {
     "regexMatch": Function(_texts(_matches), 2, 2),
     "regexReplaceAll": Function(_texts(_replace_all), 3, 3),
     "regexFind": Function(_texts(_find), 2, 2),
+    "b32enc": Function(_texts(lambda text: base64.b32encode(text.encode()).decode()), 1, 1),
     "b64enc": Function(_texts(lambda text: base64.b64encode(text.encode()).decode()), 1, 1),
     "b64dec": Function(_texts(_decoded), 1, 1),
     "base64": Function(_texts(lambda text: base64.b64encode(text.encode()).decode()), 1, 1),

@@ -97,6 +97,23 @@ DAY = 1_704_164_645_678  # 2024-01-02 03:04:05.678 UTC
         ('{{regexMatch "^a+$" .dev}} {{regexReplaceAll "[0-9]" "a1b2" "#"}}', "true a#b#"),
         ('{{print "a" 1 2 "b"}}|{{println .dev .n}}', "a1 2b|a 3\n"),
         ('{{html "<b>"}} {{urlquery "a b&c"}}', "&lt;b&gt; a+b%26c"),
+        (
+            '{{initials "first try"}} {{swapcase "aB"}} {{plural "one" "many" .n}} {{b32enc .dev}}',
+            "ft Ab many ME======",
+        ),
+        ("{{html `\"'`}}", "&#34;&#39;"),
+        # kinds
+        ("{{kindOf .dev}} {{kindOf .n}} {{kindOf .temp}} {{kindOf .ok}}", "string int64 float64 bool"),
+        ("{{kindOf .pos}} {{kindOf .pos.tags}} {{kindOf .gap}}", "map slice invalid"),
+        ('{{kindIs "string" .dev}} {{kindIs "string" .n}}', "true false"),
+        # lists and objects
+        ("{{without .pos.tags `p`}} {{toStrings (list 1 2.0)}}", '["q"] ["1","2"]'),
+        ('{{dig "x" 0 .pos}} {{dig "y" "z" "none" .pos}} {{pluck "x" .pos .pos}}', "1 none [1,1]"),
+        (
+            '{{get .pos "y"}}|{{deepEqual .pos .pos}} {{any .gap .off .n}} {{all .ok .gap}}',
+            "|true true false",
+        ),
+        ("{{biggest 1 3 2}} {{add1f 1.5}}", "3 2.5"),
         # choice
         ('{{default "x" .gap}} {{coalesce .gap .off .dev}} {{ternary 1 2 .ok}} {{empty .gap}}', "x a 1 true"),
         # numbers
