@@ -13,6 +13,7 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,7 +26,7 @@ from sinks.settings import SinkSettings, reveal
 from sinks.template import Template
 from sql.errors import DataError
 from sql.record import Record
-from sql.types import key_of
+from sql.types import as_text, key_of
 
 if TYPE_CHECKING:
     from sql import Emission
@@ -140,7 +141,8 @@ class Renderer:
         if self._template and not self._selects:
             text = self._template.render(rows[0] if settings.send_single else rows, at_ms)
             return self._finished(text.encode(), b"", rows, target, at_ms)
-        shaped = self._shape(self._template_values(rows, at_ms) if self._template else list(rows))
+        values = self._template_values(rows, at_ms) if self._template else list(rows)
+        shaped = self._shape(values)
         if not settings.encodes:
             return self._finished(b"", b"", shaped, target, at_ms)
         if settings.format == "delimited":
@@ -148,7 +150,7 @@ class Renderer:
             return self._finished(payload, header, shaped, target, at_ms)
         if self._message_type is not None:
             return self._finished(message_of(self._message_type, shaped[0]), b"", shaped, target, at_ms)
-        single = settings.send_single and len(shaped) == 1
+        single = len(shaped) == 1 and (settings.send_single or self._gives_its_data(values))
         return self._finished(json_bytes(shaped[0] if single else shaped), b"", shaped, target, at_ms)
 
     def _finished(self, payload: bytes, header: bytes, rows: list[Any], target: str, at_ms: int) -> Message:
@@ -175,6 +177,11 @@ class Renderer:
             values = [inner for value in values for inner in self._data_of(value, settings.data_field)]
         return [self._columns(value) if isinstance(value, dict) else value for value in values]
 
+    def _gives_its_data(self, values: list[Any]) -> bool:
+        """True for one row whose `dataField` is no list: the message is that value, as in eKuiper."""
+        name = self._settings.data_field
+        return name is not None and len(values) == 1 and not isinstance(values[0].get(name), list)
+
     def _data_of(self, value: object, name: str) -> list[Any]:
         """The value of `dataField`: a list counts as several rows."""
         data = value.get(name) if isinstance(value, dict) else None
@@ -197,7 +204,9 @@ class Renderer:
                 raise DataError(f"format delimited needs rows of columns, not {type(row).__name__}")
             names.update(dict.fromkeys(row))
         header = self._lines([list(names)]) if self._settings.has_header else b""
-        return header, self._lines([[_cell(row.get(name)) for name in names] for row in rows])
+        lines = self._lines([[_cell(row.get(name)) for name in names] for row in rows])
+        # Only what is appended to other messages needs an end of its last line.
+        return header, lines if self._settings.appends else lines.removesuffix(b"\n")
 
     def _lines(self, lines: list[list[str]]) -> bytes:
         buffer = io.StringIO()
@@ -206,9 +215,11 @@ class Renderer:
 
 
 def _cell(value: object) -> str:
-    """A value as a cell of a delimited line; NULL is empty."""
+    """A value as a cell of a delimited line; NULL is empty, and a number has no exponent."""
     if value is None:
         return ""
+    if isinstance(value, float) and isfinite(value):
+        return as_text(value)
     return value if isinstance(value, str) else json_bytes(value).decode()
 
 

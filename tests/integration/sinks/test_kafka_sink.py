@@ -66,7 +66,7 @@ def test_delimited_records_have_their_header(gateway: Gateway, kafka: Kafka) -> 
     settings = {"brokers": kafka.brokers, "topic": topic, "format": "delimited", "hasHeader": True}
     gateway.action("kafka", settings).submit(rows({"a": 1, "b": "x"}), "x")
     gateway.await_receipts(1)
-    assert kafka.records(topic, 1)[0].value() == b"a,b\n1,x\n"
+    assert kafka.records(topic, 1)[0].value() == b"a,b\n1,x"
 
 
 def test_a_row_without_its_key_is_a_dead_letter_and_the_others_arrive(gateway: Gateway, kafka: Kafka) -> None:

@@ -141,7 +141,7 @@ def test_methods_types_forms_compression_and_paths(gateway: Gateway, http_peer: 
     assert form.body == b"dev=a%2Fb+%26&n=1.5&ok=true"
     assert (none.method, none.path, none.body) == ("GET", "/d/a%2Fb%20%26?n=1.5", b"")
     assert delimited.headers["content-type"].startswith("text/csv")
-    assert delimited.body == b"dev,n,ok\na/b &,1.5,true\n"
+    assert delimited.body == b"dev,n,ok\na/b &,1.5,true"
     assert (text.headers["content-type"], text.body) == ("text/plain; charset=utf-8", b"a/b & is on")
 
 

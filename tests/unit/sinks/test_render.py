@@ -49,14 +49,14 @@ def payloads(settings: dict[str, Any], *emissions: Any) -> list[str]:
         ),
         ({"dataTemplate": '{"v":1,"w":2}', "fields": ["w"]}, ['[{"w":2}]']),
         ({"dataField": "temp"}, ["[21.5,22]"]),
-        ({"format": "delimited"}, ["a,21.5,\nb,22,\n"]),
+        ({"format": "delimited"}, ["a,21.5,\nb,22,"]),
         (
             {"format": "delimited", "delimiter": ";", "hasHeader": True, "fields": ["temp", "dev"]},
-            ["temp;dev\n21.5;a\n22;b\n"],
+            ["temp;dev\n21.5;a\n22;b"],
         ),
         (
             {"format": "delimited", "sendSingle": True, "hasHeader": True},
-            ["dev,temp,gap\na,21.5,\n", "dev,temp,gap\nb,22,\n"],
+            ["dev,temp,gap\na,21.5,", "dev,temp,gap\nb,22,"],
         ),
     ],
 )
@@ -73,13 +73,37 @@ def test_an_empty_result_is_an_empty_array_unless_omitted() -> None:
 def test_delimited_lines_quote_and_keep_columns_of_unequal_rows_apart() -> None:
     assert payloads(
         {"format": "delimited", "hasHeader": True}, rows({"a": 'x,"y"', "b": [1, 2]}, {"c": True, "a": "z"})
-    ) == ['a,b,c\n"x,""y""","[1,2]",\nz,,true\n']
+    ) == ['a,b,c\n"x,""y""","[1,2]",\nz,,true']
 
 
 def test_a_list_in_data_field_gives_several_rows() -> None:
     assert payloads(
         {"dataField": "values"}, rows({"values": [{"v": 1}, {"v": 2}]}, {"values": {"v": 3}})
     ) == ['[{"v":1},{"v":2},{"v":3}]']
+
+
+def test_what_data_field_of_one_row_holds_is_the_message() -> None:
+    assert payloads({"dataField": "value"}, rows({"value": {"v": 1}})) == ['{"v":1}']
+    assert payloads({"dataField": "value", "fields": ["w"]}, rows({"value": {"v": 1, "w": 2}})) == ['{"w":2}']
+    assert payloads({"dataField": "value"}, rows({"value": [{"v": 1}]})) == ['[{"v":1}]']
+
+
+def test_numbers_of_delimited_lines_have_no_exponent() -> None:
+    assert payloads({"format": "delimited"}, rows({"a": 3.0, "b": 1e21, "c": 0.00001})) == [
+        "3,1000000000000000000000,0.00001"
+    ]
+
+
+def test_empty_properties_are_as_absent() -> None:
+    empty = {
+        "fields": [],
+        "dataField": "",
+        "dataTemplate": "",
+        "schemaId": "",
+        "compression": "",
+        "encryption": "",
+    }
+    assert payloads(empty) == payloads({})
 
 
 def test_removed_rows_follow_and_are_marked_on_request() -> None:
