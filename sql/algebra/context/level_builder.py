@@ -15,7 +15,6 @@ from sql.algebra.context.level_definitions import (
     CategoriesDefinition,
     End,
     EventCondition,
-    HashedDefinition,
     KeyedDefinition,
     LevelDefinition,
     ListedType,
@@ -58,11 +57,13 @@ from sql.plan.context_plan import (
 
 _LEVELS: dict[type[LevelDefinition], type[LiveLevel]] = {
     KeyedDefinition: KeyedLevel,
-    HashedDefinition: KeyedLevel,
     CategoriesDefinition: CategoriesLevel,
     SpanDefinition: SpanLevel,
     OverlappingDefinition: OverlappingLevel,
 }
+
+_CHOSEN_BY = {KeyedPlan: "keys", HashedPlan: "hashes", CategoriesPlan: "labels"}
+"""The words by which queries choose partitions."""
 
 
 def life_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog, bodies: Bodies) -> Lifecycle:
@@ -86,7 +87,7 @@ class _Builder:
 
     def level(self, depth: int, plan: LevelPlan) -> LevelDefinition:
         properties = tuple(item.name for item in plan.properties)
-        common = (plan.name, depth, properties)
+        common = (plan.name, depth, properties, _CHOSEN_BY.get(type(plan.kind), ""))
         kind = plan.kind
         if isinstance(kind, KeyedPlan):
             types = {item.stream: self._keyed(item) for item in kind.types}
@@ -100,7 +101,7 @@ class _Builder:
             )
         if isinstance(kind, HashedPlan):
             at_once = range(kind.granularity) if kind.preallocate else ()
-            return HashedDefinition(*common, self._hashed(kind), at_once=at_once)
+            return KeyedDefinition(*common, self._hashed(kind), at_once=at_once)
         if isinstance(kind, CategoriesPlan):
             conditions = tuple(self.functions.true(item) for item in kind.conditions)
             return CategoriesDefinition(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from sql.algebra.context.by_property import Sides
 from sql.algebra.context.pattern_watch import PatternCondition
@@ -63,11 +63,11 @@ Start = EventCondition | TimePoint | PatternCondition | NowCondition
 class LevelDefinition:
     """Base of what a level is: its place, and the names of the properties of its partitions."""
 
-    chosen_by: ClassVar[str] = ""
-    """The word by which its partitions are chosen in a query, with what follows: `keys`, `labels`."""
     name: str
     depth: int
     properties: tuple[str, ...]
+    chosen_by: str
+    """The word by which a query chooses its partitions: `keys`, `hashes`, `labels`, or none."""
 
 
 @dataclass(slots=True)
@@ -83,9 +83,8 @@ class ListedType:
 
 @dataclass(slots=True)
 class KeyedDefinition(LevelDefinition):
-    """A partition per key."""
+    """A partition per key, or per hash modulo the granularity."""
 
-    chosen_by = "keys"
     types: dict[str, ListedType]
     initiated: dict[str, EventCondition] = field(default_factory=dict)
     end: End = None
@@ -95,17 +94,9 @@ class KeyedDefinition(LevelDefinition):
 
 
 @dataclass(slots=True)
-class HashedDefinition(KeyedDefinition):
-    """A partition per hash modulo the granularity."""
-
-    chosen_by = "hashes"
-
-
-@dataclass(slots=True)
 class CategoriesDefinition(LevelDefinition):
     """A partition per category."""
 
-    chosen_by = "labels"
     stream: str
     labels: tuple[str, ...]
     conditions: tuple[Callable[[Event], bool], ...]

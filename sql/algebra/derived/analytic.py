@@ -13,7 +13,9 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Event
+from sql.algebra.event_store import pack_key, unpack_key
 from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan.bound import AnalyticCall
@@ -295,18 +297,12 @@ class AnalyticStage:
         return _KINDS[name]() if name in _KINDS else RunningValue(name)
 
     def snapshot(self) -> list[list[tuple[Plain, Plain]]]:
-        from sql.aggregates.plain_values import encode
-        from sql.algebra.event_store import pack_key
-
         self.keep()
         return [
             [(pack_key(key), encode(item.state())) for key, item in part.items()] for part in self.partitions
         ]
 
     def restore(self, state: list[list[tuple[Plain, Plain]]]) -> None:
-        from sql.aggregates.plain_values import decode
-        from sql.algebra.event_store import unpack_key
-
         for part, call, saved in zip(self.partitions, self.calls, state, strict=True):
             restored = {}
             for key, item in saved:

@@ -44,7 +44,7 @@ class Inner:
         self.tested = parts_of(on)
         self.ways: dict[int, Way] = {}
 
-    def partners(self, start: int, event: Event, without: Mapping[int, Any] | None = None) -> list[Sides]:
+    def of_event(self, start: int, event: Event, without: Mapping[int, Any] | None = None) -> list[Sides]:
         """The joined rows of a row of source `start`; `without`: by source, rows that take no part."""
         way = self.ways.get(start)
         if way is None:
@@ -54,6 +54,10 @@ class Inner:
             taken = without.items()
             return [sides for sides in found if not any(sides[place] in rows for place, rows in taken)]
         return found
+
+    def product(self) -> list[Sides]:
+        """All joined rows."""
+        return [sides for event in self.stores[0].content() for sides in self.of_event(0, event)]
 
     def _way(self, start: int) -> Way:
         """The function that finds the joined rows of an event of a source."""

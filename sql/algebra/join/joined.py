@@ -13,7 +13,8 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Inner, Sides
 from sql.algebra.join.outer import Outer
-from sql.algebra.join.store import Pulled, Rows, Store
+from sql.algebra.join.sources import Sources
+from sql.algebra.join.store import Pulled, Rows
 from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
@@ -23,7 +24,7 @@ from sql.types import Saved
 NewEvent = Callable[[Any, int], Event]
 
 
-class Joined:
+class Joined(Sources):
     """The joined rows of a query, and how they change."""
 
     def __init__(
@@ -34,20 +35,11 @@ class Joined:
         shape: Shape,
         pulled: Mapping[int, Pulled],
     ) -> None:
-        """`pulled`: sources whose rows are only looked up."""
+        super().__init__(plan, functions, shape, pulled)
         self.new_event = new_event
-        self.stores: list[Store] = [pulled.get(i) or Rows(shape) for i in range(len(plan.sources))]
         for store in pulled.values():
             store.own = lambda event: new_event(event.row, event.time_ms)
-        self.drivers = [i for i, source in enumerate(plan.sources) if source.unidirectional]
-        kinds = [join.kind for join in plan.joins]
-        on = [join.on for join in plan.joins]
-        self.inner: Inner | None = None
-        self.outer: Outer | None = None
-        if any(kind in ("left", "right", "full") for kind in kinds):
-            self.outer = Outer(kinds, on, self.stores, shape, functions)
-        else:
-            self.inner = Inner(on, plan.where, self.stores, shape, functions)
+        self.found = self.way()
         self.pulls = bool(pulled)
         self.alone = len(self.drivers) == len(plan.sources)
         """True if no source keeps anything: each event stands alone."""
@@ -58,24 +50,21 @@ class Joined:
         """The change of the joined rows when sources have changed; None where it posts nothing."""
         if self.drivers:
             out = self._drive(changes)
-        elif self.outer is not None:
-            out = self._net(
-                self.outer.change({i: (delta.inserted, delta.removed) for i, delta in changes.items()})
-            )
+        elif isinstance(self.found, Outer):
+            out = self._net(self.found.change(changes))
         else:
-            out = self._increment(changes)
+            out = self._increment(self.found, changes)
         return out if out.inserted or out.removed else None
 
     # --- inner joins ----------------------------------------------------------------------------------------
 
-    def _increment(self, changes: Mapping[int, Delta]) -> Delta:
+    def _increment(self, inner: Inner, changes: Mapping[int, Delta]) -> Delta:
         self._apply(changes)
-        assert self.inner is not None
         inserted = []
         entered: dict[int, set[Event]] = {}
         for index in sorted(changes):
             for event in changes[index].inserted:
-                found = self.inner.partners(index, event, entered)
+                found = inner.of_event(index, event, entered)
                 inserted += [self._enter(self._kept(sides) if self.pulls else sides) for sides in found]
             entered[index] = set(changes[index].inserted)
         removed = []
@@ -141,19 +130,12 @@ class Joined:
         if self.alone:
             nothing: list[Event | None] = [None] * len(self.stores)
             nothing[driver] = event
-            return [tuple(nothing)] if self.outer is not None else []
-        if self.outer is not None:
-            return self.outer.of_event(driver, event)
-        assert self.inner is not None
-        return self.inner.partners(driver, event)
+            return [tuple(nothing)] if isinstance(self.found, Outer) else []
+        return self.found.of_event(driver, event)
 
     def once(self) -> list[Event]:
         """All joined rows of sources that are only looked up."""
-        if self.outer is not None:
-            return [self._event(sides) for sides in self.outer.product()]
-        assert self.inner is not None
-        found = (self.inner.partners(0, event) for event in self.stores[0].content())
-        return [self._event(sides) for rows in found for sides in rows]
+        return [self._event(sides) for sides in self.found.product()]
 
     # --- state ----------------------------------------------------------------------------------------------
 
@@ -166,35 +148,28 @@ class Joined:
         yield from self.rows.values()
         for sides in self.rows:
             yield from (side for side in sides if side is not None)
-        for store in self.stores:
-            if isinstance(store, Rows):
-                yield from store.events
+        yield from super().held()
 
-    def snapshot(self) -> Saved:
+    def snapshot(self) -> dict[str, Any]:
         """The joined rows and those of each source, by number."""
         rows = [
             [[None if e is None else e.seq for e in sides], event.seq] for sides, event in self.rows.items()
         ]
-        kept = [[e.seq for e in store.events] if isinstance(store, Rows) else None for store in self.stores]
-        return {"rows": rows, "relations": kept}
+        return {**super().snapshot(), "rows": rows}
 
     def restore(self, state: Saved, find: FindEvent) -> None:
         """Put a snapshot back."""
-        contents = [
-            None if events is None else [find(seq) for seq in events] for events in state["relations"]
-        ]
-        if self.outer is not None and not self.drivers:
-            self.outer.change({i: (events, ()) for i, events in enumerate(contents) if events})
+        outer = self.found if isinstance(self.found, Outer) and not self.drivers else None
+        if outer is not None:
+            kept = enumerate(state["relations"])
+            outer.change({place: Delta([*map(find, numbers)]) for place, numbers in kept if numbers})
         else:
-            for store, events in zip(self.stores, contents, strict=True):
-                if isinstance(store, Rows):
-                    for event in events or ():
-                        store.add(event)
+            super().restore(state, find)
         for numbers, seq in state["rows"]:
             sides = tuple(None if number is None else find(number) for number in numbers)
             self.rows[sides] = find(seq)
             for side in sides:
                 if side is not None:
                     self.rows_of.setdefault(side, {})[sides] = None
-        if self.outer is not None and not self.drivers:
-            self.outer.recall(self.rows)
+        if outer is not None:
+            outer.recall(self.rows)

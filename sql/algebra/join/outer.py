@@ -7,10 +7,10 @@ What a step puts out is the net change of its content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sql.algebra.event import Event
+from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Sides
 from sql.algebra.join.store import Pulled, Rows, Store
 from sql.algebra.table.search import Finder
@@ -195,9 +195,9 @@ class Outer:
             for place, (kind, condition) in enumerate(zip(kinds, on, strict=True), start=1)
         ]
 
-    def change(self, changes: dict[int, tuple[Sequence[Event], Sequence[Event]]]) -> Net:
+    def change(self, changes: Mapping[int, Delta]) -> Net:
         """The net change of the joined rows, from the rows that came and went by source."""
-        inserted, removed = changes.get(0, ((), ()))
+        inserted, removed = changes.get(0, Delta())
         net: Net = {}
         first = self.stores[0]
         for event in inserted:
@@ -210,7 +210,7 @@ class Outer:
                 first.remove(event)
         net = {sides: count for sides, count in net.items() if count}
         for step in self.steps:
-            came, went = changes.get(step.place, ((), ()))
+            came, went = changes.get(step.place, Delta())
             stayed = [event for event in came if event not in set(went)]
             left = [event for event in went if event not in set(came)]
             net = step.change(net, stayed, left)

@@ -8,18 +8,16 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.chain import JoinLoops
-from sql.algebra.join.inner import Inner, Sides
-from sql.algebra.join.outer import Outer
-from sql.algebra.join.store import Pulled, Rows, Store
-from sql.algebra.operator import FindEvent
+from sql.algebra.join.inner import Sides
+from sql.algebra.join.sources import Sources
+from sql.algebra.join.store import Pulled, Rows
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.rows import Shape
-from sql.types import Saved
 
 
-class Passing:
-    """The rows of the sources of a join."""
+class Passing(Sources):
+    """The rows of the sources of a join, beside the functions that its text calls."""
 
     def __init__(
         self,
@@ -30,13 +28,9 @@ class Passing:
         kept: Sequence[int],
         chains: Sequence[JoinLoops],
     ) -> None:
-        """`pulled`: sources whose rows are only looked up; `kept`: those whose rows are kept here.
-        `chains`: how the text finds the partners of the rows of each source."""
-        self.plan = plan
-        self.functions = functions
-        self.shape = shape
-        self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
-        self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
+        """`kept`: sources whose rows are kept here. `chains`: how the text finds the partners of the rows of
+        each source."""
+        super().__init__(plan, functions, shape, pulled)
         finders = [find for chain in chains for find in chain.opened(self.stores)]
         changers = [change for place in kept for change in self._changers(place)]
         self.opened = (*changers, *finders)
@@ -51,44 +45,15 @@ class Passing:
         """The changes themselves, of which the text makes rows; None where there is none."""
         return changes or None
 
-    # --- the joined rows ------------------------------------------------------------------------------------
-
     def content(self) -> Iterable[Event]:
         """The joined rows of the rows that are there, in the order in which the last of each came."""
         if self.drivers:
             return ()
-        found = sorted(self._product(), key=_last)
+        found = sorted(self.way().product(), key=_last)
         return [
             Event(tuple([None if side is None else side.row for side in sides]), _time(sides), -1)
             for sides in found
         ]
-
-    def _product(self) -> Iterable[Sides]:
-        kinds, on = [join.kind for join in self.plan.joins], [join.on for join in self.plan.joins]
-        if any(kind in ("left", "right", "full") for kind in kinds):
-            return Outer(kinds, on, self.stores, self.shape, self.functions).product()
-        inner = Inner(on, self.plan.where, self.stores, self.shape, self.functions)
-        return [sides for event in self.stores[0].content() for sides in inner.partners(0, event)]
-
-    # --- state ----------------------------------------------------------------------------------------------
-
-    def held(self) -> Iterator[Event]:
-        """The rows of the sources."""
-        for store in self.stores:
-            if isinstance(store, Rows):
-                yield from store.events
-
-    def snapshot(self) -> Saved:
-        """The rows of each source, by number."""
-        kept = [[e.seq for e in store.events] if isinstance(store, Rows) else None for store in self.stores]
-        return {"rows": [], "relations": kept}
-
-    def restore(self, state: Saved, find: FindEvent) -> None:
-        """Put a snapshot back, also that of a join whose rows were kept."""
-        for store, numbers in zip(self.stores, state["relations"], strict=True):
-            if isinstance(store, Rows):
-                for number in numbers or ():
-                    store.add(find(number))
 
 
 def opened_names(kept: Iterable[int], chains: Iterable[JoinLoops]) -> list[str]:

@@ -99,7 +99,7 @@ class RunningParts:
         return self.whole.result()
 
 
-class AtLook:
+class MergedLate:
     """The aggregate over a queue of parts too large to be merged beforehand: merged at each sample."""
 
     __slots__ = ("make", "parts")
@@ -124,7 +124,7 @@ class AtLook:
         return merged.result()
 
 
-Queue = Stacks | RunningParts | AtLook
+Queue = Stacks | RunningParts | MergedLate
 
 
 class Total:
@@ -161,7 +161,7 @@ def queue_of(call: AggregateCall) -> Queue:
     """An empty queue of the parts of a call."""
     make = maker_of(call, Removal.NEVER)
     if not is_numeric(call) and (call.distinct or call.definition.cost != CONSTANT):
-        return AtLook(make)
+        return MergedLate(make)
     return RunningParts(make) if call.definition.invertible else Stacks(make)
 
 

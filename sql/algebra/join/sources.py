@@ -1,0 +1,55 @@
+"""The sources of a join: the rows that are kept of them, and how joined rows are found from these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sql.algebra.event import Event
+from sql.algebra.join.inner import Inner
+from sql.algebra.join.outer import Outer
+from sql.algebra.join.store import Pulled, Rows, Store
+from sql.algebra.operator import FindEvent
+from sql.codegen.functions import FunctionSet
+from sql.plan.logical import Plan
+from sql.rows import Shape
+from sql.types import Saved
+
+
+class Sources:
+    """The rows of the sources of a join."""
+
+    def __init__(
+        self, plan: Plan, functions: FunctionSet, shape: Shape, pulled: Mapping[int, Pulled]
+    ) -> None:
+        """`pulled`: sources whose rows are only looked up."""
+        self.plan = plan
+        self.functions = functions
+        self.shape = shape
+        self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
+        self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
+
+    def way(self) -> Inner | Outer:
+        """What finds the joined rows."""
+        kinds, on = [join.kind for join in self.plan.joins], [join.on for join in self.plan.joins]
+        if any(kind in ("left", "right", "full") for kind in kinds):
+            return Outer(kinds, on, self.stores, self.shape, self.functions)
+        return Inner(on, self.plan.where, self.stores, self.shape, self.functions)
+
+    def held(self) -> Iterator[Event]:
+        """The rows that are kept."""
+        for store in self.stores:
+            if isinstance(store, Rows):
+                yield from store.events
+
+    def snapshot(self) -> dict[str, Any]:
+        """The rows of each source, by number."""
+        kept = [[e.seq for e in store.events] if isinstance(store, Rows) else None for store in self.stores]
+        return {"rows": [], "relations": kept}
+
+    def restore(self, state: Saved, find: FindEvent) -> None:
+        """Put a snapshot back, also that of a join whose joined rows were kept."""
+        for store, numbers in zip(self.stores, state["relations"], strict=True):
+            if isinstance(store, Rows):
+                for number in numbers or ():
+                    store.add(find(number))
