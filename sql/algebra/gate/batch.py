@@ -11,7 +11,7 @@ Deltas that are held back *behind* a Retain (Apama's `every`) are in `gated_queu
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypedDict
 
 from sql.algebra.event import Delta, Event
@@ -37,6 +37,7 @@ class EventBatch:
         self.trigger = trigger
         self.held: OrderedDict[Event, None] = OrderedDict()
         self.generation: list[Event] = []
+        """The batch released last: what `prev` counts in."""
         self.fresh = False
         """True if the step of the last release is still going on: until its end the batch
         is seen as the content."""
@@ -95,10 +96,6 @@ class EventBatch:
     def end_step(self) -> None:
         """The step has ended."""
         self.fresh = False
-
-    def posted(self) -> Sequence[Event]:
-        """The batch released last: what `prev` counts in."""
-        return self.generation
 
     def all_events(self) -> Iterable[Event]:
         yield from self.held

@@ -88,7 +88,7 @@ class Gate(Gated):
         return self.batch.all_events()
 
     def sight(self, event: Event) -> Sight:
-        return BatchSight(self.batch.posted())
+        return BatchSight(self.batch.generation)
 
     def snapshot(self) -> list[Saved]:
         return [*self.policies.snapshot(), self.batch.snapshot()]

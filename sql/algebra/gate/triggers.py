@@ -175,12 +175,9 @@ class DataBoundary(Trigger):
     def admits(self, event: Event, now: int) -> bool:
         clock = self.timestamp(event)
         if clock is not None:
-            self._boundary_after(clock, clock if self.reference_ms is None else self.reference_ms)
+            reference_ms = clock if self.reference_ms is None else self.reference_ms
+            self.period.next_after(clock, reference_ms, self.zone)
         return True
-
-    def _boundary_after(self, first: int, reference_ms: int) -> int:
-        """When the batch that begins with an event of that time ends."""
-        return self.period.next_after(first, reference_ms, self.zone)
 
     def on_event(self, event: Event, held: OrderedDict[Event, None], now: int) -> Decision:
         clock = self.timestamp(event)
@@ -191,7 +188,7 @@ class DataBoundary(Trigger):
         first = next(iter(held), None)
         if first is None:
             return "hold"
-        boundary = self._boundary_after(self.timestamp(first) or 0, self.reference_ms)
+        boundary = self.period.next_after(self.timestamp(first) or 0, self.reference_ms, self.zone)
         return "before" if clock >= boundary else "hold"
 
     def snapshot(self) -> int | None:

@@ -24,7 +24,7 @@ from sql.algebra.output.output_triggers import (
     After,
     Always,
     AtCrontab,
-    AtEnd,
+    CountedCondition,
     Counters,
     EveryEvents,
     EveryPeriod,
@@ -91,16 +91,18 @@ class LimitBuilder:
 
             return AtCrontab(Crontab.parse([field.text for field in output.at], self.zone))
         if output.when is not None:
-            return self._when(output)
+            return WhenExpression(self._met(output.when, output.then_set))
         return Always() if output.terminated is None else Never()
 
-    def _at_end(self, output: OutputPlan) -> AtEnd | None:
+    def _at_end(self, output: OutputPlan) -> CountedCondition | None:
         plan = output.terminated
-        if plan is None:
-            return None
-        test = None if plan.condition is None else self.functions.true(plan.condition)
-        return AtEnd(
-            lambda counters: test is None or bool(test(None, None, counters)), self._setter(plan.then_set)
+        return None if plan is None else self._met(plan.condition, plan.then_set)
+
+    def _met(self, condition: Bound | None, then_set: tuple[tuple[str, Bound], ...]) -> CountedCondition:
+        """A condition; without one it always holds."""
+        test = None if condition is None else self.functions.true(condition)
+        return CountedCondition(
+            lambda counters: test is None or bool(test(None, None, counters)), self._setter(then_set)
         )
 
     def _setter(self, then_set: tuple[tuple[str, Bound], ...]) -> Callable[[Counters], None]:
@@ -111,13 +113,6 @@ class LimitBuilder:
                 self.catalog.assign(name, value(None, None, counters))
 
         return assign
-
-    def _when(self, output: OutputPlan) -> OutputTrigger:
-        assert output.when is not None
-        test = self.functions.true(output.when)
-        return WhenExpression(
-            lambda counters: bool(test(None, None, counters)), self._setter(output.then_set)
-        )
 
     def _given(self, output: OutputPlan) -> Given:
         kind, mode = self.plan.row_kind, output.mode

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sql.algebra.output.given import Given, Snapshot
-from sql.algebra.output.output_triggers import After, Always, AtEnd, EveryEvents, OutputTrigger
+from sql.algebra.output.output_triggers import After, Always, CountedCondition, EveryEvents, OutputTrigger
 from sql.emission import Out, Update
 from sql.types import Saved
 
@@ -21,7 +21,11 @@ class LimitedOutput:
     """A condition and what it gives."""
 
     def __init__(
-        self, condition: OutputTrigger, given: Given, after: After | None, at_end: AtEnd | None = None
+        self,
+        condition: OutputTrigger,
+        given: Given,
+        after: After | None,
+        at_end: CountedCondition | None = None,
     ) -> None:
         self.condition = condition
         self.at_end = at_end
@@ -65,16 +69,15 @@ class LimitedOutput:
 
     def terminate(self, now: int) -> list[tuple[list[Out], list[Out]]]:
         """The output at the end of the partition, if `when terminated` demands it."""
-        if self.at_end is None or not self.given.ends or not self.at_end.test(self.at_end.counters):
-            return []
         if self.after is not None and self.after.opens_ms is not None and now < self.after.opens_ms:
             return []
-        self.at_end.then_set(self.at_end.counters)
+        if self.at_end is None or not self.given.ends or not self.at_end.is_met():
+            return []
         return self.fire(now)
 
     def snapshot(self) -> LimitState:
         after = None if self.after is None else (self.after.left, self.after.opens_ms)
-        at_end = None if self.at_end is None else vars(self.at_end.counters)
+        at_end = None if self.at_end is None else self.at_end.snapshot()
         return self.condition.snapshot(), self.given.snapshot(), after, at_end
 
     def restore(self, state: LimitState) -> None:
@@ -84,4 +87,4 @@ class LimitedOutput:
         if self.after is not None and after is not None:
             self.after.left, self.after.opens_ms = after
         if self.at_end is not None and at_end is not None:
-            vars(self.at_end.counters).update(at_end)
+            self.at_end.restore(at_end)

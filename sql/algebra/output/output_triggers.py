@@ -153,42 +153,60 @@ class Counters:
         self.last_output_timestamp = now
 
 
-class WhenExpression(OutputTrigger):
-    """An expression over counters and variables, tested at each update and variable change.
-
-    A change of a variable is seen at once (`then set` runs), its rows follow at the next advance of time.
-    """
+class CountedCondition:
+    """An expression over counters and variables, and what is set where it holds: that of `output when`, and
+    that of `when terminated` at the end of the partition."""
 
     def __init__(self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None]) -> None:
         self.test = test
         self.then_set = then_set
         self.counters = Counters()
 
-    def on_update(self, update: Update, now: int) -> bool:
-        self.counters.count(update)
+    def is_met(self) -> bool:
+        """True if it holds now; `then set` has run then."""
         if not self.test(self.counters):
             return False
         self.then_set(self.counters)
         return True
 
+    def snapshot(self) -> dict[str, int | None]:
+        """The counters."""
+        return vars(self.counters)
+
+    def restore(self, state: dict[str, int | None]) -> None:
+        """Put a snapshot back."""
+        vars(self.counters).update(state)
+
+
+class WhenExpression(OutputTrigger):
+    """A condition, tested at each update and variable change.
+
+    A change of a variable is seen at once (`then set` runs), its rows follow at the next advance of time.
+    """
+
+    def __init__(self, condition: CountedCondition) -> None:
+        self.condition = condition
+
+    def on_update(self, update: Update, now: int) -> bool:
+        self.condition.counters.count(update)
+        return self.condition.is_met()
+
     def variable_changed(self) -> None:
         """A variable has changed."""
-        if not self.pending and self.test(self.counters):
-            self.pending = True
-            self.then_set(self.counters)
+        self.pending = self.pending or self.condition.is_met()
 
     def advance(self, now: int) -> bool:
         fires, self.pending = self.pending, False
         return fires
 
     def done(self, now: int) -> None:
-        self.counters.done(now)
+        self.condition.counters.done(now)
 
     def snapshot(self) -> tuple[dict[str, int | None], bool]:
-        return vars(self.counters), self.pending
+        return self.condition.snapshot(), self.pending
 
     def restore(self, state: tuple[dict[str, int | None], bool]) -> None:
-        vars(self.counters).update(state[0])
+        self.condition.restore(state[0])
         self.pending = state[1]
 
 
@@ -201,15 +219,6 @@ class Always(OutputTrigger):
 
 class Never(OutputTrigger):
     """Nothing is emitted before the end of the partition."""
-
-
-class AtEnd:
-    """`when terminated`: whether there is output at the end of the partition, and what is set before it."""
-
-    def __init__(self, test: Callable[[Counters], bool], then_set: Callable[[Counters], None]) -> None:
-        self.test = test
-        self.then_set = then_set
-        self.counters = Counters()
 
 
 class After:

@@ -100,11 +100,15 @@ class SampledRows:
 
     def header(self, pairs: str, *, row: str = "", numbers: int = 0) -> str:
         """The head of a loop over the pairs, or over pairs with a `row` beside each."""
-        values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
-        values += "".join(f"n_{i}, " for i in range(numbers))
+        values = self._values(numbers)
         entry = self.entries.text if self.entries.analytics else "e"
         pair = f"{entry}, {f'({values})' if values else '_'}"
         return f"for ({pair}), {row} in {pairs}:" if row else f"for {pair} in {pairs}:"
+
+    def _values(self, numbers: int = 0) -> str:
+        """The locals of the aggregates' values, and of so many row numbers behind them."""
+        values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
+        return values + "".join(f"n_{i}, " for i in range(numbers))
 
     def _write_having(self) -> None:
         self.loop.writer.skip_unless(self.plan.having)
@@ -127,8 +131,7 @@ class SampledRows:
             loop.line("rows = []")
             with self._each():
                 self._write_having()
-                values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
-                loop.line(f"rows.append(({self.entries.text}, ({values})))")
+                loop.line(f"rows.append(({self.entries.text}, ({self._values()})))")
             self._write_judged()
             loop.line("return rows")
         for place, numbering in enumerate(plan.numberings):
@@ -139,9 +142,7 @@ class SampledRows:
                 with self._each(numbers=place):
                     loop.writer.key(numbering.partition_by, "key")
                     order = criteria_text(loop.writer, numbering.order_by, nulls_lowest=False)
-                    values = "".join(f"v_{i}, " for i in range(len(plan.aggregates)))
-                    values += "".join(f"n_{i}, " for i in range(place))
-                    loop.line(f"rows.append(({order}, key, {self.entries.text}, ({values})))")
+                    loop.line(f"rows.append(({order}, key, {self.entries.text}, ({self._values(place)})))")
                 loop.line("return rows")
         loop.line("")
 

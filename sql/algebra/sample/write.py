@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from sql.algebra.sample.parts import SampleParts
@@ -15,8 +16,6 @@ from sql.plan.logical import Plan
 
 def write_core(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:
     """Write the classes and functions of a composition."""
-    from collections import deque
-
     functions.names.reserve(LOCALS)
     functions.names.bound["deque"] = deque
     loop = _loop(source, made, functions)
@@ -94,7 +93,7 @@ def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | 
         if made.is_timed:
             with loop.block("if at >= due:"):
                 loop.line("due = core.step(at)")
-            if made.window.plan.partition_by is None or not made.window.plan.partition_by:
+            if not made.window.plan.partition_by:
                 made.window.write_instant(loop)
             if made.plan.analytics or any(map(asks_the_time, made.per_event())):
                 loop.line(f"{loop.names.bind(loop.functions.writer.context, 'context')}.now_ms = at")
@@ -148,9 +147,7 @@ def _write_fold(made: SampleParts, loop: Loop) -> None:
         loop.line("at = event.time_ms")
         if plan.analytics:
             nothing = f"({'None, ' * len(plan.analytics)})"
-            loop.line(
-                f"{''.join(f'fixed_{i}, ' for i in range(len(plan.analytics)))}= event.extra or {nothing}"
-            )
+            loop.line(f"{_fixed(plan)}= event.extra or {nothing}")
         loop.renew()
         with loop.source.attempt("core.fail(e, error, trigger)"):
             loop.writer.skip_unless(plan.where)
