@@ -12,8 +12,8 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Inner, Sides
+from sql.algebra.join.join_sources import JoinSources
 from sql.algebra.join.outer import Outer
-from sql.algebra.join.sources import Sources
 from sql.algebra.join.store import Pulled, Rows
 from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
@@ -24,7 +24,7 @@ from sql.types import Saved
 NewEvent = Callable[[Any, int], Event]
 
 
-class Joined(Sources):
+class Joined(JoinSources):
     """The joined rows of a query, and how they change."""
 
     def __init__(

@@ -9,14 +9,14 @@ from typing import Any
 from sql.algebra.event import Delta, Event
 from sql.algebra.join.chain import JoinLoops
 from sql.algebra.join.inner import Sides
-from sql.algebra.join.sources import Sources
+from sql.algebra.join.join_sources import JoinSources
 from sql.algebra.join.store import Pulled, Rows
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
 from sql.rows import Shape
 
 
-class Passing(Sources):
+class Passing(JoinSources):
     """The rows of the sources of a join, beside the functions that its text calls."""
 
     def __init__(

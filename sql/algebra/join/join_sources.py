@@ -16,7 +16,7 @@ from sql.rows import Shape
 from sql.types import Saved
 
 
-class Sources:
+class JoinSources:
     """The rows of the sources of a join."""
 
     def __init__(
