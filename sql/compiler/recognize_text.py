@@ -205,7 +205,7 @@ class RecognizeCode:
         self.plan = plan
         shape = around.env.shape
         self.functions = FunctionSet(*around.settings, shape=shape, text=plan.text, kind=PatternReader)
-        self.is_windowed = bool(source.windows)
+        self.is_windowed = source.keeps
         self.is_held = self.is_windowed or plan.interval is not None
         """True if rows leave a window, or matches wait for the end of an interval."""
         program = RecognizeProgram(

@@ -136,6 +136,8 @@ class Attempts:
     """The attempts of one partition, oldest first."""
 
     __slots__ = ("live", "recent", "rows", "rules")
+    parts = 1
+    """The number of values it is packed in."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules

@@ -25,6 +25,8 @@ class Readings:
     """The readings of one partition, in order of their first rows."""
 
     __slots__ = ("readings", "recent")
+    parts = 2
+    """The number of values it is packed in."""
 
     def __init__(self, rules: Rules) -> None:
         self.readings: list[Reading] = []
@@ -78,7 +80,7 @@ class RecognizerBase(Generic[Partition]):
         }
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
-        """Put a snapshot back. Raises CorruptState for another version."""
+        """Put a snapshot back. Raises CorruptState for another version, or one of the other recognizer."""
         version = state.get("version")
         if version != SNAPSHOT_VERSION:
             raise CorruptState(f"match_recognize of version {version!r} is not {SNAPSHOT_VERSION}")
@@ -87,6 +89,8 @@ class RecognizerBase(Generic[Partition]):
         self.partitions.clear()
         for key, *packed in state["partitions"]:
             partition = self.partitions[unpack_key(key)] = self.make(self.rules)
+            if len(packed) != partition.parts:
+                raise CorruptState("match_recognize held no rows of a window when this was saved")
             partition.unpack(unpacker, *packed)
         self.live = sum(map(len, self.partitions.values()))
 

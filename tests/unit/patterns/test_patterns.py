@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sql import Engine, RuleOptions, SqlError, plan_rule
+from sql.errors import CorruptState
 from tests.support.streams import catalog_of, engine_of
 
 STREAMS = """
@@ -148,3 +149,14 @@ def test_readings_are_bounded_where_all_are_wanted() -> None:
     counts = engine.counters("r")
     assert told == []
     assert counts["attempts"] <= 100 and counts["attempts_dropped"] > 0
+
+
+def test_attempts_that_wait_do_not_take_the_state_of_those_that_do_not() -> None:
+    def recognizer(interval: str) -> Any:
+        pattern = f"measures A.id as a pattern (A B) {interval} define B as B.n > A.n"
+        engine, _ = _recognizing(pattern, RuleOptions(), [{"id": "w", "n": 1}])
+        running: Any = engine.queries["r"]
+        return running.sources.recognized[0].recognizer
+
+    with pytest.raises(CorruptState):
+        recognizer("interval 1 sec").restore(recognizer("").snapshot(), dict)
