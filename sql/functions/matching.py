@@ -25,6 +25,18 @@ def regexp_matches(text: str | None, pattern: str | None) -> bool:
 
 
 @function(
+    "regexp_fullmatch",
+    category="string",
+    returns=Type.BOOLEAN,
+    parameters=(TEXT, PATTERN),
+    examples=(("regexp_fullmatch('AB', '[AB]+')", True), ("regexp_fullmatch('AB', '[AB]')", False)),
+)
+def regexp_fullmatch(text: str, pattern: str) -> bool:
+    """True if the pattern matches the whole text; it is `text REGEXP pattern` of EPL."""
+    return compile_regex(pattern).is_whole(text)
+
+
+@function(
     "regexp_replace",
     category="string",
     returns=Type.STRING,

@@ -58,12 +58,12 @@ def bind_is_null(binder: Binding, node: ast.IsNull, place: Place) -> Bound:
 
 
 def bind_like(binder: Binding, node: ast.Like, place: Place) -> Bound:
-    """LIKE, and REGEXP as a function."""
+    """LIKE, and REGEXP as a function: in EPL the pattern matches the whole text, elsewhere a part of it."""
     args = (binder.bind(node.operand, place), binder.bind(node.pattern, place))
     for bound, side in zip(args, (node.operand, node.pattern), strict=True):
         binder.expect(bound, Type.STRING, "LIKE takes texts", side.span)
     if node.regexp:
-        matches = functions.lookup("regexp_matches")
+        matches = functions.lookup("regexp_fullmatch" if binder.epl else "regexp_matches")
         assert matches is not None
         check_constant(binder, matches.parameters[1], args[1], node.pattern.span)
         test: Bound = Apply(matches, args, type=Type.BOOLEAN, span=node.span)

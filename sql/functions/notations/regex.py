@@ -58,6 +58,11 @@ class Regex(Record):
         found = self.compiled.search(text)
         return None if found is None else str(found.group(0))
 
+    def is_whole(self, text: str) -> bool:
+        """True if the pattern matches all of the text."""
+        self._check_length(text)
+        return self.compiled.fullmatch(text) is not None
+
     def replace(self, text: str, by: str) -> str:
         """The text with every match replaced; `$1`, `${1}`, `${name}` stand for groups,
         `$$` for a dollar sign."""
