@@ -23,7 +23,7 @@ class RepeatSearch(PatternInstance, Parent):
     """A repetition that has begun. The stop is started first, so an event that fits both
     stops and is not counted."""
 
-    __slots__ = ("high", "lists", "low", "matcher", "matches", "stop")
+    __slots__ = ("high", "is_starting", "lists", "low", "matcher", "matches", "stop")
 
     def __init__(self, node: RepeatNode, parent: Parent, binding: Binding) -> None:
         super().__init__(node, parent, binding)
@@ -34,6 +34,8 @@ class RepeatSearch(PatternInstance, Parent):
         """The rows met, by tag."""
         self.matcher: PatternInstance | None = None
         self.stop: PatternInstance | None = None
+        self.is_starting = False
+        """True while the operand is being started."""
 
     def start(self) -> None:
         node = self.node
@@ -43,12 +45,25 @@ class RepeatSearch(PatternInstance, Parent):
             self.high = None if node.high is None else evaluate(node.high, self.binding)
         if self.low is not None and self.high is not None and self.low > self.high:
             self.low, self.high = self.high, self.low
-        self.matcher = node.operand.make(self, self.binding)
         if node.until is not None:
             stop = self.stop = node.until.make(self, self.binding)
             stop.start()
-        if self.parent is not None and self.matcher is not None:
-            self.matcher.start()
+        if self.parent is not None:
+            self._search()
+
+    def _search(self) -> None:
+        """Start the operand; while it is true as it starts, as often as is wanted. Without a bound that
+        would never end: as under `every`, it is not started again."""
+        is_wanted = True
+        while is_wanted:
+            before = self.matches
+            matcher = self.matcher = self.node.operand.make(self, self.binding)
+            self.is_starting = True
+            matcher.start()
+            self.is_starting = False
+            is_over = self.parent is not None and self.matcher is None and self.matches > before
+            most = self.low or 0 if self.high is None else self.high
+            is_wanted = is_over and self.matches < most
 
     def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
         if self.parent is None:
@@ -73,9 +88,8 @@ class RepeatSearch(PatternInstance, Parent):
             if self.matcher is not None:
                 self.matcher.quit()
                 self.matcher = None
-        elif self.matcher is None:
-            self.matcher = self.node.operand.make(self, self.binding)
-            self.matcher.start()
+        elif self.matcher is None and not self.is_starting:
+            self._search()
 
     def _collect(self, binding: Binding) -> None:
         most = self.machine.options.max_pattern_rows
