@@ -157,7 +157,8 @@ class Sources:
     def changes(self, posts: Posts) -> Iterator[Change]:
         """The changes of the statement's rows that the posts of one step make."""
         for index in self.recognized.keys() & posts.keys():
-            posts[index] = [self.recognized[index].change(delta) for delta in posts[index]]
+            found = (self.recognized[index].change(delta) for delta in posts[index])
+            posts[index] = [delta for delta in found if delta.inserted]
         if self.joined is None:
             for deltas in posts.values():
                 yield from deltas
