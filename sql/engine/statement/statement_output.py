@@ -103,9 +103,10 @@ class Output:
     def tick(self, now_ms: int) -> None:
         """The output limit is due."""
         assert self.limit is not None
-        # In a partition `last` and `all` emit nothing where nothing has come.
+        # In a partition `last`, and `all` but of plain rows, emit nothing where nothing has come.
         mode = None if self.plan.output is None else self.plan.output.mode
-        is_ticked = self.statement.env.partition is None or mode not in ("last", "all")
+        is_quiet = mode == "last" or (mode == "all" and self.plan.row_kind != "plain")
+        is_ticked = self.statement.env.partition is None or not is_quiet
         for rows in self.limit.advance(now_ms):
             self.give(*rows, now_ms, is_ticked=is_ticked)
 
