@@ -131,8 +131,8 @@ def _check_column(
         )
 
 
-NEEDS_WINDOW = ("min", "max", "median", "sorted", "first_value", "last_value")
-"""Aggregates of which a value is taken out as its event leaves; without a window nothing does."""
+NEEDS_WINDOW = ("min", "max", "fmin", "fmax")
+"""Aggregates that have another form, `minever`, for streams of which nothing leaves."""
 
 
 def _holds(declared: Type, given: Type) -> bool:

@@ -148,7 +148,7 @@ def bind_table(
             aggregate = _aggregate(column.aggregate, problems)
             if aggregate is not None:
                 found[column.name] = aggregate
-                columns[column.name] = aggregate.definition.result_type(list(aggregate.types))
+                columns[column.name] = aggregate.definition.result_type(aggregate.types or (Type.OBJECT,))
             if column.primary:
                 problems.error("B554", f"column '{column.name}' aggregates: it is no key", column.span)
         elif column.type is not None:
@@ -174,6 +174,12 @@ def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:
         )
         return None
     given = call.args[:-1] if definition.takes_filter(len(call.args)) else call.args
+    least = sum(not part.optional and not part.variadic for part in definition.parameters)
+    if len(given) < least:
+        plural = "" if least == 1 else "s"
+        message = f"{call.name}() takes at least {least} argument{plural}, not {len(given)}"
+        problems.error("B310", message, call.span, "name the types of what it aggregates: sum(double)")
+        return None
     args = [arg for arg in given if not isinstance(arg, ast.Star)]
     first_constant = len(definition.parameters) - definition.constants
     constants = [getattr(arg, "value", None) for arg in args[first_constant:]] if definition.constants else []

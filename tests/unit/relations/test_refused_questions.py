@@ -1,6 +1,8 @@
-"""Questions that are refused say one thing: what the name is, and what may be asked."""
+"""Questions, and columns of tables, that are refused say one thing: what is wrong with them."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -49,3 +51,15 @@ def test_a_table_of_a_like_name_is_proposed(engine: Engine) -> None:
 def test_an_insert_names_the_columns_that_want_values(engine: Engine) -> None:
     with pytest.raises(SqlError, match="B557 values for dev are expected, and there are 2"):
         engine.query("insert into Limits values ('a', 'b')", 1)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("min()", "1:19: B310 min() takes at least 1 argument, not 0"),
+        ("nth(int)", "1:19: B310 nth() takes at least 2 arguments, not 1"),
+    ],
+)
+def test_an_aggregating_column_names_what_it_aggregates(engine: Engine, column: str, message: str) -> None:
+    with pytest.raises(SqlError, match=re.escape(message)):
+        run_script(engine, f"create table T (x {column})", 0)
