@@ -218,8 +218,12 @@ class Outer:
 
     def product(self) -> list[Sides]:
         """All joined rows of sources that are only looked up."""
+        return self._joined(self.steps)
+
+    def _joined(self, steps: Iterable[Step]) -> list[Sides]:
+        """The present rows of the first source, joined by the first steps."""
         rows: list[Sides] = [(event,) for event in self.stores[0].content()]
-        for step in self.steps:
+        for step in steps:
             longer = step.extend(rows, alone=step.kind in ("left", "full"))
             if step.keeps_right:
                 met = {sides[-1] for sides in longer}
@@ -241,10 +245,7 @@ class Outer:
         if driver == 0:
             rows: list[Sides] = [(event,)]
         else:
-            rows = [(other,) for other in self.stores[0].content()]
-            for step in self.steps[: driver - 1]:
-                rows = step.extend(rows, alone=step.kind in ("left", "full"))
-            rows = self._beside(self.steps[driver - 1], rows, event)
+            rows = self._beside(self.steps[driver - 1], self._joined(self.steps[: driver - 1]), event)
         for step in self.steps[driver:]:
             rows = step.extend(rows, alone=step.kind in ("left", "full"))
         return rows
