@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rules.model import Action
     from rules.options import Options
     from rules.problems import FileProblem
-    from rules.read.reading import LoadedRule
-    from sql.catalog.streams import Catalog
+    from rules.read.reading import LoadedRule, LoadedStream
+    from sql.catalog.streams import Catalog, Stream
     from sql.plan.logical import Plan
 
 
@@ -63,6 +63,17 @@ class Compiled(Record):
     rules: dict[str, CompiledRule]
     problems: list[FileProblem] = field(default_factory=list)
     tables: dict[str, CompiledTable] = field(default_factory=dict)
+
+    @property
+    def streams(self) -> list[tuple[LoadedStream, Stream]]:
+        """The statements of the streams and tables of these files, and what each declares."""
+        declared = self.catalog.streams
+        return [
+            (loaded, declared[loaded.name])
+            for file in self.loaded.files
+            for loaded in file.streams
+            if loaded.name in declared
+        ]
 
     @property
     def ok(self) -> bool:

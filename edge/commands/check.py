@@ -88,15 +88,12 @@ def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[Fil
     if path is None:
         return
     from edge.config import load
-    from edge.deploy.configured import configured_problems, connection_problems
+    from edge.deploy.configured import configured_problems
     from edge.deploy.outgoing import outgoing_problems
     from edge.deploy.usable import check_usable
     from edge.intake.sources.registry import configured_of
 
     config = load(path)
     check_usable(config)
-    configured = configured_of(config)
-    streams = [stream for file in compiled.loaded.files for stream in file.streams]
-    yield from configured_problems(streams, compiled.catalog, configured)
-    yield from connection_problems(compiled.rules.values(), configured)
-    yield from outgoing_problems(compiled, streams, config.outgoing.allow)
+    yield from configured_problems(compiled, configured_of(config))
+    yield from outgoing_problems(compiled, config.outgoing.allow)

@@ -60,8 +60,7 @@ def targets(rule: CompiledRule, catalog: Catalog) -> Iterator[str]:
         if isinstance(action.settings, MemorySettings)
     ]
     for name, stream in catalog.streams.items() if topics else ():
-        pattern = str(stream.options.get("DATASOURCE", ""))
-        if stream_type(stream) == MEMORY and any(may_match(pattern, topic) for topic in topics):
+        if stream_type(stream) == MEMORY and any(may_match(stream.datasource, topic) for topic in topics):
             yield name
 
 

@@ -123,17 +123,15 @@ class _Feeder:
 
     def add(self, stream: Stream, kind: str) -> None:
         """The stream's store, memory topic, source or topic at the broker."""
-        topic = str(stream.options.get("DATASOURCE", ""))
         if is_store(stream):
             self.found.stores.append(stream)
         elif kind == MEMORY:
-            self.found.memory.append((stream.name, topic))
+            self.found.memory.append((stream.name, stream.datasource))
         elif (source := source_kind(kind)) is not None:
             self._add_source(stream, kind, source)
         else:
-            text_format = _format_of(stream)
-            spec = self._spec(stream, stream.name, topic, text_format)
-            if text_format.lower() == "json":
+            spec = self._spec(stream, stream.name, stream.datasource, stream.format)
+            if stream.format.lower() == "json":
                 spec = replace(spec, lessons=lessons_of(stream, self.plans))
             connection = self.configured.brokers.of_stream(stream.options)
             self.found.decoded.append(replace(spec, parts=topic_parts(stream), connection=connection))
@@ -144,7 +142,7 @@ class _Feeder:
         except BadSource as error:
             self.found.failed[stream.name] = f"{error.option} {error}"
             return
-        text_format = source.row_format(settings) or _format_of(stream)
+        text_format = source.row_format(settings) or stream.format
         for feed in _source_feeds(stream, kind, settings, self.plans):
             self.found.sources.append(feed)
             name = feed.stream.name
@@ -160,10 +158,6 @@ class _Feeder:
             self.found.checked.add(stream.name)
         columns = self.structs.get(stream.name)
         return StreamSpec(name, topic, text_format, options, columns, stream.name in self.meta)
-
-
-def _format_of(stream: Stream) -> str:
-    return str(stream.options.get("FORMAT", "json"))
 
 
 def _source_feeds(stream: Stream, kind: str, settings: object, plans: Iterable[Plan]) -> list[SourceFeed]:

@@ -18,7 +18,7 @@ from edge.intake.sources.registry import BadSource, own_settings
 from rules.compiled import Compiled
 from rules.model import Action
 from rules.problems import FileProblem
-from rules.read.reading import LoadedRule, LoadedStream
+from rules.read.reading import LoadedRule
 from rules.source.document import Path
 from sinks.settings import SinkSettings, server_addresses
 from sql.catalog.stores import STORES
@@ -34,20 +34,16 @@ NAMES = ("url", "dburl", "addr")
 """Keys of EXTRA whose value is an address."""
 
 
-def outgoing_problems(
-    compiled: Compiled, streams: Sequence[LoadedStream], allow: Sequence[str] | None
-) -> list[FileProblem]:
+def outgoing_problems(compiled: Compiled, allow: Sequence[str] | None) -> list[FileProblem]:
     """An error for each address of a rule file whose host is not listed; None allows all."""
     if allow is None:
         return []
     found = [problem for rule in compiled.rules.values() for problem in _of_rule(rule.rule, allow)]
-    for loaded in streams:
-        stream = compiled.catalog.streams.get(loaded.name)
-        for option, address in _named(stream) if stream is not None else ():
+    for loaded, stream in compiled.streams:
+        for option, address in _named(stream):
             if not is_allowed(address, allow):
-                spans = {given.key.upper(): given.span for given in loaded.statement.options}
                 message = f"the {option} of '{loaded.name}' leads to a host that this gateway may not talk to"
-                found.append(loaded.problem(Problem("E103", message, spans.get(option, Span(0, 1)), HINT)))
+                found.append(loaded.option_problem(option, Problem("E103", message, hint=HINT)))
     return found
 
 
@@ -56,9 +52,8 @@ def _named(stream: Stream) -> Iterator[tuple[str, str]]:
     configuration are not checked."""
     if stream_type(stream) not in ASKED:
         return
-    address = str(stream.options.get("DATASOURCE", ""))
-    if "://" in address:
-        yield "DATASOURCE", address
+    if "://" in stream.datasource:
+        yield "DATASOURCE", stream.datasource
     with suppress(BadSource):
         for value in _addresses_in(own_settings(stream)):
             for part in server_addresses(value):

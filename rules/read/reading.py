@@ -17,6 +17,7 @@ from rules.source import scalars
 from rules.source.document import Document, Path
 from rules.tables import Table
 from rules.validation import describe
+from sql import record
 from sql.errors import Problem, Span
 from sql.syntax import CreateExpression, CreateStream
 
@@ -139,6 +140,11 @@ class LoadedStream:
         return self.reading.problem_at(
             problem, document.value_span(path) if known and path else self.name_span
         )
+
+    def option_problem(self, option: str, problem: Problem) -> FileProblem:
+        """A problem with an option of the statement, at the option if it is written."""
+        spans = (written.span for written in self.statement.options if written.key.upper() == option)
+        return self.problem(record.replace(problem, span=next(spans, Span(0, 1))))
 
 
 Declaration = TypeVar("Declaration")

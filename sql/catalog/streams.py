@@ -87,6 +87,16 @@ class Stream(Record):
         return self.kind == "table" and "KIND" in self.options
 
     @property
+    def datasource(self) -> str:
+        """The topic filter, file, address or table from which the rows come; empty where none is declared."""
+        return str(self.options.get("DATASOURCE", ""))
+
+    @property
+    def format(self) -> str:
+        """The format of the messages, as it is declared."""
+        return str(self.options.get("FORMAT", "json"))
+
+    @property
     def validation(self) -> Literal["none", "intake", "rules"]:
         """The place where messages are checked against the declared columns: none; at intake, which refuses
         one that does not fit as one dead letter, by the columns that rules read; or in each rule, by all

@@ -89,7 +89,7 @@ def _streams(compiled: Compiled, names: BrokerNames) -> dict[str, dict[str, str]
         stream = compiled.catalog.streams.get(name)
         if stream is not None and stream_type(stream) == MQTT:
             connection = names.of_stream(stream.options)
-            found.setdefault(connection, {})[name] = str(stream.options.get("DATASOURCE", ""))
+            found.setdefault(connection, {})[name] = stream.datasource
     return found
 
 

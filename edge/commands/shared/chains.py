@@ -37,14 +37,6 @@ def with_feeders(compiled: Compiled, rule: CompiledRule) -> list[CompiledRule]:
         streams |= {stream for name in near for stream in compiled.rules[name].plan.streams}
 
 
-def _memory_streams(compiled: Compiled) -> list[str]:
-    return [name for name, stream in compiled.catalog.streams.items() if stream_type(stream) == MEMORY]
-
-
-def _topic(compiled: Compiled, stream: str) -> str:
-    return str(compiled.catalog.streams[stream].options.get("DATASOURCE", ""))
-
-
 class Chain:
     """An engine with a rule and all that feeds it. Time moves with the events."""
 
@@ -61,8 +53,9 @@ class Chain:
         letters.is_muted = True
         bus = MemoryBus()
         environment = Environment(SystemClock(), random.Random(), Path("none"), letters, bus)
-        for stream in _memory_streams(self._compiled):
-            bus.subscribe(_topic(self._compiled, stream), self._subscriber(stream))
+        for name, stream in self._compiled.catalog.streams.items():
+            if stream_type(stream) == MEMORY:
+                bus.subscribe(stream.datasource, self._subscriber(name))
         return {
             rule.id: [
                 memory_action(action.settings, rule.id, environment, letters, lambda token, outcome: None)

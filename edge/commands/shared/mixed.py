@@ -92,7 +92,7 @@ class Mixed:
         """An event as it was decoded: a recording has bytes as base64."""
         stream = self.streams[name]
         columns = {column for column, kind in (stream.columns or {}).items() if kind is Type.BYTES}
-        if str(stream.options.get("FORMAT", "json")).lower() == "binary":
+        if stream.format.lower() == "binary":
             columns.add("self")
         texts = {column: event[column] for column in columns & event.keys() if isinstance(event[column], str)}
         try:
@@ -106,7 +106,7 @@ class Mixed:
             at_ms = recorded.instant_ms(line.get("tst"), f"{where}: column 'tst'")
             data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
             for name, stream in self.streams.items():
-                if topic_matches(str(stream.options.get("DATASOURCE", "")), topic):
+                if topic_matches(stream.datasource, topic):
                     rows, bad = self._decoder(name).decode_many([data])
                     self.rejected += [f"{where}: {reason}" for _, reason in bad]
                     yield from ((at_ms, name, row) for row in rows)
@@ -115,7 +115,7 @@ class Mixed:
         if name not in self._decoders:
             stream = self.streams[name]
             options = codec_options(stream, PAYLOAD_BYTES_MAX)
-            self._decoders[name] = decoder_for(str(stream.options.get("FORMAT", "json")), None, options)
+            self._decoders[name] = decoder_for(stream.format, None, options)
         return self._decoders[name]
 
 

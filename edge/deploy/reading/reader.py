@@ -68,9 +68,7 @@ class RuleReader:
 
         register_sinks()
         zone, allow = self.config.gateway.zone, self.config.outgoing.allow
-        files = RuleFiles(self.directory, zone, self._secrets(), allow, self.beside)
-        files.configured = self.configured
-        return files
+        return RuleFiles(self.directory, zone, self._secrets(), allow, self.beside, self.configured)
 
     def start(self) -> None:
         """Fork the child; it imports what reading needs."""
@@ -183,7 +181,9 @@ def _answer(reader: RuleReader, file: BufferedRWPair) -> None:
         except EOFError:
             return
         try:
-            answer = dumped(files.of(texts, kept) if kept is not None else files.read_after(texts))
+            if kept is None:
+                files.remember(texts)
+            answer = dumped(files.read() if kept is None else files.of(texts, kept))
         except Exception as error:  # noqa: BLE001  # a defect: the gateway goes on with what runs
             answer = pickle.dumps(f"{type(error).__name__}: {error}")
         file.write(answer)

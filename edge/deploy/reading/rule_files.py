@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edge.deploy.circles import circle_problems
-from edge.deploy.configured import configured_problems, connection_problems
+from edge.deploy.configured import configured_problems
 from edge.deploy.outgoing import outgoing_problems
 from edge.deploy.reading.beside import load_beside
 from edge.deploy.reading.wanted import Wanted
-from edge.deploy.stream_types import stream_problems
+from edge.deploy.stream_problems import stream_problems
 from edge.deploy.watch import stamp
 from edge.intake.sources.registry import Configured
 from rules.compile import compile_rules
@@ -40,11 +40,14 @@ class RuleFiles:
         secrets: Secrets,
         outgoing_allow: Sequence[str] | None = None,
         beside: Sequence[FileProblem] | None = None,
+        configured: Configured | None = None,
     ) -> None:
-        """`beside`: the problems of what stands beside the rules; None: it is to be loaded."""
+        """`beside`: the problems of what stands beside the rules; None: it is to be loaded.
+
+        `configured`: what rules may refer to in the gateway's configuration; None: any name is valid.
+        """
         self.directory = directory
-        self.configured: Configured | None = None
-        """The settings of sources in the gateway's configuration; None: any name in it is valid."""
+        self._configured = configured
         self._outgoing_allow = outgoing_allow
         self._zone = zone
         self._secrets = secrets
@@ -58,11 +61,6 @@ class RuleFiles:
     def remember(self, texts: Mapping[str, str]) -> None:
         """These files ran last, by name: the next `read` takes from there files that are bad now."""
         self._copies = dict(texts)
-
-    def read_after(self, texts: Mapping[str, str]) -> Wanted:
-        """Read all files, where these files ran last."""
-        self.remember(texts)
-        return self.read()
 
     @property
     def is_missing(self) -> bool:
@@ -79,7 +77,7 @@ class RuleFiles:
         current = self._current()
         copies, self._copies = self._copies, {}
         for path in current:
-            if (name := file_name(path)) in copies and (copy := self._of_text(name, copies[name])).ok:
+            if (name := file_name(path)) in copies and (copy := self.load_text(Path(path), copies[name])).ok:
                 self._good[path] = copy
         usable = {name: file if file.ok else self._good.get(name) for name, file in current.items()}
         used = {name: file for name, file in usable.items() if file is not None}
@@ -91,13 +89,8 @@ class RuleFiles:
         # the rest compiles.
         while True:
             compiled, found = self._compile(used)
-            if self.configured is not None:
-                streams = [stream for file in used.values() for stream in file.streams]
-                found = [
-                    *found,
-                    *configured_problems(streams, compiled.catalog, self.configured),
-                    *connection_problems(compiled.rules.values(), self.configured),
-                ]
+            if self._configured is not None:
+                found = [*found, *configured_problems(compiled, self._configured)]
             told += [problem for problem in found if used.get(problem.path) is current.get(problem.path)]
             failed = {problem.path for problem in found if problem.is_error} & used.keys()
             if not failed:
@@ -114,13 +107,10 @@ class RuleFiles:
 
     def of(self, texts: Mapping[str, str], kept: Iterable[str] = ()) -> Wanted:
         """The state that texts by name describe: for the replay of a deployment."""
-        files = {str(self.directory / name): self._of_text(name, text) for name, text in texts.items()}
+        paths = {self.directory / name: text for name, text in texts.items()}
+        files = {str(path): self.load_text(path, text) for path, text in paths.items()}
         compiled, found = self._compile(files)
         return _wanted(compiled, frozenset(kept), dict(texts), found, tuple(files))
-
-    def _of_text(self, name: str, text: str) -> LoadedFile:
-        path = str(self.directory / name)
-        return load_text(text, path, secrets=self._secrets, kind=kind_of(name))
 
     def _current(self) -> dict[str, LoadedFile]:
         """Every file of the directory, read again only where it changed."""
@@ -132,7 +122,7 @@ class RuleFiles:
                 continue
             before = self._seen.get(str(path))
             if before is None or before[0] != version:
-                found[str(path)] = (version, load_file(path, secrets=self._secrets, below=self.directory))
+                found[str(path)] = (version, self.load(path))
             else:
                 found[str(path)] = before
         self._seen = found
@@ -148,12 +138,11 @@ class RuleFiles:
     def compiled(self, files: Mapping[str, LoadedFile]) -> tuple[Compiled, list[FileProblem]]:
         """Files compiled together, and all their problems; may be called from any thread."""
         compiled = compile_rules(unite(files.values()), zone=self._zone)
-        streams = [stream for file in files.values() for stream in file.streams]
         found = [
             *compiled.problems,
             *stream_problems(compiled),
             *circle_problems(compiled),
-            *outgoing_problems(compiled, streams, self._outgoing_allow),
+            *outgoing_problems(compiled, self._outgoing_allow),
         ]
         return compiled, found
 

@@ -128,7 +128,7 @@ def _text(value: object) -> str:
 
 
 def _make(stream: Stream, settings: HttpLookupSettings, environment: LookupEnvironment) -> HttpLookup:
-    datasource = str(stream.options.get("DATASOURCE", ""))
+    datasource = stream.datasource
     base = reveal(settings.url)
     address = datasource
     if not datasource.startswith(("http://", "https://")):

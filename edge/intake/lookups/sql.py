@@ -84,7 +84,7 @@ def _make(stream: Stream, settings: SqlLookupSettings, environment: LookupEnviro
             raise BadSource("EXTRA", f"url: {error}") from None
     else:
         database = Alchemy(url)
-    return SqlLookup(str(stream.options.get("DATASOURCE", "")), database, settings.rows_max)
+    return SqlLookup(stream.datasource, database, settings.rows_max)
 
 
 KIND = LookupKind("sql", SqlLookupSettings, _make)

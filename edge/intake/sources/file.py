@@ -339,7 +339,7 @@ def _position_file(stream: str, environment: SourceEnvironment) -> Path:
 
 
 def _make(stream: Stream, settings: FileSourceSettings, environment: SourceEnvironment) -> FileSource:
-    name = str(stream.options.get("DATASOURCE", ""))
+    name = stream.datasource
     try:
         _below(name)
     except ValueError as error:

@@ -130,7 +130,7 @@ class HttpPullSource(WorkerSource):
 
 
 def _make(stream: Stream, settings: HttpPullSettings, environment: SourceEnvironment) -> HttpPullSource:
-    datasource = str(stream.options.get("DATASOURCE", ""))
+    datasource = stream.datasource
     base = reveal(settings.url)
     url = datasource if datasource.startswith(("http://", "https://")) else _joined(base, datasource)
     parts = urlsplit(url)

@@ -83,11 +83,10 @@ class PushSource:
 
 
 def _make(stream: Stream, settings: HttpPushSettings, environment: SourceEnvironment) -> PushSource:
-    path = str(stream.options.get("DATASOURCE", ""))
     if not environment.push.is_on:
         raise BadSource("TYPE", "the gateway takes nothing by HTTP: set httpPush.bind")
     return PushSource(
-        stream.name, path if path.startswith("/") else f"/{path}", settings.method, environment.push
+        stream.name, f"/{stream.datasource.removeprefix('/')}", settings.method, environment.push
     )
 
 

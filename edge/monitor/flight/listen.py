@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edge.delivery.taps import Passed, Tap
-from edge.deploy.stream_types import codec_options
-from edge.intake.codecs import Decoder, decoder_for
+from edge.intake.codecs import Decoder
+from edge.monitor.flight.census import whole_decoder
 from sql import Catalog, Emission, Engine
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean
-from sql.record import replace
 from sql.rows import as_dict
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class Listen:
                     or f"there are {', '.join([*streams, *rules]) or 'none'}"
                 )
                 raise NotThere(f"there is no stream or rule '{name}'; {hint}")
-        decoders = {name: _decoder(streams[name]) for name in names if name in streams}
+        decoders = {name: whole_decoder(streams[name]) for name in names if name in streams}
         passes = {} if where is None else {name: _condition(where, streams.get(name)) for name in names}
         tap = Tap(frozenset(names), self._daemon.clock)
         if not self._daemon.gateway.taps.add(tap):
@@ -124,12 +123,6 @@ class Listen:
                 yield b"".join(msgspec.json.encode(line, enc_hook=str) + b"\n" for line in found) or b"\n"
         finally:
             self._daemon.gateway.taps.remove(tap)
-
-
-def _decoder(stream: Stream) -> Decoder:
-    """Decodes messages whole, whatever the rules read of them."""
-    options = replace(codec_options(stream, 1_000_000), types={})
-    return decoder_for(str(stream.options.get("FORMAT", "json")), None, options)
 
 
 def _condition(where: str, stream: Stream | None) -> Passes:

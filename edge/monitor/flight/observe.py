@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from edge.deploy.row_shapes import row_maker
-from edge.deploy.stream_types import codec_options
 from edge.intake.broker_state import MAIN
-from edge.intake.codecs import CodecError, decoder_for
+from edge.intake.codecs import CodecError
 from edge.journal.reader import Entry
 from edge.journal.record import Batch, Deployment, Removal
-from edge.monitor.flight.census import Census
+from edge.monitor.flight.census import Census, whole_decoder
 from edge.monitor.flight.rerun import Rerun, rows_of, time_of
 from sql import Catalog, Emission
 from sql.errors import CorruptState, SqlError
 from sql.explain.probes import probes
 from sql.explain.tally import Tally
 from sql.plan.logical import Plan
-from sql.record import replace
 from sql.rows import as_dict
 
 PROBE = "why "
@@ -198,13 +197,9 @@ class Observer:
             timestamp = plan.timestamps.get(name, (plan.timestamp, None))[0] if plan.timestamp else None
             decoder = None
             if name in gateway.streams.received:
-                options = replace(codec_options(declared, 1_000_000), types={})
-                try:
-                    decoder = decoder_for(str(declared.options.get("FORMAT", "json")), None, options)
-                except CodecError:
-                    decoder = None
-            topic = str(declared.options.get("DATASOURCE", ""))
-            self.seen.streams[name] = Census(name, topic, decoder, timestamp)
+                with suppress(CodecError):
+                    decoder = whole_decoder(declared)
+            self.seen.streams[name] = Census(name, declared.datasource, decoder, timestamp)
             if name not in gateway.streams.received and name not in self._hooked:
                 self._hooked.add(name)
                 engine.dispatch.change_before(name, 0, self._counting(name))

@@ -159,9 +159,7 @@ def test_certificates_that_are_not_there_are_told_and_keep_nothing_from_running(
         f'streams: {{s: {{type: httppull, datasource: "https://h/x", extra: {{{key}: {missing}}}}}}}\n'
         f"rules: {{r: {{sql: SELECT * FROM s, actions: [rest: {{url: 'https://h', {key}: {missing}}}]}}}}\n"
     )
-    files = RuleFiles(write(tmp_path, text), "UTC", Secrets())
-    files.configured = CONFIGURED
-    wanted = files.read()
+    wanted = RuleFiles(write(tmp_path, text), "UTC", Secrets(), configured=CONFIGURED).read()
     why = f"TLS files cannot be used: '{missing}' cannot be read: No such file or directory"
     assert [
         (problem.line, problem.code, problem.message, problem.is_error) for problem in wanted.problems
@@ -197,8 +195,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def errors(folder: Path, text: str, configured: Configured = CONFIGURED) -> list[str]:
-    files = RuleFiles(write(folder, text), "UTC", Secrets())
-    files.configured = configured
+    files = RuleFiles(write(folder, text), "UTC", Secrets(), configured=configured)
     return [
         f":{problem.line}:{problem.column}: {problem.code} {problem.message}"
         for problem in files.read().problems
