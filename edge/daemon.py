@@ -14,7 +14,6 @@ import logging
 import os
 import random
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, TypeVar
 
 from edge.base import memory, signals, threads
@@ -222,9 +221,7 @@ class Daemon:
         environment = SourceEnvironment(
             self.clock, directory / "input", directory / "positions", push, configured, bytes_max
         )
-        sources = StreamSources(environment, stores)
-        self.gateway.consult = partial(sources.consult, self.gateway)
-        return sources
+        return StreamSources(environment, stores)
 
     def _restore(self) -> None:
         from sinks import Environment, MemoryBus

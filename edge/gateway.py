@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from edge.base.message import Message
 from edge.clock import Clock
@@ -67,6 +67,20 @@ class Limits:
     latency_ms: int = 0
 
 
+class Deployed(Protocol):
+    """The rules that run, and their sources, as the loop needs them: see `edge.deploy.manager`."""
+
+    @property
+    def alarm_ms(self) -> int | None:
+        """The time at which `on_alarm` is to be called, on the steady clock."""
+
+    def on_alarm(self, now_ms: int) -> None:
+        """Do what is due."""
+
+    def consult(self, now_ms: int) -> None:
+        """In each turn of the loop: take what sources and stores have, and send what they are asked."""
+
+
 class Gateway:
     """Owns engine, intake and sources. `turn` and everything it calls belong to one thread; `on_*` to any."""
 
@@ -89,10 +103,8 @@ class Gateway:
         self.message_keys = MessageKeys()
         self.latency_ms = limits.latency_ms
         """The longest time that a message may wait for others on its way in."""
-        self.alarm_ms: int | None = None
-        """The time at which `on_alarm` is to be called, on the steady clock."""
-        self.on_alarm: Callable[[int], None] = lambda now_ms: None
-        self.consult: Callable[[int], None] = lambda now_ms: None  # see StreamSources.consult
+        self.deployed: Deployed
+        """What deploys rules into this gateway; set before the loop begins."""
         engine.catalog.requests = []
         self.commits: Commits | None = None
         self.chained: deque[ChainedRows] = deque()
@@ -106,9 +118,8 @@ class Gateway:
         engine.dispatch.on_defect = rule_defect
         self._limits = limits
         self._timers_failed = False
-        self.backlog = Backlog()
-        self.backlog.lane_of = lambda source, topic: self.streams.lane_of(
-            topic, self.brokers.of_source(source)[0]
+        self.backlog = Backlog(
+            lambda source, topic: self.streams.lane_of(topic, self.brokers.of_source(source)[0])
         )
         self._taken_ms = NEVER
         """When messages were last taken in, on the monotonic clock."""
@@ -130,13 +141,14 @@ class Gateway:
                 before_ms, self._taken_ms = self._taken_ms, began_ms
                 self._is_busy = self._taken_ms - before_ms <= 2 * self.latency_ms
         now_ms = self.clock.now_ms()
-        if self.alarm_ms is not None and self.alarm_ms <= now_ms:
-            self.on_alarm(now_ms)
+        alarm_ms = self.deployed.alarm_ms
+        if alarm_ms is not None and alarm_ms <= now_ms:
+            self.deployed.on_alarm(now_ms)
         self._fire(now_ms)
         ended_ms = self._push_backlog(now_ms, began_ms)
         if self._taken_ms == began_ms and ended_ms == began_ms + 1:
             self._taken_ms = ended_ms  # it took less than that: clocks count whole milliseconds
-        self.consult(now_ms)
+        self.deployed.consult(now_ms)
         commit_in_ms = self._see_to_commits()
         self._brake()
         return self._sleep_ms(commit_in_ms)
@@ -332,8 +344,8 @@ class Gateway:
             waits.append(
                 max(DEFECT_PAUSE_MS if self._timers_failed else 0, deadline_ms - self.clock.now_ms())
             )
-        if self.alarm_ms is not None:
-            waits.append(max(0, self.alarm_ms - self.clock.now_ms()))
+        if self.deployed.alarm_ms is not None:
+            waits.append(max(0, self.deployed.alarm_ms - self.clock.now_ms()))
         if self.outbox.rows_waiting():
             waits.append(SLOW_SINK_RETRY_MS)
         return min(waits, default=None)

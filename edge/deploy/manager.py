@@ -88,6 +88,9 @@ class Manager:
         self.sources = sources
         self._configured = configured
         self._feeds = Feeds()
+        self.alarm_ms: int | None = None
+        """The next end of a grace, or time to evaluate schedules."""
+        gateway.deployed = self
 
     def reload(self, wanted: Wanted) -> None:
         """Make the running rules those that are wanted, and record it."""
@@ -193,13 +196,18 @@ class Manager:
 
     def _set_alarm(self) -> None:
         instants = [*self.grace.leaving.values(), *([] if self._wake_ms is None else [self._wake_ms])]
-        self._gateway.alarm_ms, self._gateway.on_alarm = min(instants, default=None), self._alarm
+        self.alarm_ms = min(instants, default=None)
 
-    def _alarm(self, now_ms: int) -> None:
+    def on_alarm(self, now_ms: int) -> None:
         """A time of grace is over, or rules may wake up and fall asleep."""
         self.end_grace(now_ms)
         if self._wake_ms is not None and self._wake_ms <= now_ms and self._wanted is not None:
             self.reload(self._wanted)
+
+    def consult(self, now_ms: int) -> None:
+        """In each turn of the loop, see `StreamSources.consult`."""
+        if self.sources is not None:
+            self.sources.consult(self._gateway, now_ms)
 
     def restore(
         self, wanted: Wanted, saved: Mapping[str, Any], left: Mapping[str, CompiledRule], now_ms: int

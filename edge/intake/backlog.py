@@ -54,7 +54,8 @@ class Arrival(Struct, frozen=True):
 class Backlog:
     """Arrivals, and messages in lanes. Used by the gateway loop only."""
 
-    def __init__(self) -> None:
+    def __init__(self, lane_of: Callable[[str, str], str] = lambda source, topic: topic) -> None:
+        """`lane_of`: the name of the lane for a topic of a source."""
         self.bytes = 0
         """Payload bytes that wait."""
         self.sheds: set[str] = set()
@@ -62,8 +63,7 @@ class Backlog:
         senders drop what is not read, uncounted, and what comes on other topics would wait behind it."""
         self.dropped = 0
         """Messages of QoS 0 that were dropped."""
-        self.lane_of: Callable[[str, str], str] = lambda source, topic: topic
-        """The name of the lane for a topic of a source."""
+        self._lane_of = lane_of
         self._parts = 1
         """Into how many parts a slice of the usual size is cut."""
         self._arrivals: deque[tuple[Arrival, int]] = deque()
@@ -158,7 +158,7 @@ class Backlog:
             if message[0] != topic:  # mostly many of one topic stand together
                 topic = message[0]
                 append = lanes.setdefault(
-                    (arrival.source, self.lane_of(arrival.source, topic)), deque()
+                    (arrival.source, self._lane_of(arrival.source, topic)), deque()
                 ).append
             append(message)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +154,6 @@ class World:
                 configured,
             )
         )
-        self.gateway.consult = partial(sources.consult, self.gateway)
         self.manager = Manager(
             self.gateway,
             builder,

@@ -54,8 +54,7 @@ def test_a_flood_on_one_topic_does_not_hold_up_another() -> None:
 
 
 def test_topics_whose_order_matters_share_a_lane() -> None:
-    backlog = Backlog()
-    backlog.lane_of = lambda source, topic: "" if topic in ("row", "reading") else topic
+    backlog = Backlog(lambda source, topic: "" if topic in ("row", "reading") else topic)
     both = [
         found
         for pair in zip(messages("row", 3_000), messages("reading", 3_000), strict=True)
