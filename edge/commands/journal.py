@@ -39,11 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _ls(data: Path) -> int:
     from edge.journal.pages import numbered
     from edge.journal.reader import segments
+    from edge.journal.snapshots import snapshot_files
 
     for segment in segments(data / "journal"):
         print(f"{segment.path.name}  from {segment.start}  {segment.path.stat().st_size} bytes")
-    for path in _snapshots(data):
-        print(f"{path.name}  at {int(path.stem)}  {path.stat().st_size} bytes")
+    for position, path in snapshot_files(data / "snapshots"):
+        print(f"{path.name}  at {position}  {path.stat().st_size} bytes")
     for _, path in sorted(numbered(data / "snapshots")):
         print(f"{path.name}  of snapshots  {path.stat().st_size} bytes")
     return 0
@@ -51,16 +52,16 @@ def _ls(data: Path) -> int:
 
 def _verify(data: Path) -> int:
     from edge.journal import pages
-    from edge.journal.reader import TORN_NOTE, Reading, read, segments
+    from edge.journal.reader import TORN_NOTE, Reading, first_position, read
+    from edge.journal.snapshots import snapshot_files
 
-    listed = segments(data / "journal")
     reading = Reading()
     records = messages = 0
-    for entry in read(data / "journal", listed[0].start if listed else 0, reading):
+    for entry in read(data / "journal", first_position(data / "journal"), reading):
         records += 1
         messages += len(entry.messages)
     bad = reading.problems()
-    for path in _snapshots(data):
+    for _, path in snapshot_files(data / "snapshots"):
         try:
             pages.read(path)
         except (OSError, ValueError) as error:
@@ -80,7 +81,8 @@ def _cut(data: Path, position: int) -> int:
     from cloud_sync.errors import SpoolBusy
     from cloud_sync.spool.database import WriterLock
     from edge.journal.disk import Disk
-    from edge.journal.reader import Reading, read, segments
+    from edge.journal.reader import Reading, first_position, read, segments
+    from edge.journal.snapshots import snapshot_files
     from edge.journal.writer import cut
 
     try:
@@ -88,23 +90,17 @@ def _cut(data: Path, position: int) -> int:
     except SpoolBusy as error:
         raise UsageError(f"the gateway is running: {error}") from None
     try:
-        listed = segments(data / "journal")
-        ends = {entry.end for entry in read(data / "journal", listed[0].start if listed else 0, Reading())}
-        if position not in {*ends, *(segment.start for segment in listed)}:
+        journal = data / "journal"
+        ends = {entry.end for entry in read(journal, first_position(journal), Reading())}
+        if position not in {*ends, *(segment.start for segment in segments(journal))}:
             raise UsageError(
                 f"no record begins at {position}; penstock journal ls shows where segments begin"
             )
-        cut(data / "journal", position, Disk())
-        for path in _snapshots(data):
-            if int(path.stem) > position:
+        cut(journal, position, Disk())
+        for taken_at, path in snapshot_files(data / "snapshots"):
+            if taken_at > position:
                 path.unlink()
     finally:
         lock.release()
     print(f"the journal ends at {position} now; what stood behind it is gone")
     return 0
-
-
-def _snapshots(data: Path) -> list[Path]:
-    from edge.journal.snapshots import SUFFIX
-
-    return sorted((data / "snapshots").glob(f"*{SUFFIX}"))

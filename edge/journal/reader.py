@@ -81,6 +81,11 @@ def segments(directory: Path) -> list[Segment]:
     return sorted(found)
 
 
+def first_position(directory: Path) -> int:
+    """Where the oldest segment of a journal begins."""
+    return min((segment.start for segment in segments(directory)), default=0)
+
+
 def read(directory: Path, start: int, reading: Reading) -> Iterator[Entry]:
     """Every intact record from position `start` on; `reading` describes the rest once all are read."""
     listed = segments(directory)

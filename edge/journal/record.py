@@ -99,7 +99,10 @@ class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
     connection: str = ""
 
 
-Record = Batch | Tick | Deployment | Removal | Receipts | Answers | Policies | Session
+Timed = Batch | Tick | Deployment | Removal | Answers | Policies
+"""The records that say when they were made."""
+
+Record = Timed | Receipts | Session
 
 
 class Lot(msgspec.Struct, array_like=True, tag="lot", frozen=True):

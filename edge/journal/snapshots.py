@@ -56,6 +56,11 @@ class Snapshot(NamedTuple):
     state: dict[str, Any]
 
 
+def snapshot_files(directory: Path) -> list[tuple[int, Path]]:
+    """The snapshots of a directory, each with its position in the journal, the oldest first."""
+    return sorted((int(path.stem), path) for path in directory.glob(f"*{SUFFIX}") if path.stem.isdigit())
+
+
 class _Draft(NamedTuple):
     """The files of a snapshot that have no name yet.
 
@@ -108,7 +113,7 @@ class Snapshots:
 
     def load(self) -> Snapshot | None:
         """The newest snapshot that can be read; each unreadable one is logged."""
-        for position, path in sorted(self._files(), reverse=True):
+        for position, path in reversed(self._files()):
             try:
                 state = pages.read(path)
                 self.last_bytes = _stored_bytes(path)
@@ -121,8 +126,8 @@ class Snapshots:
     @property
     def oldest(self) -> int:
         """The position from which the journal must be kept; 0 before the first snapshots."""
-        positions = sorted(position for position, _ in self._files())
-        return positions[0] if len(positions) >= KEPT else 0
+        files = self._files()
+        return files[0][0] if len(files) >= KEPT else 0
 
     @property
     def newest(self) -> int:
@@ -215,14 +220,14 @@ class Snapshots:
 
     def _superfluous(self) -> list[Path]:
         """Snapshots that neither a restart needs nor the flight recorder."""
-        newest, *rest = sorted(self._files(), reverse=True)
+        newest, *rest = reversed(self._files())
         beside, older = rest[: KEPT - 1], rest[KEPT - 1 :]
         recorded = [item for item in older if newest[0] - item[0] <= self.recorder_bytes]
         kept = recorded[-1:] + recorded[:-1][: RECORDED_MAX - KEPT - 1]
         return [path for position, path in rest if (position, path) not in (*beside, *kept)]
 
     def _files(self) -> list[tuple[int, Path]]:
-        return [(int(path.stem), path) for path in self.directory.glob(f"*{SUFFIX}") if path.stem.isdigit()]
+        return snapshot_files(self.directory)
 
     def _path(self, position: int) -> Path:
         return self.directory / f"{position:020}{SUFFIX}"
@@ -234,7 +239,7 @@ class Snapshots:
             1 + max((number for number, _ in pages.numbered(self.directory)), default=0),
             name.with_suffix(f"{name.suffix}{DRAFT_SUFFIX}"),
             name.with_suffix(f"{name.suffix}{PAGES_SUFFIX}{DRAFT_SUFFIX}"),
-            [path for _, path in sorted(self._files(), reverse=True)],
+            [path for _, path in reversed(self._files())],
             self._clock.monotonic_ms(),
             self._run,
         )

@@ -26,7 +26,7 @@ from edge.gateway import Gateway
 from edge.intake.broker_state import MAIN
 from edge.journal.commits import Commits, Effects
 from edge.journal.reader import TORN_NOTE, Entry, Reading, read, segments
-from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick
+from edge.journal.record import Answers, Batch, Deployment, Policies, Receipts, Removal, Session, Tick, Timed
 from edge.journal.snapshots import Snapshot, Snapshots
 from edge.journal.writer import Journal
 from rules.compiled import CompiledRule
@@ -105,9 +105,10 @@ class Recovery:
             reading = Reading()
             start = 0 if snapshot is None else snapshot.position
             for entry in read(directory, start, reading):
+                self.found.records += 1
+                self.found.messages += len(entry.messages)
                 self._replay(entry)
-            self._lots.end()
-            self._forget_requests()
+            self._end_lot()
         finally:
             self._dead_letters.is_muted = False
         gateway.clock.go_on_from(self._at_ms)
@@ -141,54 +142,52 @@ class Recovery:
                 found[rule_id] = rule
         return found
 
-    def _replay(self, entry: Entry) -> None:
-        self.found.records += 1
-        self.found.messages += len(entry.messages)
-        match entry.record:
-            case Batch() as batch:
-                self._note(batch, entry)
-                self._lots.take(batch, entry)
-            case Receipts() as receipts:
-                self._lots.take_receipts(receipts)
-            case _:
-                self._lots.end()
-                self.apply(entry)
-        self._forget_requests()
-
-    def _note(self, batch: Batch, entry: Entry) -> None:
-        """Messages that were taken in: when, and by what their repetitions are known."""
-        gateway = self._gateway
-        self._at_ms = batch.at_ms
-        gateway.brokers[batch.connection].redeliveries.note(entry.messages)
-        gateway.message_keys.note(entry.messages, gateway.streams.router(batch.connection).match)
-
     def apply(self, entry: Entry) -> None:
-        """Let one record take effect again."""
-        gateway, record = self._gateway, entry.record
+        """Let one record take effect again, at once."""
+        self._replay(entry)
+        self._end_lot()
+
+    def _replay(self, entry: Entry) -> None:
+        """Let one record take effect again; a batch may wait for those that follow it."""
+        record = entry.record
+        if isinstance(record, Timed):
+            self._at_ms = record.at_ms
         match record:
             case Batch():
                 self._note(record, entry)
-                gateway.take(entry.messages, record.at_ms, record.connection)
+                self._lots.take(record, entry)
+            case Receipts():
+                self._lots.take_receipts(record)
+            case _:
+                self._lots.end()
+                self._take(record)
+        self._forget_requests()
+
+    def _end_lot(self) -> None:
+        self._lots.end()
+        self._forget_requests()
+
+    def _note(self, batch: Batch, entry: Entry) -> None:
+        """Messages that were taken in: by what their repetitions are known."""
+        gateway = self._gateway
+        gateway.brokers[batch.connection].redeliveries.note(entry.messages)
+        gateway.message_keys.note(entry.messages, gateway.streams.router(batch.connection).match)
+
+    def _take(self, record: Tick | Deployment | Removal | Answers | Policies | Session) -> None:
+        gateway = self._gateway
+        match record:
             case Tick():
-                self._at_ms = record.at_ms
                 gateway.tick(record.at_ms)
             case Deployment():
-                self._at_ms = record.at_ms
                 self._manager.apply(self._files.of(record.texts, record.kept), record.at_ms, record.numbers)
+            case Removal():
+                self._manager.remove(record.rules)
             case Answers():
-                self._at_ms = record.at_ms
                 take_answers(gateway, record)
             case Policies():
-                self._at_ms = record.at_ms
                 change_policies(gateway.engine, record)
-            case Receipts():
-                gateway.outbox.journaled.delivered(record)
             case Session():
                 gateway.brokers[record.connection].begin(record)
-            case Removal():
-                self._at_ms = record.at_ms
-                self._manager.remove(record.rules)
-        self._forget_requests()
 
     def _forget_requests(self) -> None:
         """Events that still wait at the end are requested then."""

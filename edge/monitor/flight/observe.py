@@ -8,13 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from edge.delivery.assigned import rows_of
 from edge.deploy.row_shapes import row_maker
 from edge.intake.broker_state import MAIN
 from edge.intake.codecs import CodecError
 from edge.journal.reader import Entry
-from edge.journal.record import Batch, Deployment, Removal
+from edge.journal.record import Batch, Deployment, Removal, Timed
 from edge.monitor.flight.census import Census, whole_decoder
-from edge.monitor.flight.rerun import Rerun, rows_of, time_of
+from edge.monitor.flight.rerun import Rerun
 from sql import Catalog, Emission
 from sql.errors import CorruptState, SqlError
 from sql.explain.probes import probes
@@ -114,8 +115,8 @@ class Observer:
         start, at_ms = rerun.begin(seen.from_ms)
         oldest_ms = at_ms
         for entry in rerun.entries(start):
-            now_ms = time_of(entry)
-            if now_ms is not None:
+            if isinstance(entry.record, Timed):
+                now_ms = entry.record.at_ms
                 oldest_ms = now_ms if oldest_ms is None else oldest_ms
                 self._now_ms = max(self._now_ms, now_ms)
                 if now_ms >= seen.from_ms:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from edge.clock import SimulatedClock
 from edge.config.brokers import BrokerNames
-from edge.delivery.assigned import Action, rows_of
+from edge.delivery.assigned import Action
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.inline_action import MEMORY, memory_action
 from edge.delivery.outbox import Outbox
@@ -25,9 +25,8 @@ from edge.intake.origins import Origins
 from edge.intake.queue import Intake
 from edge.intake.sources.registry import Configured
 from edge.journal import pages
-from edge.journal.reader import Entry, Reading, read, segments
-from edge.journal.record import Answers, Batch, Deployment, Policies, Removal, Tick
-from edge.journal.snapshots import SUFFIX, Snapshot
+from edge.journal.reader import Entry, Reading, first_position, read
+from edge.journal.snapshots import Snapshot, snapshot_files
 from edge.monitor.flight.question import Settings
 from rules.compiled import CompiledRule
 from rules.secrets import Secrets
@@ -114,14 +113,13 @@ class Rerun:
         """Restore the newest snapshot that is not younger than `from_ms`, else the oldest that the journal
         goes on from; its position and time. Without a snapshot the rerun begins with nothing, at the start of
         the journal."""
-        listed = segments(self.directory / "journal")
-        first = listed[0].start if listed else 0
+        first = first_position(self.directory / "journal")
         found: Snapshot | None = None
-        for path in sorted((self.directory / "snapshots").glob(f"*{SUFFIX}"), reverse=True):
-            if int(path.stem) < first:
+        for position, path in reversed(snapshot_files(self.directory / "snapshots")):
+            if position < first:
                 break
             try:
-                found = Snapshot(int(path.stem), pages.read(path))
+                found = Snapshot(position, pages.read(path))
             except (OSError, ValueError):
                 continue
             if found.state["at_ms"] <= from_ms:
@@ -140,14 +138,3 @@ class Rerun:
     def apply(self, entry: Entry) -> None:
         """Let one record take effect."""
         self._recovery.apply(entry)
-
-
-def time_of(entry: Entry) -> int | None:
-    """When a record was made; None for records that have no time."""
-    record = entry.record
-    return (
-        record.at_ms if isinstance(record, Batch | Tick | Answers | Policies | Deployment | Removal) else None
-    )
-
-
-__all__ = ["Rerun", "rows_of", "time_of"]
