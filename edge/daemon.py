@@ -179,10 +179,10 @@ class Daemon:
         access = Access(token, frozenset(http.open), http.address[0])
         why = Why(self)
         report = Report(self, why)
-        pages: list[Pages] = [FlightPages(why, Listen(self)), *([Console(self)] if http.ui else [])]
-        self.http = StatusServer(
-            *http.address, report, access, self._management(report), Relations(self), pages
-        )
+        pages: list[Pages] = [Relations(self), FlightPages(why, Listen(self))]
+        if http.ui:
+            pages.append(Console(self))
+        self.http = StatusServer(*http.address, report, access, self._management(report), pages)
 
     # --- parts ----------------------------------------------------------------------------------------------
 

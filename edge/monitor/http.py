@@ -18,7 +18,6 @@ answer. While the journal is replayed there is no loop: `/healthz` is 200, and t
 from __future__ import annotations
 
 import contextlib
-import json
 import select
 import socket
 import threading
@@ -27,15 +26,14 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any, Protocol
-from urllib.parse import parse_qs, parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 import msgspec
 
 from edge.base.errors import UsageError
 from edge.base.wakeup import Wakeup
 from edge.monitor.access import TOKEN_FILE, Access
-from edge.monitor.pages import Page, Pages
-from sql.errors import DataError, SqlError
+from edge.monitor.pages import Page, Pages, text_page
 
 CONNECTIONS_MAX = 16
 """Connections at the same time. One more takes the place of the one that has waited
@@ -62,15 +60,6 @@ class Reporter(Protocol):
         """The progress of the recovery; None when it is over."""
 
 
-class Questions(Protocol):
-    """The tables as the server needs them; each call may raise TimeoutError."""
-
-    def listed(self) -> dict[str, Any]: ...
-    def rows(self, name: str) -> bytes: ...
-    def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes: ...
-    def partitions(self, context: str, only: str = "") -> bytes: ...
-
-
 class Manager(Protocol):
     """Management as the server needs it."""
 
@@ -89,7 +78,6 @@ class StatusServer:
         reporter: Reporter,
         access: Access | None = None,
         manage: Manager | None = None,
-        tables: Questions | None = None,
         pages: Sequence[Pages] = (),
     ) -> None:
         handler = type(
@@ -99,7 +87,6 @@ class StatusServer:
                 "reporter": reporter,
                 "access": access or Access(),
                 "manage": manage,
-                "tables": tables,
                 "pages": pages,
             },
         )
@@ -194,7 +181,6 @@ class _Handler(BaseHTTPRequestHandler):
     reporter: Reporter
     access: Access
     manage: Manager | None
-    tables: Questions | None
     pages: Sequence[Pages]
     server: _Server
     server_version = "penstock"
@@ -214,18 +200,14 @@ class _Handler(BaseHTTPRequestHandler):
             "/status": self._status,
         }
         path = self.path.split("?", 1)[0]
-        if self.tables is not None:
-            answers |= {"/relations": self._relations, "/query": self._query}
-            for under, answer in (("/relations/", self._relations), ("/partitions/", self._partitions)):
-                if path.startswith(under):
-                    answers[path] = answer
         for pages in self.pages:
             if pages.knows(path):
                 answers[path] = partial(self._open, pages)
         if path not in answers and self.manage is not None and self.manage.knows(path):
             answers[path] = self._managed
         if path not in answers:
-            self._send(404, "not found; there is " + " ".join(answers) + "\n")
+            listed = [*answers, *(path for pages in self.pages for path in pages.listed)]
+            self._send(404, "not found; there is " + " ".join(listed) + "\n")
             return
         try:
             recovering = self.reporter.recovering()
@@ -258,7 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Carry out a POST from a page; a page of another origin has no token for it."""
         if self._may_ask():
             done = [page for pages in self.pages if (page := pages.act(self.path)) is not None]
-            page = done[0] if done else Page(405, b"only GET\n", "text/plain; charset=utf-8")
+            page = done[0] if done else text_page(405, "only GET")
             assert isinstance(page.body, bytes)
             self._send_bytes(page.status, page.body, page.kind)
 
@@ -300,7 +282,11 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         if not (self._may_ask() if pages.needs_token(path) else self._is_here()):
             return
-        page = pages.open(path, dict(parse_qsl(query, keep_blank_values=True)))
+        given = parse_qsl(query, keep_blank_values=True)
+        if len(dict(given)) < len(given):
+            self._send(400, "give each parameter once\n")
+            return
+        page = pages.open(path, dict(given))
         if isinstance(page.body, bytes):
             self._send_bytes(page.status, page.body, page.kind)
         else:
@@ -319,49 +305,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(piece)
                 if self.command == "HEAD" or self.server.is_closing:
                     return
-
-    def _relations(self) -> None:
-        assert self.tables is not None
-        if not self._may_ask():
-            return
-        name = unquote(self.path.split("?", 1)[0].removeprefix("/relations").lstrip("/"))
-        if not name:
-            self._send(200, json.dumps(self.tables.listed(), indent=1) + "\n", "application/json")
-            return
-        try:
-            self._send_bytes(200, self.tables.rows(name), "application/x-ndjson")
-        except KeyError:
-            self._send(404, f"there is no table '{name}'; see /relations\n")
-
-    def _query(self) -> None:
-        assert self.tables is not None
-        if not self._may_ask():
-            return
-        given = parse_qs(self.path.partition("?")[2])
-        asked, values, only = given.get("sql", []), given.get("parameters", ["[]"]), given.get("only", [""])
-        if len(asked) != 1 or len(values) != 1 or len(only) != 1:
-            self._send(
-                400, "ask one question: /query?sql=SELECT …&parameters=[…]&only={…}, percent-encoded\n"
-            )
-            return
-        try:
-            self._send_bytes(200, self.tables.answer(asked[0], values[0], only[0]), "application/json")
-        except (SqlError, DataError) as error:
-            self._send(400, f"{error}\n")
-
-    def _partitions(self) -> None:
-        assert self.tables is not None
-        if not self._may_ask():
-            return
-        path, _, query = self.path.partition("?")
-        name = unquote(path.removeprefix("/partitions/"))
-        try:
-            only = parse_qs(query).get("only", [""])[-1]
-            self._send_bytes(200, self.tables.partitions(name, only), "application/x-ndjson")
-        except KeyError:
-            self._send(404, f"no rule runs in a context '{name}'; see contexts in /status\n")
-        except DataError as error:
-            self._send(400, f"{error}\n")
 
     def _may_ask(self) -> bool:
         """True if rows may be shown: to this machine, with the token."""

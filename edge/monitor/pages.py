@@ -17,8 +17,15 @@ class Page(Record):
     kind: str = "application/json"
 
 
+def text_page(status: int, text: str) -> Page:
+    """A page of one line."""
+    return Page(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
+
+
 class Pages(Protocol):
-    """A group of pages."""
+    """A group of pages. `listed`: those of them that the answer to an unknown path names."""
+
+    listed: tuple[str, ...]
 
     def knows(self, path: str) -> bool:
         """True if the path is one of these pages."""

@@ -17,13 +17,16 @@ apart from the loop, by a child that is forked there (`edge.monitor.apart`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import msgspec
 
 from edge.monitor.apart import Apart
-from sql.errors import DataError, did_you_mean
+from edge.monitor.pages import Page, text_page
+from sql.errors import DataError, SqlError, did_you_mean
 from sql.plan.declared import AskedDeclaration, Bounds
 
 if TYPE_CHECKING:
@@ -37,27 +40,64 @@ ROWS_MAX = 10_000
 
 
 class Relations:
-    """Answers from the gateway's engine. May be called from any thread; each call may raise TimeoutError."""
+    """Implements `edge.monitor.pages.Pages`, with answers from the gateway's engine."""
+
+    listed: tuple[str, ...] = ("/relations", "/query")
 
     def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
         self._apart = Apart(daemon)
 
-    def listed(self) -> dict[str, Any]:
-        """All relations by name."""
-        return self._daemon.ask(self._listed)
+    def knows(self, path: str) -> bool:
+        return path in self.listed or path.startswith(("/relations/", "/partitions/"))
 
-    def rows(self, name: str) -> bytes:
-        """The rows of one as JSON lines. Raises KeyError where there is no such relation."""
-        rows = self._daemon.ask(lambda: self._daemon.engine.relation(name).rows())
-        return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
+    def needs_token(self, path: str) -> bool:
+        return True
 
-    def answer(self, sql: str, parameters: str = "[]", only: str = "") -> bytes:
+    def act(self, path: str) -> Page | None:
+        return None
+
+    def open(self, path: str, query: Mapping[str, str]) -> Page:
+        _, kind, *rest = path.split("/", 2)
+        name = unquote(rest[0]) if rest else ""
+        try:
+            if kind == "query":
+                return self._query(query)
+            if kind == "partitions":
+                return self._partitions(name, query.get("only", ""))
+            return self._rows(name) if name else self._list()
+        except (SqlError, DataError) as error:
+            return text_page(400, str(error))
+
+    def _list(self) -> Page:
+        return Page(200, json.dumps(self._daemon.ask(self._listed), indent=1).encode() + b"\n")
+
+    def _rows(self, name: str) -> Page:
+        try:
+            return _lines(self._daemon.ask(lambda: self._daemon.engine.relation(name).rows()))
+        except KeyError:
+            return text_page(404, f"there is no table '{name}'; see /relations")
+
+    def _query(self, query: Mapping[str, str]) -> Page:
+        if not query.get("sql"):
+            how = "/query?sql=SELECT …&parameters=[…]&only={…}, percent-encoded"
+            return text_page(400, f"ask one question: {how}")
+        values, selector = _values(query.get("parameters") or "[]"), _selector(query.get("only", ""))
+        return Page(200, self._answer(query["sql"], values, selector))
+
+    def _partitions(self, context: str, only: str) -> Page:
+        selector = _selector(only)
+        try:
+            return _lines(self._daemon.ask(lambda: self._daemon.engine.partitions(context, selector)))
+        except KeyError:
+            return text_page(404, f"no rule runs in a context '{context}'; see contexts in /status")
+
+    def _answer(self, sql: str, values: Parameters, selector: Selector | None) -> bytes:
         """The answer to a SELECT as JSON. Raises SqlError and DataError for what cannot be answered."""
         # Here and not in the loop, which would wait for the parser.
         from sql.engine.questions import demand  # noqa: F401
 
-        engine, values, selector = self._daemon.engine, _values(parameters), _selector(only)
+        engine = self._daemon.engine
         words = sql.split(None, 1)
         if len(words) == 2 and words[0].lower() == "explain":
             return _encoded(self._explained(words[1].strip(), values))
@@ -84,13 +124,6 @@ class Relations:
         plan = self._daemon.ask(found)
         return [{"plan": line} for line in explain(plan).rstrip().splitlines()]
 
-    def partitions(self, context: str, only: str = "") -> bytes:
-        """Live partitions with their properties as JSON lines. Raises KeyError where no rule runs in such a
-        context, DataError where `only` cannot be read."""
-        selector = _selector(only)
-        found = self._daemon.ask(lambda: self._daemon.engine.partitions(context, selector))
-        return b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in found)
-
     def _listed(self) -> dict[str, Any]:
         counters = self._daemon.manager.tables.counters()
         found = {}
@@ -109,6 +142,12 @@ class Relations:
                 **counts,
             }
         return found
+
+
+def _lines(rows: Iterable[object]) -> Page:
+    """Rows as JSON lines."""
+    text = b"".join(msgspec.json.encode(row, enc_hook=str) + b"\n" for row in rows)
+    return Page(200, text, "application/x-ndjson")
 
 
 def _encoded(rows: Sequence[object]) -> bytes:

@@ -20,7 +20,7 @@ import msgspec
 from edge.base.logs import recent
 from edge.delivery.letters import letter_of, note_retried, read_letters, retried
 from edge.intake.sources.mqtt_visit import Visit, VisitFailed
-from edge.monitor.pages import Page
+from edge.monitor.pages import Page, text_page
 
 if TYPE_CHECKING:
     from edge.monitor.observed import Observed
@@ -41,6 +41,8 @@ TAIL_BYTES = 200_000
 
 class Console:
     """Implements `edge.monitor.pages.Pages`."""
+
+    listed: tuple[str, ...] = ()
 
     def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
@@ -70,14 +72,14 @@ class Console:
         letter = next((letter for letter in read_letters(data) if letter.id == wanted), None)
         source = None if letter is None else sources.get(letter.connection)
         if letter is None or letter.destination is None or source is None:
-            return _told(404, "there is no such dead letter with a topic and a payload, or no broker")
+            return text_page(404, "there is no such dead letter with a topic and a payload, or no broker")
         try:
             with Visit(source.options) as visit:
                 visit.publish(letter.destination, letter.payload or b"")
         except VisitFailed as error:
-            return _told(502, str(error))
+            return text_page(502, str(error))
         note_retried(data, letter)
-        return _told(200, f"published again to {letter.destination}")
+        return text_page(200, f"published again to {letter.destination}")
 
     def _rule(self, name: str) -> Page:
         from sql.explain.code import explain_code
@@ -89,7 +91,7 @@ class Console:
 
         got = self._daemon.ask(found)
         if got is None:
-            return Page(404, f"no rule '{name}' runs\n".encode(), "text/plain; charset=utf-8")
+            return text_page(404, f"no rule '{name}' runs")
         rule, catalog = got
         told = {
             "sql": rule.plan.text.strip(),
@@ -100,10 +102,6 @@ class Console:
         if rule.plan.acts is None:
             told["code"] = explain_code(rule.id, rule.plan, catalog)
         return Page(200, msgspec.json.encode(told))
-
-
-def _told(status: int, text: str) -> Page:
-    return Page(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
 
 
 def newest(data: Path, path: Path, count: int) -> list[dict[str, Any]]:

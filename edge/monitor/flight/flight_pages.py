@@ -12,12 +12,14 @@ from urllib.parse import unquote
 
 from edge.monitor.flight.ask import SINCE_MS, Unanswered, Why
 from edge.monitor.flight.listen import Listen, NotThere
-from edge.monitor.pages import Page
+from edge.monitor.pages import Page, text_page
 from sql.errors import SqlError
 
 
 class FlightPages:
     """Implements `edge.monitor.pages.Pages`."""
+
+    listed: tuple[str, ...] = ()
 
     def __init__(self, why: Why, listen: Listen) -> None:
         self._why_of = why
@@ -40,24 +42,20 @@ class FlightPages:
     def _why(self, rule: str, query: Mapping[str, str]) -> Page:
         since = query.get("since", str(SINCE_MS))
         if not since.isdecimal():
-            return _text(400, f"since={since}: expected milliseconds")
+            return text_page(400, f"since={since}: expected milliseconds")
         try:
             wants = {"as_test": "test" in query, "timeline": "timeline" in query}
             return Page(200, self._why_of.answer(rule, int(since), query.get("key"), **wants))
         except NotThere as error:
-            return _text(404, str(error))
+            return text_page(404, str(error))
         except Unanswered as error:
-            return _text(503, str(error))
+            return text_page(503, str(error))
 
     def _tap(self, name: str, query: Mapping[str, str]) -> Page:
         names = [name] if name else [word for word in query.get("streams", "").split(",") if word]
         try:
             return Page(200, self._listen.lines(names, query.get("where")), "application/x-ndjson")
         except NotThere as error:
-            return _text(404, str(error))
+            return text_page(404, str(error))
         except SqlError as error:
-            return _text(400, str(error))
-
-
-def _text(status: int, text: str) -> Page:
-    return Page(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
+            return text_page(400, str(error))
