@@ -13,7 +13,7 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from edge.base import memory, signals, threads
@@ -76,7 +76,7 @@ class Daemon:
         self.config = config
         self.clock = clock or SystemClock()
         self.started_ms = self.clock.monotonic_ms()
-        self._stopping = False
+        self._is_stopping = False
         directory = config.data.dir
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(PermissionError):  # a volume that another user owns
@@ -135,7 +135,7 @@ class Daemon:
 
     def run(self) -> int:
         """Run the loop until a signal to stop, then stop; returns the exit code."""
-        self.gateway.run_until(self._is_stopping())
+        self.gateway.run_until(lambda: self._is_stopping)
         return 0 if self.stop() else 1
 
     def stop(self) -> bool:
@@ -166,7 +166,7 @@ class Daemon:
 
     def request_stop(self) -> None:
         """Request the end of the loop; may be called from any thread, but not from a signal handler."""
-        self._stopping = True
+        self._is_stopping = True
         self.intake.wake()
 
     def _serve(self) -> None:
@@ -312,10 +312,6 @@ class Daemon:
                 name = action.delivery.name
                 used.add(action_file(folder, rule_id, action.role, action.position, name))
         sweep(folder, used, self.clock.now_ms(), self.config.gateway.removed_grace_ms)
-
-    def _is_stopping(self) -> Iterator[bool]:
-        while True:
-            yield self._stopping
 
     def _flush_sinks(self, deadline_ms: int) -> None:
         actions = [action for rule_id in self.manager.running for action in self.outbox.actions(rule_id)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -186,11 +186,9 @@ class Gateway:
             self.commits.append(receipts)
         return self.commits.make(force=force)
 
-    def run_until(self, is_done: Iterable[bool]) -> None:
-        """Turn until the iterator yields True; it is advanced before every turn."""
-        for done in is_done:
-            if done:
-                return
+    def run_until(self, is_done: Callable[[], bool]) -> None:
+        """Turn until that is true; it is asked before every turn."""
+        while not is_done():
             sleep_ms = self.turn()
             # On a busy line, messages wait for company: at most `latency_ms` since the last look.
             gather = self._is_busy and sleep_ms != 0

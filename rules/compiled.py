@@ -42,6 +42,12 @@ class CompiledRule(Record):
     def options(self) -> Options:
         return self.rule.options
 
+    @property
+    def placed_actions(self) -> list[tuple[str, int, Action]]:
+        """All actions, each with the name of its list and its place there."""
+        lists = {"actions": self.actions, "late": self.rule.late, "error": self.rule.error}
+        return [(role, at, action) for role, listed in lists.items() for at, action in enumerate(listed)]
+
     def without_text(self) -> CompiledRule:
         """The same rule without the text of its file: a rule that runs needs no positions."""
         return replace(self, rule=self.rule.without_text())

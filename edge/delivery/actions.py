@@ -60,15 +60,14 @@ class ActionBuilder:
         self._outbox.expectations.watch(rule.id, rule.rule.rule.expect, self._clock.now_ms())
         kept = {(action.role, action.position): action for action in before}
         found = []
-        for role, listed in (("actions", rule.actions), ("late", rule.rule.late), ("error", rule.rule.error)):
-            for position, written in enumerate(listed):
-                settings = self._settings(rule, written)
-                known = kept.get((role, position))
-                if known is not None and known.delivery.name == written.sink and known.settings == settings:
-                    found.append(known)
-                else:
-                    delivery = self._delivery(rule.id, written.sink, settings, role, position)
-                    found.append(Action(role, position, settings, delivery, written.sink in REPLAYED))
+        for role, position, written in rule.placed_actions:
+            settings = self._settings(rule, written)
+            known = kept.get((role, position))
+            if known is not None and known.delivery.name == written.sink and known.settings == settings:
+                found.append(known)
+            else:
+                delivery = self._delivery(rule.id, written.sink, settings, role, position)
+                found.append(Action(role, position, settings, delivery, written.sink in REPLAYED))
         return found
 
     def _settings(self, rule: CompiledRule, written: RuleAction) -> SinkSettings:
@@ -89,20 +88,14 @@ class ActionBuilder:
 
         `cached` false: only what enters when its input is durable; a cache takes results before.
         """
-        roles = {"actions": rule.rule.actions, "late": rule.rule.late, "error": rule.rule.error}
-        places = [
-            (f"{rule.id}/{role}/{at}", action)
-            for role, listed in roles.items()
-            for at, action in enumerate(listed)
-            if cached or not (isinstance(action.settings, SinkSettings) and action.settings.enable_cache)
-        ]
-        return max((self._mark(key, action) for key, action in places), default=0)
-
-    def _mark(self, key: str, action: RuleAction) -> int:
-        settings = action.settings
-        if isinstance(settings, SinkSettings) and settings.enable_cache:
-            return cache_mark(self._environment, key, action.sink)
-        return self._spool_of(action.sink).mark(key)
+        last = 0
+        for role, position, action in rule.placed_actions:
+            key, settings = f"{rule.id}/{role}/{position}", action.settings
+            if not (isinstance(settings, SinkSettings) and settings.enable_cache):
+                last = max(last, self._spool_of(action.sink).mark(key))
+            elif cached:
+                last = max(last, cache_mark(self._environment, key, action.sink))
+        return last
 
     def _spool_of(self, sink: str) -> Spool:
         return self._spools.archive() if sink == ARCHIVE else self._spools.results

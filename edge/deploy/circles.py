@@ -56,7 +56,7 @@ def targets(rule: CompiledRule, catalog: Catalog) -> Iterator[str]:
     loaded = rule.rule
     topics = [
         reveal(action.settings.topic)
-        for action in (*loaded.actions, *loaded.late, *loaded.error)
+        for action in loaded.all_actions
         if isinstance(action.settings, MemorySettings)
     ]
     for name, stream in catalog.streams.items() if topics else ():

@@ -45,7 +45,7 @@ def configured_problems(compiled: Compiled, configured: Configured) -> list[File
 
 def _of_actions(loaded: LoadedRule, configured: Configured) -> Iterator[FileProblem]:
     """The connections and certificates that the actions of a rule name."""
-    for action in (*loaded.actions, *loaded.late, *loaded.error):
+    for action in loaded.all_actions:
         settings = action.settings
         if isinstance(settings, ConnectionSettings):
             try:

@@ -69,7 +69,7 @@ def _addresses_in(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_rule(loaded: LoadedRule, allow: Sequence[str]) -> Iterator[FileProblem]:
-    for action in (*loaded.actions, *loaded.late, *loaded.error):
+    for action in loaded.all_actions:
         for path, address in _addresses(action):
             if not is_allowed(address, allow):
                 # The address is not quoted: it may be a secret.

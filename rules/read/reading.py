@@ -94,6 +94,11 @@ class LoadedRule:
         return self.rule.options
 
     @property
+    def all_actions(self) -> tuple[Action, ...]:
+        """The actions for results, for late events and for errors."""
+        return (*self.actions, *self.late, *self.error)
+
+    @property
     def is_of_fleet(self) -> bool:
         """True if the rule runs in the cloud, over the events of all gateways, and not here."""
         return self.rule.scope == "fleet"

@@ -61,11 +61,9 @@ class _MemoryOnly:
 
     def actions(self, rule: CompiledRule, before: Iterable[Action]) -> list[Action]:
         """The memory actions of a rule."""
-        listed = {"actions": rule.actions, "late": rule.rule.late, "error": rule.rule.error}
         return [
             self._action(rule.id, role, position, written.settings)
-            for role, actions in listed.items()
-            for position, written in enumerate(actions)
+            for role, position, written in rule.placed_actions
             if written.sink == MEMORY
         ]
 

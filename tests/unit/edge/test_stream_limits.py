@@ -71,11 +71,11 @@ def test_messages_behind_a_large_payload_do_not_wait_for_company(world: World) -
     world.gateway.latency_ms = 5
     for _ in range(2):
         world.source.send({"n": 1})
-        world.gateway.run_until(iter([False, True]))
+        world.gateway.run_until(iter([False, True]).__next__)
     assert world.poller.gathered == [0, 5], "the line is busy with the second one"
     world.clock.move(5)
     world.source.send(b"x" * 300_000)
-    world.gateway.run_until(iter([False, True]))
+    world.gateway.run_until(iter([False, True]).__next__)
     assert world.poller.gathered == [0, 5, 0]
     world.close()
 
@@ -86,7 +86,7 @@ def test_messages_wait_for_others_only_where_they_come_often(world: World) -> No
     for passed_ms in (1_000, 10, 41, 40):
         world.clock.move(passed_ms)
         world.source.send({"n": 1})
-        world.gateway.run_until([False, True])
+        world.gateway.run_until(iter([False, True]).__next__)
     assert world.poller.gathered == [0, 20, 0, 20]
     world.close()
 
