@@ -88,9 +88,9 @@ def _beyond_configuration(compiled: Compiled, path: Path | None) -> Iterator[Fil
     if path is None:
         return
     from edge.config import load
-    from edge.deploy.configured import configured_problems
-    from edge.deploy.outgoing import outgoing_problems
-    from edge.deploy.usable import check_usable
+    from edge.deploy.checks.configured import configured_problems
+    from edge.deploy.checks.outgoing import outgoing_problems
+    from edge.deploy.checks.usable import check_usable
     from edge.intake.sources.registry import configured_of
 
     config = load(path)

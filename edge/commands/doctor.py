@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from edge.commands.shared.broker_look import look
     from edge.config import load
-    from edge.deploy.usable import check_usable
+    from edge.deploy.checks.usable import check_usable
     from edge.plugins.entry_points import load_plugins
 
     flags = {"data.dir": str(arguments.data) if arguments.data else None, "mqtt.server": arguments.broker}

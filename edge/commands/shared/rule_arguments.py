@@ -37,8 +37,8 @@ def compile_paths(arguments: argparse.Namespace) -> tuple[Compiled, list[FilePro
 
 def compile_files(paths: list[Path], zone: str) -> tuple[Compiled, list[FileProblem]]:
     """Load and compile. Nothing is opened, so secrets need not be here; one that is missing is a note."""
+    from edge.deploy.checks.stream_problems import stream_problems
     from edge.deploy.circles import circle_problems
-    from edge.deploy.stream_problems import stream_problems
     from edge.plugins.entry_points import load_plugins
     from edge.plugins.sink_kinds import register_sinks
     from rules.compile import compile_rules

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from edge.deploy.checks.configured import configured_problems
+from edge.deploy.checks.outgoing import outgoing_problems
+from edge.deploy.checks.stream_problems import stream_problems
 from edge.deploy.circles import circle_problems
-from edge.deploy.configured import configured_problems
-from edge.deploy.outgoing import outgoing_problems
 from edge.deploy.reading.beside import load_beside
 from edge.deploy.reading.wanted import Wanted
-from edge.deploy.stream_problems import stream_problems
 from edge.deploy.watch import stamp
 from edge.intake.sources.registry import Configured
 from rules.compile import compile_rules

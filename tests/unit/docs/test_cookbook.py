@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.deploy.stream_problems import stream_problems
+from edge.deploy.checks.stream_problems import stream_problems
 from edge.docs.cookbook import CHAPTERS, pages
 from edge.plugins.sink_kinds import register_sinks
 from rules.compile import compile_rules

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edge import config
-from edge.deploy.outgoing import is_allowed
+from edge.deploy.checks.outgoing import is_allowed
 from edge.deploy.reading.rule_files import RuleFiles
 from edge.plugins.sink_kinds import register_sinks
 from rules.loader import load_paths

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.deploy.stream_problems import stream_problems
+from edge.deploy.checks.stream_problems import stream_problems
 from rules.compile import compile_rules
 from rules.loader import load_text, unite
 from tests.unit.edge.world import World, rule

@@ -9,7 +9,7 @@ import pytest
 
 from edge.cli import main
 from edge.config import ConfigError, load
-from edge.deploy.usable import check_usable
+from edge.deploy.checks.usable import check_usable
 
 BROKER = "mqtt:\n  server: mqtts://broker\n"
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from edge.config.brokers import DEFAULT
-from edge.deploy.outgoing import place_of
-from edge.deploy.stream_problems import Complaint
+from edge.deploy.checks.outgoing import place_of
+from edge.deploy.checks.stream_problems import Complaint
 from edge.deploy.stream_types import MQTT, is_store, stream_type
 from edge.intake.lookups.base import LookupEnvironment
 from edge.intake.lookups.kinds import kinds
