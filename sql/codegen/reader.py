@@ -18,7 +18,7 @@ class RowReader:
 
     `slots` has the code of the values that operators keep. With `joined` a row is a tuple of the sources'
     rows, NULL if a source has none; with `rows` the row of each source is in a local of its own, NULL for
-    those `nullable`. Those `kept` are rows of relations.
+    those `nullable`. Those of sources that are `kept` are rows of relations.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class RowReader:
 
     def read(self, source: int, column: str | None) -> Code:
         if column is None and self.rows is not None:
-            return self._whole(source, self.rows[source])
+            return self._whole(source, self.rows[source], is_nullable=source in self.nullable)
         if column is None:
-            return Code(f"e[{source}]" if self.joined else "e", self.joined, True)
+            return self._whole(source, f"e[{source}]" if self.joined else "e", is_nullable=self.joined)
         name = self.locals.get((source, column))
         if name is None:
             name = f"c_{identifier(column)}"
@@ -72,9 +72,8 @@ class RowReader:
             self.locals[source, column] = name
         return Code(name, True, True)
 
-    def _whole(self, source: int, row: str) -> Code:
+    def _whole(self, source: int, row: str, *, is_nullable: bool) -> Code:
         """The row of a source as a value."""
-        is_nullable = source in self.nullable
         if source not in self.kept:
             return Code(row, is_nullable, True)
         return Code(f"(None if {row} is None else {row}.row)" if is_nullable else f"{row}.row", is_nullable)
@@ -103,11 +102,14 @@ class RowReader:
     def _access(self, source: int, column: str) -> str:
         if self.rows is not None:
             row = self.rows[source]
-            text = f"{row}.{field_name(column)}" if source in self.kept else self._column(row, column)
+            text = self._column_of(source, row, column)
             return f"None if {row} is None else {text}" if source in self.nullable else text
         if not self.joined:
-            return self._column("e", column)
-        return f"None if (r := e[{source}]) is None else {self._column('r', column)}"
+            return self._column_of(source, "e", column)
+        return f"None if (r := e[{source}]) is None else {self._column_of(source, 'r', column)}"
+
+    def _column_of(self, source: int, row: str, column: str) -> str:
+        return f"{row}.{field_name(column)}" if source in self.kept else self._column(row, column)
 
     def _column(self, row: str, column: str) -> str:
         return f"{row}.get({column!r})" if self.shape == "dict" else f"{row}.{attribute_name(column)}"

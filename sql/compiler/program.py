@@ -119,9 +119,14 @@ class Program(SharedCode):
         }
 
 
-def looking_code(plan: Plan, env: Environment, *, is_asked: bool = False) -> Program:
-    """The program of a statement that only reads named windows."""
-    return Program(plan, env, Use(pulls=True, is_asked=is_asked))
+def looking_code(
+    plan: Plan, env: Environment, *, is_asked: bool = False, found: int | None = None
+) -> Program:
+    """The program of a statement that only reads named windows. `found`: the place of the relation that is
+    searched, known where there is no other source."""
+    if len(plan.sources) == 1 and plan.sources[0].relation is not None:
+        found = 0
+    return Program(plan, env, Use(pulls=True, is_asked=is_asked, found=found))
 
 
 # --- subqueries ---------------------------------------------------------------------------------------------
@@ -152,7 +157,7 @@ class CorrelatedCode:
             return
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
-        use = Use(is_correlated=True)
+        use = Use(is_correlated=True, found=0 if rows.of_relation else None)
         self.text = StatementText(StatementFrame(plan, around, self.answers, use, None))
 
 

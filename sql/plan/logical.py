@@ -220,6 +220,13 @@ class Plan(Record, dict=True):
         return bool(self.analytics or self.prevs or self.hits or self.subqueries)
 
     @property
+    def reads_columns_in_text(self) -> bool:
+        """True if nothing but its compiled text reads columns of the rows: no subquery, and no aggregate that
+        shows whole rows or has keys of its own."""
+        reads_rows = any(call.definition.needs_event or call.group_by for call in self.aggregates)
+        return not (self.reads_beside or reads_rows)
+
+    @property
     def expressions(self) -> list[Bound]:
         """The expressions that are evaluated for an event, and for its row."""
         found = [*(item.value for item in self.items), *self.group_by, self.where, self.having]

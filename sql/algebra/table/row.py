@@ -35,6 +35,13 @@ class KeptRow(Event, eq=False):
         """All columns get the values of `row`; those it lacks are NULL."""
 
 
+def shown(row: Any) -> Any:
+    """A row of a query with dicts in the place of rows of relations, also among those of a joined one."""
+    if row.__class__ is tuple:
+        return tuple([shown(side) for side in row])
+    return row.row if isinstance(row, KeptRow) else row
+
+
 class TableRow(KeptRow, eq=False):
     """A row of a table with the accumulators of its aggregating columns.
 

@@ -27,6 +27,7 @@ class Use(NamedTuple):
     in_cells       one instance serves all partitions of a context, whose state is in cells
     is_correlated  a subquery that is evaluated anew for each event of the statement around it: its rows are
                    tuples, of its own row and those of that event
+    found          the place of the relation in which a search finds the rows, which WHERE holds for
     """
 
     calls_windows: bool = False
@@ -34,6 +35,7 @@ class Use(NamedTuple):
     is_asked: bool = False
     in_cells: bool = False
     is_correlated: bool = False
+    found: int | None = None
 
 
 PLAIN = Use()
@@ -99,6 +101,15 @@ def driver_of(plan: Plan) -> int | None:
     others = [source for source in plan.sources if source is not driver]
     are_looked_up = all(source.relation is not None and source.recognize is None for source in others)
     return place if others and are_looked_up and not (plan.analytics or plan.prevs or plan.hits) else None
+
+
+def hands_on(plan: Plan) -> frozenset[int]:
+    """The sources whose rows a driven join hands on as their relations keep them: the text makes rows of
+    them at once, and nothing holds them."""
+    is_held = plan.output is not None or plan.keeps_groups or plan.into_table is not None
+    if is_held or not plan.reads_columns_in_text:
+        return frozenset()
+    return frozenset(place for place, source in enumerate(plan.sources) if not source.unidirectional)
 
 
 def makes_rows(plan: Plan) -> bool:

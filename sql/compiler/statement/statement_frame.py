@@ -27,7 +27,7 @@ from sql.codegen.source import SourceWriter
 from sql.compiler.locals import LOCALS
 from sql.compiler.shared_code import Answer, SharedCode
 from sql.compiler.statement.deferral import events_of
-from sql.compiler.statement.driving import Use, drives, takes_times
+from sql.compiler.statement.driving import Use, driver_of, drives, hands_on, takes_times
 from sql.compiler.statement.earlier import Earlier
 from sql.compiler.statement.fold import Fold
 from sql.compiler.statement.show import Show
@@ -56,6 +56,12 @@ class StatementFrame:
         """True if the loop takes each event with its own instant."""
         self.is_joined = plan.reads_tuples or use.is_correlated
         """True if rows are tuples of the rows of several sources."""
+        is_joining = self.is_driven and driver_of(plan) is not None
+        is_found = is_joining or use.is_correlated or use.found is not None
+        self.where = None if is_found and not plan.hits else plan.where
+        """WHERE, unless the search for the rows has evaluated it."""
+        self.kept = self._kept(is_joining=is_joining)
+        """The sources whose rows are handed over as their relations keep them: the text alone reads them."""
         self.in_cells = use.in_cells
         unknown = Removal.NEVER if use.is_correlated else Removal.ANY
         removal = unknown if window is None else window.departure
@@ -79,6 +85,12 @@ class StatementFrame:
                                reads_in_place=self._reads_in_place)  # fmt: skip
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
         """True if rows need values that only the instance can find: earlier events."""
+
+    def _kept(self, *, is_joining: bool) -> frozenset[int]:
+        if is_joining:
+            return frozenset() if self.use.calls_windows else hands_on(self.plan)
+        found = self.use.found
+        return frozenset() if found is None or not self.plan.reads_columns_in_text else frozenset((found,))
 
     def _names(self, answers: Sequence[Answer]) -> Names:
         """The names that the text uses itself, and its globals."""
@@ -113,6 +125,8 @@ class StatementFrame:
         `kept` are rows of relations."""
         settings = self.names, self.catalog, self.shape, slots
         joined = self.is_joined and not is_one
+        if rows is None and not is_one:
+            kept = self.kept
         reader = RowReader(*settings, joined=joined, rows=rows, nullable=nullable, kept=kept)
         return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
 
@@ -146,7 +160,7 @@ class StatementFrame:
 
     def write_counted(self, loop: LoopWriter, event: str, time: str, owner: str = "g.") -> None:
         """Write WHERE, values and group of the row `e`, also for an event that does not count."""
-        source, where = loop.source, self.plan.where
+        source, where = loop.source, self.where
         if where is None:
             self.fold.write_values(loop, event, owner)
             return

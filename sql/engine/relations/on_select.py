@@ -55,7 +55,7 @@ class SelectCode(TriggerCode):
         assert isinstance(acts, ChoicePlan)
         super().__init__(plan, env, plan.sources[0], ())
         self.delete = acts.delete
-        self.program = looking_code(replace(plan, where=None, acts=None), env)
+        self.program = looking_code(replace(plan, where=None, acts=None), env, found=1)
         self.passes, self.functions = self.program.filters[0], self.program.functions
         first = RunningStatement(self.program, env)
         rows = first.pulled[1]
@@ -96,4 +96,7 @@ class SelectStatement(Triggered[SelectCode]):
     def _matched(self, trigger: object, now_ms: int) -> tuple[list[Event], list[Event]]:
         """The rows that match, and each beside the trigger."""
         found = self.find((trigger, None), now_ms)
-        return found, [Event((trigger, event.row), now_ms, event.seq) for event in found]
+        rows = self.evaluation.read(found)
+        return found, [
+            Event((trigger, row), now_ms, event.seq) for event, row in zip(found, rows, strict=True)
+        ]

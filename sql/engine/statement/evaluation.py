@@ -29,11 +29,16 @@ class Evaluation:
     def __init__(self, text: StatementText, functions: FunctionSet, fail: Fail) -> None:
         self.plan = text.plan
         self.code = text.code
+        self.reads_kept = bool(text.frame.kept)
         self.limit = row_limit(self.plan, functions)
         self.fail = fail
         self.hits = HitCounters(self.plan.hits)
         self.groups = Groups(text)
         self.earlier = EarlierEvents(text)
+
+    def read(self, found: Sequence[Event]) -> Sequence[Any]:
+        """The rows that a search has found, as the text reads them."""
+        return found if self.reads_kept else [event.row for event in found]
 
     def rows(self, events: Sequence[Event], first: Event | None = None) -> list[dict[str, Any]]:
         """The rows; aggregates over no event give one row, whose columns are read from `first`."""
@@ -57,14 +62,16 @@ class Choice:
         self.find = None if finder is None else finder.over(query.pulled[0])
 
     def events(self) -> list[Event]:
-        """The joined rows, before WHERE."""
+        """The rows of the only relation for which WHERE holds, or joined rows."""
         if self.find is None:
             assert isinstance(self.product, Joined)
             return self.product.once()
         try:
-            return self.find((None,), 0)
+            found = self.find((None,), 0)
         except DATA_ERRORS as error:
             raise self.functions.failure(error) from error
+        rows = self.evaluation.read(found)
+        return [Event(row, event.time_ms, event.seq) for event, row in zip(found, rows, strict=True)]
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of one evaluation."""

@@ -125,7 +125,8 @@ class Correlated:
         if isinstance(self.rows, Carried):
             self.rows.take(outer[0], event.time_ms)
         found = self.find((None, *outer), event.time_ms)
-        return self.evaluation.rows([Event((row.row, *outer), row.time_ms, row.seq) for row in found])
+        rows = zip(found, self.evaluation.read(found), strict=True)
+        return self.evaluation.rows([Event((row, *outer), x.time_ms, x.seq) for x, row in rows])
 
     def snapshot(self) -> SubqueryState:
         store = EventStore()

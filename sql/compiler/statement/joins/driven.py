@@ -14,6 +14,7 @@ rows of the event, and `change` takes them.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from sql.algebra.join.chain import JoinLoops
@@ -47,8 +48,7 @@ class DrivenText:
         self.is_direct = makes_rows(plan)
         on = [join.on for join in plan.joins]
         parts = parts_of([*on, plan.where])
-        tested = parts if self.is_direct else parts_of(on)
-        self.chain = JoinLoops(parts, tested, place, stores_of(frame), looks_ahead=self._looks_ahead)
+        self.chain = JoinLoops(parts, parts, place, stores_of(frame), looks_ahead=self._looks_ahead)
 
     @property
     def _looks_ahead(self) -> bool:
@@ -90,19 +90,27 @@ class DrivenText:
         loop = self.frame.make_loop(source, self._slots, rows=locals_, kept=kept)
         if self.chain.needs_event:
             source.line(f"r{self.place} = e")
-        places = range(self.chain.width)
-        rows = ", ".join("e" if place == self.place else self.chain.whole(place) for place in places)
         with self.chain.each(loop) as inner:
             if not self.is_direct:
-                self.chain.write_test(inner)
+                if self.chain.rest:
+                    with source.attempt(f"fail(({self._sides()}), error)", "continue"):
+                        self.chain.write_test(inner)
                 source.line("seq += 1")
-                source.line(f"found.append(Event(({rows}), now, seq))")
+                source.line(f"found.append(Event(({self._sides(self.frame.kept)}), now, seq))")
                 return
-            with source.attempt(f"fail(({rows}), error)"):
+            with source.attempt(f"fail(({self._sides()}), error)"):
                 self.chain.write_test(inner)
                 if self.plan.having is not None:
                     inner.skip_unless(self.plan.having)
                 write_row(inner, self.plan, "made.append(" if self.makes_one else "found.append(", ")")
+
+    def _sides(self, kept: Container[int] = ()) -> str:
+        """The text of the rows of all sources; of those `kept` the rows of relations themselves."""
+        rows = (
+            self.chain.partner(place) if place in kept else self.chain.whole(place)
+            for place in range(self.chain.width)
+        )
+        return ", ".join("e" if place == self.place else row for place, row in enumerate(rows))
 
     @property
     def _slots(self) -> dict[Any, Code]:
