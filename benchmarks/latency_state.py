@@ -36,6 +36,9 @@ SESSION_KEYS = 2_000
 GROUPS = (10, 100_000)
 GROUP_RATE = 2_000
 
+OFTEN = {"PENSTOCK__JOURNAL__SNAPSHOT_BYTES": "30000"}
+"""Snapshots at so small a journal that some are taken within the seconds of a run."""
+
 STREAMS = """streams:
   - 'CREATE STREAM m () WITH (DATASOURCE="plant/#", TIMESTAMP="ts")'
 """
@@ -123,7 +126,8 @@ def measured(rules: str, rate: int, keys: int) -> tuple[list[float], dict[str, A
     """Milliseconds of each stamped message, and the gateway's status at the end."""
     with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder) / "broker") as broker:
         text = rules.replace("BROKER", f"tcp://127.0.0.1:{broker.port}")
-        with daemon(Path(folder) / "gateway", broker.url, {"rules.yaml": text}) as process:
+        rules_of = {"rules.yaml": text}
+        with daemon(Path(folder) / "gateway", broker.url, rules_of, **OFTEN) as process:
             process.wait_ready()
             found = listened(broker, process, rate, keys)
             return found[len(found) // 10 :], process.status()  # the first tenth warms up
