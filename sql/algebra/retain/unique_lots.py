@@ -31,8 +31,8 @@ class LatestOf(Policy):
         return self.line.needs_event
 
     def insert(self, event: Event, now: int) -> list[Event]:
-        hidden = self.latest.insert(event, now)
-        return hidden + self._visible(self.line.insert(event, now))
+        left = self._visible(self.line.insert(event, now))
+        return left + self.latest.insert(event, now)
 
     def _visible(self, left: Iterable[Event]) -> list[Event]:
         """Those of the items that leave the queue that counted; they count no more."""
@@ -47,13 +47,12 @@ class LatestOf(Policy):
         self.latest.write_prepare(loop)
 
     def write_enter(self, source: SourceWriter, leave: WriteLeaving) -> None:
-        self.latest.write_enter(source, leave)
-
         def evicted() -> None:
             with source.block("if hide(y):"):
                 leave()
 
-        self.line.write_enter(source, evicted)
+        self.line.write_enter(source, evicted)  # what it lets go is older than what the event hides
+        self.latest.write_enter(source, leave)
 
     def next_deadline(self) -> int | None:
         return self.line.next_deadline()
