@@ -60,6 +60,14 @@ def unpack_row(packed: dict[str, Any]) -> dict[str, Any]:
     return {name: decode(value) for name, value in packed.items()}
 
 
+def made_row(packed: PackedRow, make_row: Callable[[Any], Any], several: type = tuple) -> Any:
+    """The row `pack_row` packed: `make_row` makes one of the query's shape from a dict, and a row of several
+    is a tuple, a side of which may be a list of rows."""
+    if isinstance(packed, list):
+        return several(made_row(side, make_row, list) for side in packed)
+    return None if packed is None else make_row(unpack_row(packed))
+
+
 def pack_event(event: Event) -> list[Any]:
     """An event: number, instant, row, what was fixed when it came, and the events before it."""
     priors = event.extra.priors if isinstance(event.extra, FixedValues) else ()
@@ -93,17 +101,11 @@ class EventStore:
         self, packed: list[Any], make_row: Callable[[Any], Any], make: Callable[..., Event] = Event
     ) -> None:
         """Rebuild the events; `make_row` makes a row of the query's shape from a dict, `make` an event."""
-
-        def row(part: PackedRow, several: type = tuple) -> Any:
-            if isinstance(part, list):
-                return several(row(side, list) for side in part)
-            return None if part is None else make_row({name: decode(item) for name, item in part.items()})
-
         for seq, time_ms, part, extra, before in packed:
             values = None if extra is None else [decode(value) for value in extra]
-            priors = [Event(row(prior), at, number) for number, at, prior in before]
+            priors = [Event(made_row(prior, make_row), at, number) for number, at, prior in before]
             kept = FixedValues(values or (), priors) if priors else values
-            self.events[seq] = make(row(part), time_ms, seq, kept)
+            self.events[seq] = make(made_row(part, make_row), time_ms, seq, kept)
 
     def find(self, seq: int) -> Event:
         """The event of a `seq` in the snapshot."""

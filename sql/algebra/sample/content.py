@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Event
-from sql.algebra.event_store import EventStore, PackedRow, pack_row
+from sql.algebra.event_store import EventStore, PackedRow, made_row, pack_row
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.text import Loop
 from sql.types import Plain, Saved, Value
@@ -58,15 +58,9 @@ class Entries:
 
     def unpack(self, packed: Saved) -> Any:
         """The entry that was packed, a `PackedEntry`."""
-        return (self.made(packed[0]), *map(decode, packed[1:])) if self.analytics else self.made(packed)
-
-    def made(self, packed: PackedRow) -> Any:
-        """A row of the rule's shape; of a join a tuple of them."""
-        if packed is None:
-            return None
-        if isinstance(packed, list):
-            return tuple(map(self.made, packed))
-        return self.make_row({name: decode(value) for name, value in packed.items()})
+        if self.analytics:
+            return (made_row(packed[0], self.make_row), *map(decode, packed[1:]))
+        return made_row(packed, self.make_row)
 
 
 class Content(ABC):

@@ -23,7 +23,7 @@ PackedGroup = tuple[Plain, PackedEntry, bool, list[Saved]]
 class Group(list[Any]):
     """A group with accumulators beside the values that wait."""
 
-    __slots__ = ("accumulators", "earlier", "fold", "key")
+    __slots__ = ("accumulators", "earlier", "fold", "key", "number")
 
     def __init__(self, entry: Entry, key: Hashable, fold: GroupFold) -> None:
         super().__init__((entry,))
@@ -32,6 +32,8 @@ class Group(list[Any]):
         self.accumulators = fold.fresh()
         self.earlier: Sequence[Group] = ()
         """The groups of the key in the cut panes of its window."""
+        self.number = 0
+        """Its place among the groups of cut panes, in order of their first events."""
 
 
 class MixedGroup(Group):

@@ -130,21 +130,18 @@ Queue = Stacks | RunningParts | MergedLate
 class Total:
     """One key's groups in all cut panes, oldest first, and the aggregates over them."""
 
-    __slots__ = ("aggregates", "groups", "mixed", "numbers")
+    __slots__ = ("aggregates", "groups", "mixed")
 
     def __init__(self, aggregates: list[Queue]) -> None:
         self.groups: deque[Group] = deque()
-        self.numbers: deque[int] = deque()
-        """The places of the groups' first events in order of arrival."""
         self.mixed = 0
         """In how many panes the key has text."""
         self.aggregates = aggregates
 
     def push(self, group: Group, number: int) -> None:
-        """The key's group of the newest pane, folded."""
-        group.earlier = ()
+        """The key's group of the newest pane, folded; its `number` among the groups of all panes."""
+        group.earlier, group.number = (), number
         self.groups.append(group)
-        self.numbers.append(number)
         self.mixed += isinstance(group, MixedGroup)
         for aggregate, part in zip(self.aggregates, group.accumulators, strict=True):
             aggregate.push(part)
@@ -152,7 +149,6 @@ class Total:
     def pop(self) -> None:
         """The oldest pane leaves the window."""
         self.mixed -= isinstance(self.groups.popleft(), MixedGroup)
-        self.numbers.popleft()
         for aggregate in self.aggregates:
             aggregate.pop()
 
@@ -270,7 +266,7 @@ class Panes(Folded):
         """Groups in order of their first event in the window."""
         if not p.totals and self.shows_empty is not None:
             return super().sample(p)
-        return map(self._sampled, sorted(p.totals.values(), key=lambda total: total.numbers[0]))
+        return map(self._sampled, sorted(p.totals.values(), key=lambda total: total.groups[0].number))
 
     def _sampled(self, total: Total) -> tuple[Any, list[Any]]:
         found = [aggregate.result() for aggregate in total.aggregates]
