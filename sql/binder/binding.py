@@ -7,52 +7,43 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from sql import syntax as ast
-from sql.binder.scope import Scope
+from sql.binder.place import Place
+from sql.binder.scope import UNKNOWN, Scope
+from sql.binder.statement_kind import EPL, StatementKind
 from sql.errors import Problems, Span
 from sql.plan.bound import AggregateCall, AnalyticCall, Bound, HitCall, PrevCall
 from sql.plan.clauses import Numbering
-from sql.record import Record, field
 from sql.types import Type
 
 BindSubquery = Callable[[ast.Subquery | ast.Quantified, Scope], Bound]
 """Binds a subquery, in the scope it stands in."""
 
 
-class Place(Record):
-    """The place of an expression, which decides what it may contain."""
+def no_subquery(code: str, where: str, hint: str | None = None) -> BindSubquery:
+    """Refuses subqueries `where` they cannot stand."""
 
-    name: str
-    aggregates: bool = False
-    analytics: bool = True
-    prevs: bool = False
-    windows: bool = False
-    aliases: bool = True
-    of_window: bool = False  # a column outside aggregates is that of the window's first event
-    builtins: dict[str, Type] = field(default_factory=dict)
-    outside: str | None = None  # the alias being defined: inside its definition the name means the column
+    def refuse(node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
+        scope.site.problems.error(code, f"a subquery cannot stand {where}", node.span, hint)
+        return UNKNOWN
+
+    return refuse
 
 
 class Binding(ABC):
     """Collects the aggregates, analytic functions and prevs of one statement."""
 
-    def __init__(self, scope: Scope, bind_subquery: BindSubquery) -> None:
+    def __init__(self, scope: Scope, bind_subquery: BindSubquery, kind: StatementKind = EPL) -> None:
         self.scope = scope
-        self.problems: Problems = scope.problems
+        self.site = scope.site
+        self.problems: Problems = scope.site.problems
+        self.bind_subquery = bind_subquery
+        self.kind = kind
         self.aggregates: list[AggregateCall] = []
         self.analytics: list[AnalyticCall] = []
         self.prevs: list[PrevCall] = []
         self.hits: list[HitCall] = []
         self.numberings: list[Numbering] = []
-        self.sampled = False
-        """True if a window in GROUP BY shows rows, several at a time."""
-        self.has_window = False
-        """True if the statement has a window in GROUP BY whose bounds can be read."""
-        self.bind_subquery = bind_subquery
-        self.aggregate_names: dict[str, str] = {}
-        """Aggregates by name in the statement's language: eKuiper's stddev is the population's."""
-        self.epl = False
         self.uses_meta = False
-        self.text = ""
         self.parameters: list[str] = []
         """The parameters of the lambdas around, the innermost last."""
 

@@ -11,13 +11,11 @@ from sql.errors import Problems, Span
 from sql.plan.logical import AGGREGATE_HITS, Plan
 
 
-def check_clauses(
-    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]
-) -> None:
+def check_clauses(problems: Problems, select: ast.Select, streams: Sequence[Stream]) -> None:
     """Clauses that cannot stand together, before anything is bound."""
     error = problems.error
     if select.windows:
-        _check_windows(problems, select, sources)
+        _check_windows(problems, select)
     inserts = "istream" if select.insert_into is None else select.insert_into.selector
     for selector in sorted({select.selector or "istream", inserts} - {"istream"} if select.windows else ()):
         error(
@@ -31,12 +29,12 @@ def check_clauses(
             select.span,
             hint,
         )
-    kuiper.check_sources(problems, select, sources, streams)
+    kuiper.check_sources(problems, select, streams)
     if select.source is None and select.context is None:
         error("B002", "FROM is missing", select.span, "add FROM and a stream")
 
 
-def _check_windows(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
+def _check_windows(problems: Problems, select: ast.Select) -> None:
     """Beside windows in GROUP BY."""
     error = problems.error
     if len(select.windows) > 1:
@@ -48,7 +46,7 @@ def _check_windows(problems: Problems, select: ast.Select, sources: Sequence[ast
             second.span,
             "a rule has one window; use a second rule on a memory stream",
         )
-    if any(isinstance(s, ast.StreamSource) and s.windows for s in sources):
+    if any(isinstance(s, ast.StreamSource) and s.windows for s in select.sources):
         error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
     if select.output:
         error(
@@ -56,7 +54,7 @@ def _check_windows(problems: Problems, select: ast.Select, sources: Sequence[ast
             "an output limit has no effect on a window in GROUP BY, which fires by itself",
             select.output.span,
         )
-    if any(isinstance(s, ast.StreamSource) and s.pattern for s in sources):
+    if any(isinstance(s, ast.StreamSource) and s.pattern for s in select.sources):
         error(
             "B807",
             "a window in GROUP BY cannot stand over a pattern",

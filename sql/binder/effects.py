@@ -10,25 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sql import syntax as ast
-from sql.errors import Problems, did_you_mean
+from sql.binder.annotations import check_annotations
+from sql.errors import Problems
 from sql.plan.logical import Plan
 
-DESCRIPTIVE = frozenset({"name", "priority", "description", "tag", "public", "private", "protected"})
 
-EFFECTIVE = frozenset({"iterableunbound"})
-"""Annotations that change what a statement does, seen where they do."""
-"""Annotations that say something about a statement and change nothing anywhere."""
-
-HINTS = ("reclaim_group_aged", "reclaim_group_freq")
-
-
-def check_effects(
-    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan, *, is_epl: bool
-) -> None:
+def check_effects(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
     """Report what has no effect in a bound statement."""
-    _check_self_insert(problems, select, sources)
-    _check_unidirectional(problems, sources)
-    _check_annotations(problems, select, sources, plan)
+    _check_self_insert(problems, select)
+    _check_unidirectional(problems, select.sources)
+    check_annotations(problems, select, plan)
     if not _one_by_one(plan):
         return
     if select.selector == "rstream" and not plan.insert_into:
@@ -67,10 +58,10 @@ def _one_by_one(plan: Plan) -> bool:
     )
 
 
-def _check_self_insert(problems: Problems, select: ast.Select, sources: Sequence[ast.Source]) -> None:
+def _check_self_insert(problems: Problems, select: ast.Select) -> None:
     """A circle over several rules is found where all are known; see `edge.deploy.circles`."""
     target = select.insert_into
-    if target is not None and any(source.name == target.stream for source in sources):
+    if target is not None and any(source.name == target.stream for source in select.sources):
         problems.warn(
             "B707",
             f"the rule inserts into '{target.stream}', which it reads: each row is its next event",
@@ -82,45 +73,3 @@ def _check_self_insert(problems: Problems, select: ast.Select, sources: Sequence
 def _check_unidirectional(problems: Problems, sources: Sequence[ast.Source]) -> None:
     if len(sources) == 1 and isinstance(sources[0], ast.StreamSource) and sources[0].unidirectional:
         problems.error("B608", "unidirectional has no effect without a join", sources[0].span)
-
-
-def _check_annotations(
-    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], plan: Plan
-) -> None:
-    for note in select.annotations:
-        if note.name == "hint":
-            _check_hint(problems, note, sources, plan)
-        elif note.name not in DESCRIPTIVE | EFFECTIVE | {"priority"}:
-            problems.warn(
-                "B706",
-                f"the annotation @{note.name} has no effect",
-                note.span,
-                did_you_mean(note.name, ["name", "hint", "description"]),
-            )
-
-
-def _check_hint(problems: Problems, note: ast.Annotation, sources: Sequence[ast.Source], plan: Plan) -> None:
-    words = [part.strip().split("=", 1)[0] for part in str(note.value).split(",")]
-    for word in words:
-        if word not in HINTS:
-            problems.warn(
-                "B706",
-                f"the hint '{word}' has no effect",
-                note.span,
-                did_you_mean(word, HINTS) or f"known hints are {' and '.join(HINTS)}",
-            )
-    grouped = any(
-        call.name == "groupwin"
-        for source in sources
-        if isinstance(source, ast.StreamSource)
-        for call in source.windows
-    )
-    if not (grouped or plan.keeps_groups) and any(word in HINTS for word in words):
-        problems.warn(
-            "B706",
-            "reclaim hints have no effect without groupwin, or GROUP BY without a window",
-            note.span,
-            "a group goes with the last of its events when that leaves the window"
-            if plan.group_by
-            else "group the windows: E#groupwin(k)#length(5)",
-        )

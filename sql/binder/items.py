@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder import kuiper
-from sql.binder.binding import Place
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.place import Place
 from sql.binder.scope import META
 from sql.binder.spread_binder import SpreadBinder
 from sql.binder.stars import check_excluded
 from sql.plan.bound import AggregateCall, Bound, Read, Slot
 from sql.plan.clauses import ItemPlan
-from sql.plan.logical import Mode, RowKind
+from sql.plan.logical import RowKind
 from sql.types import Type
 
 SELECT = Place("SELECT", aggregates=True, prevs=True, windows=True)
@@ -20,12 +20,14 @@ SELECT = Place("SELECT", aggregates=True, prevs=True, windows=True)
 class ItemBinder:
     """Binds the items of one SELECT. `send_meta`: each row carries the metadata of its message."""
 
-    def __init__(self, select: ast.Select, binder: ExpressionBinder, mode: Mode, *, send_meta: bool) -> None:
+    def __init__(
+        self, select: ast.Select, binder: ExpressionBinder, place: Place = SELECT, *, send_meta: bool = False
+    ) -> None:
         self.select = select
         self.binder = binder
+        self.place = place
         self.scope = binder.scope
         self.problems = binder.problems
-        self.mode = mode
         self.send_meta = send_meta
 
     def bind(self, spreads: SpreadBinder) -> tuple[ItemPlan, ...]:
@@ -37,12 +39,12 @@ class ItemBinder:
         for item in self.select.items:
             if isinstance(item.expr, ast.Star):
                 shown = [name for name, other in taken.items() if not other.invisible]
-                out += self._star(item.expr, [] if self.binder.epl else shown)
+                out += self._star(item.expr, [] if self.binder.kind.epl else shown)
                 continue
             if spreads.handles(item):
                 out += spreads.bind(item)
                 continue
-            bound = self.binder.names.item(item.expr, item.alias, SELECT)
+            bound = self.binder.names.item(item.expr, item.alias, self.place)
             is_whole = isinstance(bound, Read) and bound.column is None
             if is_whole and item.alias is None and self._tag_of(bound) is None:
                 out.append(ItemPlan(None, bound))
@@ -64,7 +66,7 @@ class ItemBinder:
     def _is_call(self, item: ast.SelectItem) -> bool:
         """True for a column of an eKuiper rule that takes the name of its function,
         because it has no alias."""
-        return item.alias is None and isinstance(item.expr, ast.Call) and not self.binder.epl
+        return item.alias is None and isinstance(item.expr, ast.Call) and not self.binder.kind.epl
 
     def _note_lost(self, name: str, item: ast.SelectItem) -> None:
         """Two calls of one function without alias make one column: as in eKuiper that of the last call."""
@@ -77,9 +79,9 @@ class ItemBinder:
     def _meta_item(self) -> ItemPlan:
         """The column `__meta` of sendMetaToSink: rows that stand for one message can say which."""
         select = self.select
-        sources = [select.source, *(join.source for join in select.joins)]
-        keeps = any(isinstance(source, ast.StreamSource) and source.windows for source in sources)
-        if self.mode != "delta" or keeps or select.joins or select.group_by or self.binder.aggregates:
+        keeps = any(isinstance(source, ast.StreamSource) and source.windows for source in select.sources)
+        by_event = self.binder.kind.mode == "delta" and not keeps and not select.joins
+        if not by_event or select.group_by or self.binder.aggregates:
             self.problems.error(
                 "B609",
                 "sendMetaToSink has no effect with windows, joins and aggregates",
@@ -94,8 +96,8 @@ class ItemBinder:
         expr = item.expr
         if isinstance(expr, ast.Column):
             alone = self.scope.own == 1 and self.scope.sources[0].tag is None
-            return expr.name if not self.binder.epl or alone else item.text
-        if self.binder.epl:
+            return expr.name if not self.binder.kind.epl or alone else item.text
+        if self.binder.kind.epl:
             return item.text
         if isinstance(expr, ast.Field | ast.Call):
             return expr.name
@@ -117,7 +119,7 @@ class ItemBinder:
         others = replaced.union(named_before).difference(star.excluded)
         excluded = (*star.excluded, *sorted(others), *carriers)
         matches = any(self.scope.sources[i].tag is not None for i in chosen)
-        named = star.table is None and (matches or (len(chosen) > 1 and self.binder.epl))
+        named = star.table is None and (matches or (len(chosen) > 1 and self.binder.kind.epl))
         if matches:
             chosen.sort()
         out = [
@@ -127,13 +129,13 @@ class ItemBinder:
                 False,
                 excluded,
             )
-            for i in (chosen if self.binder.epl or matches else reversed(chosen))
+            for i in (chosen if self.binder.kind.epl or matches else reversed(chosen))
         ]
-        if not self.binder.epl and not matches:
+        if not self.binder.kind.epl and not matches:
             out += kuiper.shared_columns(self.scope, chosen, excluded, star.span)
         for item in star.replaced:
             out.append(
-                ItemPlan(item.alias or item.text, self.binder.names.item(item.expr, item.alias, SELECT))
+                ItemPlan(item.alias or item.text, self.binder.names.item(item.expr, item.alias, self.place))
             )
         return out
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.constants import constant_value
+from sql.binder.place import Place
 from sql.binder.scope import Scope
 from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
@@ -41,8 +42,8 @@ def bind_hit(binder: Binding, node: ast.Call, place: Place) -> Bound:
     """`last_hit_count()` and its like: 0 before the first hit."""
     if node.args:
         binder.problems.error("B310", f"{node.name}() takes no arguments", node.span)
-    if binder.epl or place.name not in HITS[node.name]:
-        where = "an EPL statement" if binder.epl else place.name
+    if binder.kind.epl or place.name not in HITS[node.name]:
+        where = "an EPL statement" if binder.kind.epl else place.name
         binder.problems.error(
             "B333",
             f"{node.name}() cannot count in {where}",
@@ -61,10 +62,10 @@ def bind_row_number(binder: Binding, node: ast.Call, place: Place) -> Bound:
     error, over = binder.problems.error, node.over or ast.Over()
     if node.args:
         error("B310", "row_number() takes no arguments", node.span)
-    if place.name not in ("SELECT", "ORDER BY") or binder.epl:
+    if place.name not in ("SELECT", "ORDER BY") or binder.kind.epl:
         error(
             "B334",
-            f"row_number() cannot stand in {'an EPL statement' if binder.epl else place.name}",
+            f"row_number() cannot stand in {'an EPL statement' if binder.kind.epl else place.name}",
             node.span,
             "it numbers the rows of one output, in SELECT of eKuiper's rules",
         )
@@ -77,7 +78,7 @@ def bind_row_number(binder: Binding, node: ast.Call, place: Place) -> Bound:
         for order in over.order_by
     )
     numbering = Numbering(tuple(binder.bind(part, inner) for part in over.partition_by), order_by)
-    if not binder.sampled:
+    if binder.kind.mode != "sample":
         binder.problems.warn(
             "B703",
             "without a window each output is one row: row_number() is always 1",
@@ -92,7 +93,7 @@ def bind_row_number(binder: Binding, node: ast.Call, place: Place) -> Bound:
 
 def check_rows_back(binder: Binding, bound: Bound, span: Span) -> None:
     """Check that the number of rows lag() counts back is a constant."""
-    rows = constant_value(binder.scope.catalog, bound)
+    rows = constant_value(binder.site.catalog, bound)
     if any(isinstance(node, Read) for node in bound.walk()):
         binder.problems.error("B312", "lag() needs a constant number of rows", span)
     elif rows.__class__ is int and rows < 1:
@@ -144,10 +145,9 @@ def _put(node: Bound, slot: Slot, other: Slot) -> Bound:
 # --- joins --------------------------------------------------------------------------------------------------
 
 
-def check_sources(
-    problems: Problems, select: ast.Select, sources: Sequence[ast.Source], streams: Sequence[Stream]
-) -> None:
+def check_sources(problems: Problems, select: ast.Select, streams: Sequence[Stream]) -> None:
     """Tables and joins: what can be joined, and what needs a window for it."""
+    sources = select.sources
     for source, stream in zip(sources, streams, strict=True):
         if stream.kind == "lookup":
             problems.error(

@@ -4,27 +4,26 @@ variables and its own counts."""
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.binding import Place
+from sql.binder.crontabs import check_crontab
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.place import Place
 from sql.binder.windows.lengths import bind_period
-from sql.errors import Problems, did_you_mean
+from sql.errors import did_you_mean
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.clauses import OutputPlan, TerminatedPlan
-from sql.plan.options import RuleOptions
 from sql.types import Type
 
 
 class OutputLimitBinder:
     """Binds the output limit of one statement."""
 
-    def __init__(self, binder: ExpressionBinder, options: RuleOptions) -> None:
+    def __init__(self, binder: ExpressionBinder) -> None:
         self.binder = binder
         self.problems = binder.problems
-        self.options = options
 
     def bind(self, limit: ast.OutputLimit) -> OutputPlan:
         """The plan of an output limit."""
-        if limit.terminated is not None and self.binder.scope.context is None:
+        if limit.terminated is not None and self.binder.site.context is None:
             self.problems.error(
                 "B818",
                 "without a context nothing ever terminates",
@@ -43,7 +42,7 @@ class OutputLimitBinder:
             Type.INTEGER,
         )
         when = Place("output when", aliases=False, analytics=False, builtins=builtins)
-        _check_crontab(self.problems, limit.at, self.options)
+        check_crontab(binder.site, limit.at)
         return OutputPlan(
             limit.mode,
             None if limit.after is None else bind_period(binder, limit.after, "'after'"),
@@ -88,26 +87,14 @@ class OutputLimitBinder:
         return bound
 
     def _assigned(self, item: ast.Assignment, place: Place) -> Bound:
-        variable = self.binder.scope.catalog.variables.get(item.name)
+        variable = self.binder.site.catalog.variables.get(item.name)
         if variable is None:
             self.problems.error(
                 "B207",
                 f"unknown variable '{item.name}'",
                 item.span,
-                did_you_mean(item.name, self.binder.scope.catalog.variables),
+                did_you_mean(item.name, self.binder.site.catalog.variables),
             )
         elif variable.constant:
             self.problems.error("B208", f"variable '{item.name}' is constant", item.span)
         return self._without_columns(self.binder.bind(item.value, place), item.value, place) or Const(None)
-
-
-def _check_crontab(problems: Problems, fields: tuple[ast.CronField, ...], options: RuleOptions) -> None:
-    """Report a crontab that cannot be read."""
-    if not fields:
-        return
-    from sql.calendar.crontab import Crontab
-
-    try:
-        Crontab.parse([field.text for field in fields], options.zone_info())
-    except ValueError as failure:
-        problems.error("B528", f"crontab: {failure}", fields[0].span.to(fields[-1].span))

@@ -1,25 +1,24 @@
-"""The meaning of names in one statement: the sources of FROM, the aliases of SELECT, variables, built-in
-properties."""
+"""Where a statement is bound, and the meaning of names in it: the sources of FROM, the aliases of SELECT,
+variables, built-in properties."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from sql import functions
+from sql.binder.place import Place
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
 from sql.plan.asks import carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
-from sql.plan.context_plan import WORD
+from sql.plan.context_plan import WORD, ContextPlan, Property
+from sql.plan.options import RuleOptions
 from sql.record import Record, replace
 from sql.syntax import ColumnDefinition, ColumnType, SelectItem
 from sql.types import Type, declared_type
-
-if TYPE_CHECKING:
-    from sql.plan.context_plan import ContextPlan, Property
 
 UNKNOWN = Const(None)
 """Stands where an expression could not be bound; its problem has been reported."""
@@ -29,6 +28,31 @@ META = "$meta"
 
 NAME_CONTEXT = "write CONTEXT and its name before the statement, or context: beside sql in a rule file"
 NAMES_ALONE = "in the definition of a context the names given with AS stand alone: s.id"
+
+
+class Site(Record):
+    """Where a statement is bound.
+
+    text       the text that all positions are places in
+    problems   takes what the binders report
+    context    the context whose partitions it runs in: `context.…` are their properties
+    places     in the definition of a context: the events that started the partition, by name
+    outer      the scope around a subquery
+    on_demand  True for a question, which is asked once, of relations
+    """
+
+    catalog: Catalog
+    options: RuleOptions
+    text: str
+    problems: Problems = msgspec.field(default_factory=Problems)
+    context: ContextPlan | None = None
+    places: dict[str, tuple[Slot, Property]] = msgspec.field(default_factory=dict)
+    outer: Scope | None = None
+    on_demand: bool = False
+
+    def raise_if_any(self) -> None:
+        """Raise SqlError with all problems if one of them is an error."""
+        self.problems.raise_if_any(self.text)
 
 
 class SourceScope(Record):
@@ -48,22 +72,21 @@ class SourceScope(Record):
     carrier: str | None = None
     """The column of the first source's events that holds the row: for a table of a store."""
 
+    @classmethod
+    def of(cls, stream: Stream, alias: str) -> SourceScope:
+        """A stream under a name."""
+        declared = {column.name: column.type for column in stream.declared}
+        return cls(alias, stream.name, stream.columns, declared=declared)
+
 
 @dataclass(slots=True)
 class Scope:
     """All names of one statement, and what was read through them."""
 
-    catalog: Catalog
-    problems: Problems
+    site: Site
     sources: list[SourceScope]
     aliases: dict[str, SelectItem] = field(default_factory=dict)
-    columns_first: bool = False
-    """EPL: a column wins over an alias of the same name; eKuiper: the alias does."""
     reads: list[set[str] | None] = field(default_factory=list)
-    context: ContextPlan | None = None
-    """The context whose partitions the statement runs in: `context.…` are their properties."""
-    places: dict[str, tuple[Slot, Property]] = field(default_factory=dict)
-    """In the definition of a context: the events that started the partition, by name."""
     outer: Scope | None = None
     """The scope around a subquery. Its sources stand behind the subquery's own,
     and need their names."""
@@ -71,12 +94,8 @@ class Scope:
     """The number of sources that are the statement's own."""
     correlated: bool = False
     """True if a source of the scope around was read."""
-    at_arrival: bool = False
-    """Variables are read as they were when the event arrived: what filters of FROM do."""
     tables: set[str] = field(default_factory=set)
     """The tables whose rows were read by key."""
-    preferred: int | None = None
-    """The source that a name means which several have: the relation in `set` of a trigger."""
 
     def __post_init__(self) -> None:
         self.own = self.own or len(self.sources)
@@ -152,12 +171,11 @@ class Scope:
     def holders(self, name: str) -> list[int]:
         """The sources that declare a column of this name."""
         own = self.sources[: self.own]
-        found = [
+        return [
             i
             for i, source in enumerate(own)
             if source.columns is not None and name in source.columns and source.tag is None
         ]
-        return [self.preferred] if self.preferred in found and self.preferred is not None else found
 
     def tag_named(self, name: str) -> int | None:
         """The tag of a pattern that is called so."""
@@ -166,10 +184,10 @@ class Scope:
             None,
         )
 
-    def column(self, name: str, table: str | None, span: Span) -> Bound | None:
+    def column(self, name: str, table: str | None, place: Place, span: Span) -> Bound | None:
         """The meaning of a column name; None for an unknown name (the caller reports it)."""
         if table is not None:
-            return self._qualified(name, table, span)
+            return self._qualified(name, table, place, span)
         if name.startswith(("?", ":")):
             return self._parameter(name, span)
         item = (
@@ -184,9 +202,11 @@ class Scope:
         if tag is not None:
             return self.read_all(tag, span)
         declared = self.holders(name)
+        if place.preferred in declared:
+            return self.read(place.preferred, name, span)
         if len(declared) > 1:
             owners = " and ".join(f"'{self.sources[index].alias}'" for index in declared)
-            self.problems.error(
+            self.site.problems.error(
                 "B203",
                 f"column '{name}' is in {owners}",
                 span,
@@ -194,9 +214,9 @@ class Scope:
             )
         if declared:
             return self.read(declared[0], name, span)
-        if name in self.catalog.variables:
-            variable = self.catalog.variables[name]
-            return Slot("arrived" if self.at_arrival else "variable", name, type=variable.type, span=span)
+        if name in self.site.catalog.variables:
+            variable = self.site.catalog.variables[name]
+            return Slot("arrived" if place.at_arrival else "variable", name, type=variable.type, span=span)
         own = self.sources[: self.own]
         free = [index for index, source in enumerate(own) if source.columns is None and source.tag is None]
         if len(free) == 1:
@@ -205,17 +225,19 @@ class Scope:
 
     def _parameter(self, name: str, span: Span) -> Bound:
         """A parameter of a question, which is a variable of it."""
-        variable = self.catalog.variables.get(name)
+        variable = self.site.catalog.variables.get(name)
         if variable is None:
             hint = "questions on demand take parameters, a rule has variables"
-            self.problems.error("B560", f"parameter '{name.rstrip('0123456789')}' has no value", span, hint)
+            self.site.problems.error(
+                "B560", f"parameter '{name.rstrip('0123456789')}' has no value", span, hint
+            )
         kind = Type.ANY if variable is None else variable.type
         return Slot("variable", name, type=kind, span=span)
 
     def _in_any(self, sources: list[int], name: str, span: Span) -> Bound:
         """A column of a joined row whose streams declare none: that of the leftmost source that has it."""
         aliases = [self.sources[index].alias for index in sources]
-        self.problems.warn(
+        self.site.problems.warn(
             "B708",
             f"column '{name}' may be in {' or '.join(map(repr, aliases))}: the first has it",
             span,
@@ -225,12 +247,12 @@ class Scope:
         assert coalesce is not None
         return Apply(coalesce, tuple(self.read(index, name, span) for index in sources), span=span)
 
-    def _qualified(self, name: str, table: str, span: Span) -> Bound | None:
+    def _qualified(self, name: str, table: str, place: Place, span: Span) -> Bound | None:
         source = self.source_named(table) if table else None
         if source is not None:
             columns = self.sources[source].columns
             if self.sources[source].tag == "list":
-                self.problems.error(
+                self.site.problems.error(
                     "B806",
                     f"'{table}' is the list of the events that a repeat has met",
                     span,
@@ -240,9 +262,9 @@ class Scope:
             if columns is not None and name not in columns:
                 self.unknown(name, span, source)
             return self.read(source, name, span)
-        base = self.column(table, None, span)  # `a.b` where a is a struct column
-        if table == WORD and base is not None and self.catalog.contexts and not self.holders(WORD):
-            self.problems.warn(
+        base = self.column(table, None, place, span)  # `a.b` where a is a struct column
+        if table == WORD and base is not None and self.site.catalog.contexts and not self.holders(WORD):
+            self.site.problems.warn(
                 "B716",
                 f"'context.{name}' is read from the payload: the statement is in no context",
                 span,
@@ -254,7 +276,7 @@ class Scope:
         """A field of a struct; what is no struct, or lacks the field by its declaration, is reported."""
         if not Type.OBJECT.accepts(base.type):
             every = f"read one element, x[0]->{name}, or all: json_path_query(x, '$[*].{name}')"
-            self.problems.error(
+            self.site.problems.error(
                 "B301",
                 f"'{name}' is read from a struct, not {base.type.value}",
                 base.span,
@@ -265,7 +287,7 @@ class Scope:
             return Op("field", (base,), name, span=span)
         types = {column.name: column.type for column in struct.fields}
         if name not in types:
-            self.problems.error(
+            self.site.problems.error(
                 "B201",
                 f"unknown field '{name}' of a struct; it has {', '.join(sorted(types)[:12])}",
                 span,
@@ -301,9 +323,9 @@ class Scope:
 
     def unknown(self, name: str, span: Span, source: int | None = None) -> None:
         """Report an unknown column, with what there is and the nearest name."""
-        if source is None and name == WORD and self.context is None:
+        if source is None and name == WORD and self.site.context is None:
             what = "'context.…' is a property of a partition, and the statement is in no context"
-            self.problems.error("B818", what, span, NAMES_ALONE if self.places else NAME_CONTEXT)
+            self.site.problems.error("B818", what, span, NAMES_ALONE if self.site.places else NAME_CONTEXT)
             return
         if source is None and any(item.tag is not None for item in self.sources):
             self._unknown_tag(name, span)
@@ -311,20 +333,20 @@ class Scope:
         among = self.sources[: self.own] if source is None else [self.sources[source]]
         among = [item for item in among if not item.stream.startswith("$")]  # private ones, of no text
         known = [column for item in among for column in (item.columns or {}) if column != META]
-        streams = self.catalog.streams
+        streams = self.site.catalog.streams
         where = " and ".join(
             f"{streams.get(item.stream, Stream('')).word} '{item.stream}'" if item.stream else "the pattern"
             for item in among
         )
         where = where or "a statement without FROM"
         has = f"; it has {', '.join(sorted(known)[:12])}" if known else ""
-        hint = did_you_mean(name, [*known, *self.aliases, *self.catalog.variables])
-        self.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)
+        hint = did_you_mean(name, [*known, *self.aliases, *self.site.catalog.variables])
+        self.site.problems.error("B201", f"unknown column '{name}' in {where}{has}", span, hint)
 
     def unknown_source(self, name: str, span: Span) -> None:
         """Report the name of a source that FROM does not have."""
         hint = did_you_mean(name, [source.alias for source in self.sources])
-        self.problems.error("B202", f"unknown stream '{name}'", span, hint)
+        self.site.problems.error("B202", f"unknown stream '{name}'", span, hint)
 
     def _unknown_tag(self, name: str, span: Span) -> None:
         """Report a name inside a pattern, or over its matches, that is no tag that can be read there."""
@@ -332,8 +354,8 @@ class Scope:
         own = [column for source in self.sources if source.tag is None for column in source.columns or {}]
         readable = f"the tags {', '.join(tags)}" if tags else "no tag"
         where = "to the left of an arrow" if own else "of the pattern"
-        hint = did_you_mean(name, [*own, *tags, *self.catalog.variables])
-        self.problems.error(
+        hint = did_you_mean(name, [*own, *tags, *self.site.catalog.variables])
+        self.site.problems.error(
             "B201",
             f"unknown name '{name}'; there is {readable} {where}, whose columns are read as tag.column",
             span,

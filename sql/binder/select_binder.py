@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from sql import syntax as ast
 from sql.binder import kuiper
-from sql.binder.binding import Place
+from sql.binder.annotations import name_of, priority_of
 from sql.binder.clause_checks import check_clauses, check_plan
-from sql.binder.contexts.context_binder import priority_of
 from sql.binder.contexts.statement_checks import check_statement, check_without_source, context_named
 from sql.binder.effects import check_effects
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.expressions.partition_properties import keys_fixed
 from sql.binder.items import SELECT, ItemBinder, row_kind
 from sql.binder.output_limits import OutputLimitBinder
+from sql.binder.place import Place
+from sql.binder.reads import Reads, note_reads
 from sql.binder.relations import lookups, relation_binder
-from sql.binder.scope import Scope
-from sql.binder.source_binder import SourceBinder
+from sql.binder.scope import Scope, Site
+from sql.binder.sources.source_binder import SourceBinder
 from sql.binder.spread_binder import SpreadBinder
+from sql.binder.statement_kind import kind_of
 from sql.binder.windows.derived_window import folded
 from sql.binder.windows.group_by import bind_group_window
-from sql.catalog.streams import Catalog
-from sql.errors import Problems
+from sql.errors import Span
 from sql.plan.asks import AskPlan
 from sql.plan.bound import Bound, Const, Read, Slot
 from sql.plan.clauses import EACH_EVENT, Criterion, GroupWindowPlan, ItemPlan, JoinPlan, SourcePlan
 from sql.plan.context_plan import ContextPlan
-from sql.plan.logical import Mode, Plan, SubqueryPlan
-from sql.plan.options import RuleOptions
+from sql.plan.logical import Plan, SubqueryPlan
 from sql.record import replace
 from sql.types import Type
 
@@ -38,82 +39,32 @@ HAVING = Place("HAVING", aggregates=True, prevs=True, windows=True)
 ORDER_BY = Place("ORDER BY", aggregates=True, windows=True)
 WHERE = Place("WHERE", prevs=True)
 GROUP_BY = Place("GROUP BY")
-FILTER = Place("a stream's filter", aliases=False, analytics=False)
-
-LOT_AGGREGATES = {"sum": "lot_sum", "nth": "lot_nth", "prior": "lot_prior", "count": "lot_count"}
-"""Stream queries: a sum of nothing is 0, nth counts from the earliest (stream-queries.md section 4)."""
-
-KUIPER_AGGREGATES = {"stddev": "stddev_pop", "var": "var_pop"}
-"""eKuiper: stddev and var are the population's."""
 
 
-def bind(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+def bind(select: ast.Select, site: Site) -> Plan:
     """The plan of a SELECT. Raises SqlError with every problem found."""
-    problems = Problems()
-    plan = SelectBinder(select, catalog, options, text, problems).bind()
-    problems.raise_if_any(text)
-    return folded(replace(plan, warnings=tuple(problems.found)), catalog)
+    plan = SelectBinder(select, site).bind()
+    site.raise_if_any()
+    return folded(replace(plan, warnings=tuple(site.problems.found)), site.catalog)
 
 
 class SelectBinder:
-    """Binds one SELECT; subqueries are bound by binders of their own into the same problems."""
+    """Binds one SELECT; subqueries are bound by binders of their own at the same site."""
 
-    def __init__(self, select: ast.Select, catalog: Catalog, options: RuleOptions, text: str,
-                 problems: Problems, context: ContextPlan | None = None, outer: Scope | None = None, *,
-                 on_demand: bool = False, is_trigger: bool = False) -> None:  # fmt: skip
-        """`outer`: the scope around a subquery. `on_demand`: the query runs once, over relations.
-        `is_trigger`: it is the trigger of a statement that acts."""
-        select = relation_binder.with_criteria(select, catalog) if select.into_table else select
-        self.select, self.asked = lookups.split(select, catalog)
-        self.outer = outer
-        self.on_demand = on_demand
-        self.catalog = catalog
-        self.options = options
-        self.text = text
-        self.problems = problems
-        self.context = context
-        if select.context is not None:
-            self.context = context_named(catalog, select.context, problems, select.span)
-            self.catalog = catalog.within(catalog.context_variables.get(select.context, {}))
+    def __init__(self, select: ast.Select, site: Site, *, is_trigger: bool = False) -> None:
+        """`is_trigger`: it is the trigger of a statement that acts, which speaks EPL."""
+        select = relation_binder.with_criteria(select, site.catalog) if select.into_table else select
+        self.select, self.asked = lookups.split(select, site.catalog)
+        self.site = site if select.context is None else _in_partitions(site, select.context, select.span)
+        self.problems = site.problems
         self.subqueries: list[SubqueryPlan] = []
         self.carried: list[AskPlan] = []
         """What the subqueries over tables of stores ask for."""
-        self.sources = SourceBinder(
-            self.select,
-            self.asked,
-            self.catalog,
-            options,
-            text,
-            problems,
-            self.context,
-            outer,
-            self._subquery,
-            is_trigger=is_trigger,
-        )
-        tables = any(stream.kind in ("scan", "lookup") for stream in self.sources.streams)
-        self.mode: Mode = "lots" if select.lots else "sample" if select.windows or tables else "delta"
+        self.sources = SourceBinder(self.select, self.asked, self.site, self._subquery, is_trigger=is_trigger)
+        kind = kind_of(self.select, self.sources.streams, self.site)
+        self.kind = replace(kind, epl=True) if is_trigger else kind
         self.scope = self.sources.scope
-        self.binder = ExpressionBinder(self.scope, self._subquery)
-        self.binder.text = text
-        self.binder.epl = self._is_epl()
-        self.binder.sampled = self.mode == "sample"
-        self.binder.has_window = bool(select.windows)
-        self.binder.aggregate_names = {"lots": LOT_AGGREGATES, "sample": KUIPER_AGGREGATES, "delta": {}}[
-            self.mode
-        ]
-
-    # --- sources --------------------------------------------------------------------------------------------
-
-    def _is_epl(self) -> bool:
-        select = self.select
-        epl_source = any(
-            isinstance(source, ast.StreamSource) and (source.windows or source.filter)
-            for source in self.sources.all
-        )
-        relations = any(stream.is_relation and not stream.is_filled for stream in self.sources.streams)
-        return bool(select.lots or epl_source or select.selector or select.output or select.insert_into
-                    or relations or select.annotations or self.outer or self.on_demand
-                    or select.into_table)  # fmt: skip
+        self.binder = ExpressionBinder(self.scope, self._subquery, self.kind)
 
     # --- the statement --------------------------------------------------------------------------------------
 
@@ -127,21 +78,19 @@ class SelectBinder:
         keys, sets = relation_binder.grouping(self.problems, select)
         group_by = tuple(binder.bind(item, GROUP_BY) for item in keys)
         spreads = SpreadBinder(binder, SELECT)
-        items_of = ItemBinder(select, binder, self.mode, send_meta=self.options.send_meta)
+        items_of = ItemBinder(select, binder, send_meta=self.site.options.send_meta)
         items = self._renamed(self._with_fixed_keys(items_of.bind(spreads)))
         having = self._having(is_plain=not (group_by or binder.aggregates or binder.hits))
         order_by = tuple(map(self._criterion, select.order_by))
-        output = (
-            None if select.output is None else OutputLimitBinder(binder, self.options).bind(select.output)
-        )
+        output = None if select.output is None else OutputLimitBinder(binder).bind(select.output)
         into_table = relation_binder.bind_into(binder, select, group_by, items, sets)
         asks = (*lookups.bind_asks(binder, self.asked, joins), *self.carried)
         plan = Plan(
-            text=self.text,
-            mode=self.mode,
+            text=self.site.text,
+            mode=self.kind.mode,
             sources=sources,
             items=lookups.without_answers(items, asks),
-            options=self.options,
+            options=self.site.options,
             joins=joins,
             asks=asks,
             window=window,
@@ -163,12 +112,11 @@ class SelectBinder:
 
     def _sources(self) -> tuple[SourcePlan, ...]:
         """Check and bind FROM; the clauses after it see its columns and the aliases of SELECT."""
-        check_clauses(self.problems, self.select, self.sources.all, self.sources.streams)
-        relation_binder.check_sources(self.problems, self.sources.all, self.sources.streams)
-        sources = tuple(self.sources.plan(i, source) for i, source in enumerate(self.sources.all))
-        self.scope.columns_first = self.binder.epl
+        check_clauses(self.problems, self.select, self.sources.streams)
+        relation_binder.check_sources(self.problems, self.select.sources, self.sources.streams)
+        sources = self.sources.plans(self.kind.mode)
         self.scope.aliases = {item.alias: item for item in self.select.items if item.alias}
-        return self.sources.driving(self.mode, sources)
+        return sources
 
     def _criterion(self, order: ast.Ordering) -> Criterion:
         return Criterion(self.binder.bind(order.operand, ORDER_BY), order.descending, order.nulls_first)
@@ -182,7 +130,7 @@ class SelectBinder:
         timestamp, pattern = next(iter(timestamps.values()), (None, None))
         return replace(
             plan,
-            name=next((str(note.value) for note in select.annotations if note.name == "name"), None),
+            name=name_of(select),
             analytics=tuple(binder.analytics),
             aggregates=tuple(binder.aggregates),
             prevs=tuple(binder.prevs),
@@ -195,53 +143,51 @@ class SelectBinder:
             timestamp=timestamp,
             timestamp_format=pattern,
             timestamps=timestamps,
-            reads=self._reads(),
+            reads=self._reads((name, column) for name, (column, _) in timestamps.items()),
             uses_meta=binder.uses_meta,
-            context=self.context if select.context is not None else None,
+            context=self.site.context if select.context is not None else None,
             priority=priority_of(select),
             relations=self._relations(),
         )
 
     def _checked(self, plan: Plan) -> Plan:
         lookups.check(self.problems, self.asked, self._instead_of_waiting())
-        if self.outer is None:
-            lookups.refuse_as_sources(self.problems, self.sources.all, self.sources.streams)
-        relation_binder.check_target(self.problems, self.select, plan, self.catalog, self.scope)
-        check_plan(self.problems, self.select, plan, is_epl=self.binder.epl)
-        check_effects(self.problems, self.select, self.sources.all, plan, is_epl=self.binder.epl)
+        if self.site.outer is None:
+            lookups.refuse_as_sources(self.problems, self.select.sources, self.sources.streams)
+        relation_binder.check_target(self.select, plan, self.scope)
+        check_plan(self.problems, self.select, plan, is_epl=self.kind.epl)
+        check_effects(self.problems, self.select, plan, is_epl=self.kind.epl)
         return plan
 
     def _instead_of_waiting(self) -> str | None:
         """The hint where the statement's events cannot wait for the rows of a store."""
-        inside = self.context, self.outer, self.on_demand
-        return lookups.instead_of_waiting(self.select, self.catalog, *inside)
+        return lookups.instead_of_waiting(self.select, self.site)
 
     def _having(self, *, is_plain: bool) -> Bound | None:
         """HAVING; where nothing is grouped, `is_plain`, it is about a window as a whole."""
-        place = replace(HAVING, of_window=is_plain and self.mode == "sample")
+        place = replace(HAVING, of_window=is_plain and self.kind.mode == "sample")
         return self.binder.condition(self.select.having, place)
 
     def _where(self, sources: tuple[SourcePlan, ...]) -> Bound | None:
         """Bind WHERE; in a statement that keeps no events it decides as each event arrives."""
-        keeps_events = len(sources) != 1 or sources[0].keeps or self.outer is not None
-        self.scope.at_arrival = self.mode == "delta" and not keeps_events
-        where = self.binder.condition(self.select.where, WHERE)
-        self.scope.at_arrival = False
-        return where
+        keeps_events = len(sources) != 1 or sources[0].keeps or self.site.outer is not None
+        at_arrival = self.kind.mode == "delta" and not keeps_events
+        return self.binder.condition(self.select.where, replace(WHERE, at_arrival=at_arrival))
 
     def _with_fixed_keys(self, items: tuple[ItemPlan, ...]) -> tuple[ItemPlan, ...]:
         """Beside aggregates a key of the context is a property of the partition, no column of some event."""
-        if self.context is None or self.mode != "delta" or not self.binder.aggregates:
+        context = self.site.context
+        if context is None or self.kind.mode != "delta" or not self.binder.aggregates:
             return items
-        context, streams = self.context, [stream.name for stream in self.sources.streams]
+        streams = [stream.name for stream in self.sources.streams]
         return tuple(replace(item, value=keys_fixed(item.value, context, streams)) for item in items)
 
     def _in_context(self, plan: Plan, context: ContextPlan) -> Plan:
         """The plan with the streams of its context among those it reads."""
-        check_statement(self.problems, context, set(plan.reads), self.select.span, self.catalog)
+        check_statement(self.problems, context, set(plan.reads), self.select.span, self.site.catalog)
         if self.select.source is None:
             check_without_source(self.problems, self.select, plan)
-        for source, stream in zip(self.sources.all, self.sources.streams, strict=True):
+        for source, stream in zip(self.select.sources, self.sources.streams, strict=True):
             if stream.kind in ("scan", "lookup"):
                 self.problems.error(
                     "B822",
@@ -256,7 +202,7 @@ class SelectBinder:
     def _window(self) -> GroupWindowPlan | None:
         """The window in GROUP BY; without one a stream that is joined with tables is
         processed event by event."""
-        if self.mode != "sample":
+        if self.kind.mode != "sample":
             return None
         if not self.select.windows:
             return EACH_EVENT
@@ -279,19 +225,18 @@ class SelectBinder:
             self.problems.error("B304", f"{name} takes a whole number", node.span)
         if (
             isinstance(bound, Const)
-            and not self.binder.epl
+            and not self.kind.epl
             and isinstance(bound.value, int)
             and bound.value < 0
         ):
             self.problems.error("B304", f"{name} takes a whole number of at least 0", node.span)
         return bound
 
-    def _reads(self) -> dict[str, frozenset[str] | None]:
-        out: dict[str, frozenset[str] | None] = {}
-        below = (found for sub in self.subqueries for found in sub.plan.reads.items())
-        for name, columns in (*self.sources.reads(), *below):
-            known = out.get(name, frozenset())
-            out[name] = None if columns is None or known is None else known | columns
+    def _reads(self, timestamps: Iterable[tuple[str, str]]) -> Reads:
+        out = self.sources.reads(timestamps)
+        for part in self.subqueries:
+            for name, columns in part.plan.reads.items():
+                note_reads(out, name, columns)
         # Rows of relations are objects, and those of their streams with them.
         return dict.fromkeys(out) if self._relations() else out
 
@@ -318,9 +263,7 @@ class SelectBinder:
         return frozenset(own.union(*(sub.plan.relations for sub in self.subqueries)))
 
     def _subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
-        inner = SelectBinder(
-            node.select, self.catalog, self.options, self.text, self.problems, self.context, scope
-        )
+        inner = SelectBinder(node.select, replace(self.site, outer=scope))
         if node.select.selector is not None:
             message = f"{node.select.selector} has no effect in a subquery: it reads the rows that are there"
             self.problems.error("B604", message, node.select.span, "remove the word")
@@ -339,7 +282,7 @@ class SelectBinder:
         if plan.joins or plan.output or plan.insert:
             self.problems.error("B209", "a subquery reads one stream, without output limit", node.span)
         elif is_asked:
-            plan = self._carried(plan, inner.sources.all[0], scope)
+            plan = self._carried(plan, inner.select.sources[0], scope)
         outer = tuple(source.alias for source in inner.scope.sources[inner.scope.own :])
         self.subqueries.append(SubqueryPlan(plan, kind, is_asked or inner.scope.correlated, outer))
         self.scope.tables |= inner.scope.tables
@@ -357,6 +300,13 @@ class SelectBinder:
         ask, plan = lookups.carried(self.problems, plan, source, len(self.carried), reads_first=is_first)
         self.carried.append(ask)
         return plan
+
+
+def _in_partitions(site: Site, name: str, span: Span) -> Site:
+    """The site in the partitions of a context, where its variables are known."""
+    context = context_named(site.catalog, name, site.problems, span)
+    variables = site.catalog.context_variables.get(name, {})
+    return replace(site, context=context, catalog=site.catalog.within(variables))
 
 
 def _subquery_kind(node: ast.Subquery | ast.Quantified, plan: Plan) -> SubqueryKind:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls.call_binder import SPREADS
 from sql.binder.constants import constant_value
+from sql.binder.place import Place
 from sql.errors import DataError
 from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound
@@ -117,7 +118,7 @@ class SpreadBinder:
 
     def _changes(self, call: ast.Call, item: ast.SelectItem) -> list[ItemPlan]:
         problems = self.binder.problems
-        if self.binder.epl:
+        if self.binder.kind.epl:
             problems.error(
                 "B315", "changed_cols() stands in eKuiper's rules only", call.span, "compare with prior(1, x)"
             )
@@ -151,14 +152,15 @@ class SpreadBinder:
         if isinstance(node, ast.Star):
             scope = self.binder.scope
             return [(scope.read_all(index, node.span), None) for index in range(len(scope.sources))]
-        column = self.binder.text[node.span.start : node.span.end]
+        column = self.binder.site.text[node.span.start : node.span.end]
         if isinstance(node, ast.Column | ast.Field | ast.Call):
             column = node.name
         return [(self.binder.bind(node, self.place), column)]
 
     def _requests(self, call: ast.Call, item: ast.SelectItem) -> list[ItemPlan]:
-        problems = self.binder.problems
-        if self.binder.epl or self.binder.sampled or any(spread.kind == "requests" for spread in self.found):
+        problems, kind = self.binder.problems, self.binder.kind
+        again = any(spread.kind == "requests" for spread in self.found)
+        if kind.epl or kind.mode == "sample" or again:
             problems.error(
                 "B315", "dedup_trigger() stands once, in eKuiper's rules without a window", call.span
             )
@@ -180,7 +182,7 @@ class SpreadBinder:
         return [ItemPlan("$trigger", Apply(_REQUEST, parts, type=Type.ARRAY, span=call.span))]
 
     def _constant(self, node: ast.Expr, kind: type) -> Any:
-        found = constant_value(self.binder.scope.catalog, self.binder.bind(node, self.place))
+        found = constant_value(self.binder.site.catalog, self.binder.bind(node, self.place))
         if found.__class__ is kind:
             return found
         what = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sql import functions
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
+from sql.binder.place import Place
 from sql.plan.bound import Apply, Bound, Const
 from sql.rows import columns_of, whole_row
 from sql.types import Type
@@ -74,7 +75,7 @@ def _chosen(binder: Binding, star: ast.Star) -> list[int]:
     """The sources that a star stands for."""
     scope = binder.scope
     if star.table is None:
-        return list(range(1 if binder.epl else max(1, len(scope.sources))))
+        return list(range(1 if binder.kind.epl else max(1, len(scope.sources))))
     index = scope.source_named(star.table)
     if index is None:
         scope.unknown_source(star.table, star.span)

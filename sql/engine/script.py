@@ -8,11 +8,13 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.event import Event
-from sql.binder.binding import Place
-from sql.binder.contexts.context_binder import bind_context, priority_of
+from sql.binder.annotations import priority_of
+from sql.binder.binding import no_subquery
+from sql.binder.contexts.context_binder import bind_context
 from sql.binder.contexts.statement_checks import context_named
 from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.scope import Scope, SourceScope
+from sql.binder.place import Place
+from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.statements.any_statement import bind_statement, is_bound
 from sql.binder.statements.declarations import bind_index, declare_expression
 from sql.catalog.streams import Catalog
@@ -22,7 +24,7 @@ from sql.engine.engine import Engine
 from sql.errors import DataError, Problem, Problems, Span, SqlError, did_you_mean
 from sql.functions.definition import Context
 from sql.language import parse
-from sql.plan.bound import Bound, Const
+from sql.plan.bound import Bound
 from sql.plan.declared import VariableDeclaration
 from sql.plan.logical import Plan
 from sql.plan.options import RuleOptions
@@ -69,17 +71,10 @@ def _functions(catalog: Catalog) -> FunctionSet:
 
 
 def _bind(nodes: Sequence[ast.Expr], catalog: Catalog, sources: list[SourceScope], text: str) -> list[Bound]:
-    problems = Problems()
-    scope = Scope(catalog, problems, sources)
-
-    def no_subquery(node: ast.Node) -> Bound:
-        problems.error("B209", "a subquery cannot stand here", node.span)
-        return Const(None)
-
-    expressions = ExpressionBinder(scope, lambda node, scope: no_subquery(node))
-    expressions.text, expressions.epl = text, True
+    site = Site(catalog, RuleOptions(), text)
+    expressions = ExpressionBinder(Scope(site, sources), no_subquery("B209", "here"))
     bound = [expressions.bind(node, Place("an assignment", analytics=False, aliases=False)) for node in nodes]
-    problems.raise_if_any(text)
+    site.raise_if_any()
     return bound
 
 

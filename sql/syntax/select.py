@@ -109,6 +109,12 @@ class Select(Statement):
     into_table: str | None = None
     """The table of `into table T select …`, whose columns are the aggregates of the statement."""
 
+    @property
+    def sources(self) -> list[Source]:
+        """The sources of FROM."""
+        first = [] if self.source is None else [self.source]
+        return first + [join.source for join in self.joins]
+
 
 class Subquery(Expr):
     """`(select …)`; `exists` for `exists (select …)`."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sql import RuleOptions, parse, plan_rule
+from sql.binder.scope import Site
 from sql.binder.select_binder import bind
 from sql.syntax import Select
 from tests.conformance.compare import decoded, same_rows, text_of
@@ -42,7 +43,7 @@ def _twin(scenario: Scenario) -> Statement | None:
     if len(statements) != 1 or not isinstance(statements[0], Select):
         return None
     try:
-        return Statement(bind(statements[0], catalog_of(EVENT_TYPES), RuleOptions(), scenario.text))
+        return Statement(bind(statements[0], Site(catalog_of(EVENT_TYPES), RuleOptions(), scenario.text)))
     except NotImplementedError:
         return None
 

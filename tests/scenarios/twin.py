@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql import Catalog, Engine, RuleOptions, parse, plan_rule, run_script
+from sql.binder.scope import Site
 from sql.binder.select_binder import bind
 from sql.syntax import Select
 from tests.conformance.compare import same_rows
@@ -37,7 +38,7 @@ def difference_on_twin(scenario: Scenario) -> str:
         return _compared(scenario, lots.run(plan, _items(scenario), scenario.steps[0].at_ms), 0)
     assert isinstance(statement, Select)
     try:
-        twin = Statement(bind(statement, catalog, options, rules[0].text), scenario.steps[0].at_ms)
+        twin = Statement(bind(statement, Site(catalog, options, rules[0].text)), scenario.steps[0].at_ms)
         return _changes(scenario, twin)
     except NotImplementedError as error:
         raise NoTwin(str(error)) from None

@@ -7,9 +7,10 @@ from typing import Any
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import stars
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls.call_arguments import argument_place, check_arity, check_constant, remember
 from sql.binder.constants import constant
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions.definition import Parameter
@@ -32,7 +33,7 @@ def bind_aggregate(binder: Binding, node: ast.Call, definition: aggregates.Aggre
         )
         return UNKNOWN
     inner = argument_place(node, place)
-    if binder.epl and node.filter is None and definition.takes_filter(len(node.args)):
+    if binder.kind.epl and node.filter is None and definition.takes_filter(len(node.args)):
         node = replace(node, args=node.args[:-1], filter=node.args[-1])
     star = len(node.args) == 1 and isinstance(node.args[0], ast.Star)
     counts_rows = all(parameter.optional for parameter in definition.parameters)
@@ -83,7 +84,7 @@ def _split_arguments(
 
 def _constant_of(binder: Binding, name: str, parameter: Parameter, bound: Bound, span: Span) -> Any:
     """The value of an aggregate's parameter that is a constant."""
-    found = constant(binder.scope.catalog, bound)
+    found = constant(binder.site.catalog, bound)
     if found is None:
         binder.problems.error("B332", f"{name}() needs a constant for '{parameter.name}'", span)
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.constants import constant, constant_value
+from sql.binder.place import Place
 from sql.errors import DataError, Span
 from sql.functions.definition import Parameter
 from sql.plan.bound import Bound, Const
@@ -29,7 +30,7 @@ def check_arity(binder: Binding, node: ast.Call, least: int, most: int | None) -
 
 def check_constant(binder: Binding, parameter: Parameter, bound: Bound, span: Span) -> None:
     """Report a constant that the parameter cannot be, such as a pattern that is no regular expression."""
-    value = None if parameter.check is None else constant_value(binder.scope.catalog, bound)
+    value = None if parameter.check is None else constant_value(binder.site.catalog, bound)
     if parameter.check is None or value is None or not parameter.type.accepts(type_of(value)):
         return  # another type is reported as that already
     try:
@@ -40,7 +41,7 @@ def check_constant(binder: Binding, parameter: Parameter, bound: Bound, span: Sp
 
 def count_of(binder: Binding, bound: Bound) -> Const | None:
     """A number of events as a constant; None for what is none."""
-    found = constant(binder.scope.catalog, bound)
+    found = constant(binder.site.catalog, bound)
     return found if found is not None and found.value.__class__ is int and found.value >= 0 else None
 
 

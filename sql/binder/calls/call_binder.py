@@ -5,11 +5,12 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder import kuiper
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls.aggregating_calls import bind_aggregate
 from sql.binder.calls.call_arguments import check_arity
 from sql.binder.calls.earlier_calls import ANALYTICS, PREVS, bind_analytic, bind_prev
 from sql.binder.calls.scalar_calls import bind_scalar
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
 from sql.functions import registry as functions
@@ -54,7 +55,7 @@ def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
         return UNKNOWN
     if name in WINDOW_FUNCTIONS or name == "event_time":
         return _window_function(binder, node, place)
-    if name == "istream" and binder.epl:
+    if name == "istream" and binder.kind.epl:
         return Slot("istream", type=Type.BOOLEAN, span=node.span)
     if name in PREVS:
         return bind_prev(binder, node, place)
@@ -63,7 +64,7 @@ def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
     if name in ("meta", "mqtt"):
         return _meta(binder, node, place)
     node = _renamed(binder, node)
-    definition = aggregates.lookup(binder.aggregate_names.get(node.name, node.name))
+    definition = aggregates.lookup(binder.kind.aggregate_name(node.name))
     if definition is not None:
         return bind_aggregate(binder, node, definition, place)
     function = functions.lookup(node.name)
@@ -77,7 +78,7 @@ def _renamed(binder: Binding, node: ast.Call) -> ast.Call:
         return replace(node, name=SCALAR_FORMS[name])
     if name == "rate" and node.args and not isinstance(node.args[0], ast.Constant):
         return replace(node, name="rate_ts")
-    if name == "current_timestamp" and binder.epl:
+    if name == "current_timestamp" and binder.kind.epl:
         return replace(node, name="tstamp")
     return node
 
@@ -126,7 +127,7 @@ def _window_function(binder: Binding, node: ast.Call, place: Place) -> Bound:
     check_arity(binder, node, 0, 0)
     if node.name == "event_time":
         return Slot("event_time", type=Type.INTEGER, span=node.span)
-    if not (place.windows and binder.has_window):
+    if not (place.windows and binder.kind.has_window):
         where = "needs a window in GROUP BY and stands in SELECT, HAVING or ORDER BY"
         binder.problems.error("B320", f"{node.name}() {where}", node.span)
     return Slot("window", WINDOW_FUNCTIONS[node.name], type=Type.INTEGER, span=node.span)

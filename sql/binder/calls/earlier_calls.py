@@ -5,8 +5,9 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.algebra.derived.analytic_catalog import ANALYTIC_FUNCTIONS
 from sql.binder import kuiper, stars
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls.call_arguments import argument_place, check_arity, count_of, remember
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.plan.bound import AnalyticCall, Bound, Const, PrevCall, Read, Slot
 from sql.record import replace

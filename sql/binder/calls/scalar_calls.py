@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls.call_arguments import check_arity, check_constant
 from sql.binder.constants import constant
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.functions import registry as functions
@@ -53,7 +54,7 @@ def bind_scalar(binder: Binding, node: ast.Call, function: Function, place: Plac
 def _argument(binder: Binding, name: str, parameter: Parameter, arg: ast.Expr, place: Place) -> Bound:
     """An argument, with its value in place of an expression where the parameter is a constant."""
     bound = binder.bind(arg, place)
-    found = constant(binder.scope.catalog, bound) if parameter.constant else bound
+    found = constant(binder.site.catalog, bound) if parameter.constant else bound
     if found is None:
         binder.problems.error("B312", f"{name}() needs a constant for '{parameter.name}'", arg.span)
     return found or bound

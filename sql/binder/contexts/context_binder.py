@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from sql import syntax as ast
+from sql.binder.annotations import priority_of
 from sql.binder.contexts.level_names import LevelNames
 from sql.binder.contexts.point_binder import PointBinder
+from sql.binder.reads import Reads, note_reads
+from sql.binder.scope import Site
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span
 from sql.plan.bound import Bound, Const
@@ -33,19 +36,18 @@ def bind_context(
     statement: ast.CreateContext, catalog: Catalog, options: RuleOptions, text: str
 ) -> ContextPlan:
     """The plan of a `create context`. Raises SqlError with every problem found."""
-    problems = Problems()
+    site = Site(catalog, options, text)
     if statement.name in catalog.contexts:
-        problems.error("B811", f"there is a context '{statement.name}' already", statement.span)
-    _check_names(statement, problems)
+        site.problems.error("B811", f"there is a context '{statement.name}' already", statement.span)
+    _check_names(statement, site.problems)
     levels = []
-    reads: dict[str, frozenset[str] | None] = {}
+    reads: Reads = {}
     for depth, part in enumerate(statement.parts):
-        names = LevelNames(depth, part, catalog, options, problems, text)
+        names = LevelNames(depth, part, site)
         levels.append(LevelBinder(part, names).bind())
         for stream, columns in names.reads.items():
-            known = reads.get(stream, frozenset())
-            reads[stream] = None if columns is None or known is None else known | columns
-    problems.raise_if_any(text)
+            note_reads(reads, stream, columns)
+    site.raise_if_any()
     return ContextPlan(
         statement.name,
         tuple(levels),
@@ -55,13 +57,6 @@ def bind_context(
         reads=reads,
         text=text,
     )
-
-
-def priority_of(statement: ast.Statement) -> int:
-    """The number of `@Priority`; 0 without one."""
-    found = (note.value for note in statement.annotations if note.name == "priority")
-    value = next(found, 0)
-    return value if isinstance(value, int) else 0
 
 
 def _check_names(statement: ast.CreateContext, problems: Problems) -> None:
@@ -79,7 +74,7 @@ class LevelBinder:
         self.part = part
         self.names = names
         self.points = PointBinder(names)
-        self.problems = names.problems
+        self.problems = names.site.problems
 
     def bind(self) -> LevelPlan:
         """The plan of the level."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.contexts.level_names import POINT, LevelNames
+from sql.binder.contexts.level_names import NO_SUBQUERY, POINT, LevelNames
+from sql.binder.crontabs import check_crontab
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
 from sql.binder.scope import Scope
-from sql.calendar.crontab import Crontab
 from sql.calendar.period import Period
 from sql.plan.bound import Const
 from sql.plan.clauses import PeriodArgument
@@ -57,11 +57,7 @@ class PointBinder:
         )
 
     def _pattern_point(self, node: ast.PatternPoint) -> PatternPointPlan:
-        around = Scope(self.names.catalog, self.names.problems, [])
-        around.places = self.names.places(None)
-        binder = PatternBinder(
-            node.pattern, self.names.catalog, self.names.options, self.names.text, self.names.problems, around
-        )
+        binder = PatternBinder(node.pattern, self.names.within())
         binder.refuse_annotations("in the definition of a context")
         plan = binder.bind()
         for stream in plan.streams:
@@ -79,15 +75,12 @@ class PointBinder:
 
     def _crontab(self, node: ast.CrontabPoint) -> CrontabPlan:
         for fields in node.crontabs:
-            try:
-                Crontab.parse([item.text for item in fields], self.names.options.zone_info())
-            except ValueError as failure:
-                self.names.problems.error("B528", f"crontab: {failure}", fields[0].span.to(fields[-1].span))
+            check_crontab(self.names.site, fields)
         return CrontabPlan(node.crontabs)
 
     def _period(self, node: ast.Expr) -> PeriodArgument:
         assert isinstance(node, ast.PeriodLiteral)
-        binder = ExpressionBinder(Scope(self.names.catalog, self.names.problems, []), self.names.no_subquery)
+        binder = ExpressionBinder(Scope(self.names.site, []), NO_SUBQUERY)
         parts = tuple((binder.bind(part.amount, POINT), part.unit) for part in node.parts)
         for bound, _ in parts:
             binder.expect(bound, Type.NUMBER, "AFTER takes a length of time", node.span)

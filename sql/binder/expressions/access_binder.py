@@ -4,9 +4,10 @@ rows of tables, methods of lists."""
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.expressions import table_reads
 from sql.binder.expressions.partition_properties import bind_property, property_path
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.plan.bound import Bound, Const, Enumerate, Op, Read, TableRead
 from sql.types import Type
@@ -47,9 +48,10 @@ def bind_slice(binder: Binding, node: ast.Slice, place: Place) -> Bound:
 
 def bind_field(binder: Binding, node: ast.Field, place: Place) -> Bound:
     """A field of a struct, a column of a table's row, or a property of the context."""
-    path = None if binder.scope.context is None else property_path(node)
-    if path is not None and binder.scope.context is not None:
-        return bind_property(binder.scope, binder.scope.context, path, node.span)
+    context = binder.site.context
+    path = None if context is None else property_path(node)
+    if context is not None and path is not None:
+        return bind_property(binder.site, context, path, node.span)
     base = binder.bind(node.base, place)
     if isinstance(base, TableRead) and base.column is None:
         return table_reads.column(binder, base, node.name, node.span)

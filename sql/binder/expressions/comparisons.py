@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from datetime import UTC
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls.scalar_calls import cast
+from sql.binder.place import Place
 from sql.errors import DataError, Span
 from sql.functions.instants import instant_ms
 from sql.plan.bound import Bound, Const, Op
@@ -48,7 +49,7 @@ def bind_between(binder: Binding, node: ast.Between, place: Place) -> Bound:
         signs = (">" if node.low_open else ">=", "<" if node.high_open else "<=")
         parts = [_test(sign, (args[0], end), node.span) for sign, end in zip(signs, args[1:], strict=True)]
         return negatable(_test("and", parts, node.span), node.negated)
-    either = binder.epl and not node.in_range
+    either = binder.kind.epl and not node.in_range
     turned = "turned" if either and not all(isinstance(end, Const) for end in args[1:]) else None
     if either and turned is None:
         args = (args[0], *_in_order(args[1], args[2]))

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, BindSubquery, Place
+from sql.binder.binding import Binding, BindSubquery
 from sql.binder.calls import call_binder
 from sql.binder.expressions import access_binder, comparisons, operator_binder
 from sql.binder.expressions.name_binder import NameBinder
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN, Scope
+from sql.binder.statement_kind import EPL, StatementKind
 from sql.plan.bound import Bound
 
 MISPLACED: dict[type[ast.Expr], tuple[str, str]] = {
@@ -25,8 +27,8 @@ MISPLACED: dict[type[ast.Expr], tuple[str, str]] = {
 class ExpressionBinder(Binding):
     """Binds expressions of one statement."""
 
-    def __init__(self, scope: Scope, bind_subquery: BindSubquery) -> None:
-        super().__init__(scope, bind_subquery)
+    def __init__(self, scope: Scope, bind_subquery: BindSubquery, kind: StatementKind = EPL) -> None:
+        super().__init__(scope, bind_subquery, kind)
         self.names = NameBinder(self)
 
     def bind(self, node: ast.Expr, place: Place) -> Bound:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls import call_binder
 from sql.binder.expressions import table_reads
 from sql.binder.expressions.partition_properties import below, bind_property
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import Span
 from sql.plan.bound import Bound, LambdaRead, Op, Slot
@@ -21,6 +22,7 @@ class NameBinder:
     def __init__(self, binder: Binding) -> None:
         self.binder = binder
         self.scope = binder.scope
+        self.site = binder.site
         self._resolving: list[str] = []
         self._circles: set[frozenset[str]] = set()
 
@@ -42,11 +44,11 @@ class NameBinder:
                 self._read_everywhere(node.name)
                 return Op("field", (base,), node.name, span=node.span)
             return base
-        if node.table == WORD and self.scope.context is not None:
-            return bind_property(self.scope, self.scope.context, (node.name,), node.span)
-        if (node.table or node.name) in self.scope.places:
-            slot, held = self.scope.places[node.table or node.name]
-            return below(self.scope, slot, held, () if node.table is None else (node.name,), node.span)
+        if node.table == WORD and self.site.context is not None:
+            return bind_property(self.site, self.site.context, (node.name,), node.span)
+        if (node.table or node.name) in self.site.places:
+            slot, held = self.site.places[node.table or node.name]
+            return below(self.site, slot, held, () if node.table is None else (node.name,), node.span)
         if self._is_alias(node, place):
             return self._alias(node, place)
         if node.table is not None and table_reads.is_table(self.binder, node.table):
@@ -60,7 +62,7 @@ class NameBinder:
             outer = ast.Column(node.table, span=Span(node.span.start, node.span.start + len(node.table)))
             if self._is_alias(outer, place):
                 return self.binder.bind(ast.Field(outer, node.name, span=node.span), place)
-        bound = self.scope.column(node.name, node.table, node.span)
+        bound = self.scope.column(node.name, node.table, place, node.span)
         return self._bare(node, place) if bound is None else bound
 
     def _bare(self, node: ast.Column, place: Place) -> Bound:
@@ -89,7 +91,7 @@ class NameBinder:
     def _is_alias(self, node: ast.Column, place: Place) -> bool:
         if node.table is not None or not place.aliases or node.name not in self.scope.aliases:
             return False
-        if node.name == place.outside or (self.scope.columns_first and self.scope.holders(node.name)):
+        if node.name == place.outside or (self.binder.kind.epl and self.scope.holders(node.name)):
             return False
         if place.name.startswith("the arguments of") and self._is_column_below_aggregate(node.name):
             return False

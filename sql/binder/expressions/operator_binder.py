@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
 from sql.binder.calls.call_arguments import check_constant
 from sql.binder.calls.scalar_calls import cast
 from sql.binder.expressions import comparisons
+from sql.binder.place import Place
 from sql.binder.scope import UNKNOWN
 from sql.errors import did_you_mean
 from sql.functions import registry as functions
@@ -63,7 +64,7 @@ def bind_like(binder: Binding, node: ast.Like, place: Place) -> Bound:
     for bound, side in zip(args, (node.operand, node.pattern), strict=True):
         binder.expect(bound, Type.STRING, "LIKE takes texts", side.span)
     if node.regexp:
-        matches = functions.lookup("regexp_fullmatch" if binder.epl else "regexp_matches")
+        matches = functions.lookup("regexp_fullmatch" if binder.kind.epl else "regexp_matches")
         assert matches is not None
         check_constant(binder, matches.parameters[1], args[1], node.pattern.span)
         test: Bound = Apply(matches, args, type=Type.BOOLEAN, span=node.span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sql import syntax as ast
-from sql.binder.scope import Scope
+from sql.binder.scope import Site
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
 from sql.plan.context_plan import WORD, ContextPlan, KeyedPlan, LevelPlan, Property
@@ -24,21 +24,21 @@ def property_path(node: ast.Expr) -> tuple[str, ...] | None:
     return (node.name, *reversed(names))
 
 
-def bind_property(scope: Scope, context: ContextPlan, path: tuple[str, ...], span: Span) -> Bound:
+def bind_property(site: Site, context: ContextPlan, path: tuple[str, ...], span: Span) -> Bound:
     """The bound form of `context.a.b`; a problem is reported where the context has no such property."""
     if path == ("id",):
         return Slot("context", "id", type=Type.INTEGER, span=span)
     if path == ("name",):
         return Const(context.name, type=Type.STRING, span=span)
     if not context.nested:
-        return _of_level(scope, context, 0, path, span)
+        return _of_level(site, context, 0, path, span)
     levels = {level.name: depth for depth, level in enumerate(context.levels)}
     if path[0] not in levels:
         hint = _level_hint(context, path[0]) or did_you_mean(path[0], ["id", "name", *levels])
-        _unknown(scope, f"nested context '{context.name}'", path[0], ["id", "name", *levels], span, hint)
+        _unknown(site, f"nested context '{context.name}'", path[0], ["id", "name", *levels], span, hint)
         return Const(None)
     if len(path) == 1:
-        scope.problems.error(
+        site.problems.error(
             "B812",
             f"'{path[0]}' is a nested context, no property",
             span,
@@ -47,35 +47,35 @@ def bind_property(scope: Scope, context: ContextPlan, path: tuple[str, ...], spa
             else None,
         )
         return Const(None)
-    return _of_level(scope, context, levels[path[0]], path[1:], span)
+    return _of_level(site, context, levels[path[0]], path[1:], span)
 
 
-def _of_level(scope: Scope, context: ContextPlan, depth: int, path: tuple[str, ...], span: Span) -> Bound:
+def _of_level(site: Site, context: ContextPlan, depth: int, path: tuple[str, ...], span: Span) -> Bound:
     level = context.levels[depth]
     if path == ("name",):
         return Const(level.name, type=Type.STRING, span=span)
     found = next((i for i, item in enumerate(level.properties) if item.name == path[0]), None)
     if found is None:
         names = [*([] if context.nested else ["id"]), "name", *(item.name for item in level.properties)]
-        _unknown(scope, f"context '{level.name}'", path[0], names, span, did_you_mean(path[0], names))
+        _unknown(site, f"context '{level.name}'", path[0], names, span, did_you_mean(path[0], names))
         return Const(None)
     place = level.properties[found]
     slot = Slot("context", (depth, found), type=place.type, span=span)
-    return below(scope, slot, place, path[1:], span)
+    return below(site, slot, place, path[1:], span)
 
 
-def below(scope: Scope, slot: Bound, place: Property, names: tuple[str, ...], span: Span) -> Bound:
+def below(site: Site, slot: Bound, place: Property, names: tuple[str, ...], span: Span) -> Bound:
     """A column of the event a property holds, and what is in it."""
     if not names:
         return slot
     if place.type is not Type.OBJECT and place.type is not Type.ANY:
-        scope.problems.error(
+        site.problems.error(
             "B812", f"'{place.name}' is {place.type.value} and has no property '{names[0]}'", span
         )
         return slot
     if place.columns is not None and names[0] not in place.columns:
         _unknown(
-            scope,
+            site,
             f"the event '{place.name}'",
             names[0],
             sorted(place.columns),
@@ -97,9 +97,9 @@ def _level_hint(context: ContextPlan, name: str) -> str | None:
     return None if owner is None else f"write context.{owner.name}.{name}"
 
 
-def _unknown(scope: Scope, where: str, name: str, known: list[str], span: Span, hint: str | None) -> None:
+def _unknown(site: Site, where: str, name: str, known: list[str], span: Span, hint: str | None) -> None:
     has = f"; it has {', '.join(known[:12])}" if known else ""
-    scope.problems.error("B812", f"{where} has no property '{name}'{has}", span, hint)
+    site.problems.error("B812", f"{where} has no property '{name}'{has}", span, hint)
 
 
 # --- keys as properties -------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from sql import syntax as ast
-from sql.binder.binding import Binding, Place
+from sql.binder.binding import Binding
+from sql.binder.place import Place
 from sql.errors import Span, did_you_mean
 from sql.functions.definition import Function, Parameter
 from sql.plan.bound import Apply, Bound, Const, TableRead
@@ -15,7 +16,7 @@ from sql.types import Type
 
 def is_table(binder: Binding, name: str) -> bool:
     """True if a name means a table here: one is declared, and no source or column hides it."""
-    stream = binder.scope.catalog.streams.get(name)
+    stream = binder.site.catalog.streams.get(name)
     if stream is None or stream.kind != "table" or binder.scope.source_named(name) is not None:
         return False
     return not binder.scope.holders(name)
@@ -23,7 +24,7 @@ def is_table(binder: Binding, name: str) -> bool:
 
 def row(binder: Binding, name: str, keys: tuple[ast.Expr, ...], place: Place, span: Span) -> Bound:
     """The row of a table at a key; without keys the one row of a table that has none."""
-    table = binder.scope.catalog.relations[name]
+    table = binder.site.catalog.relations[name]
     bound = tuple(binder.bind(key, place) for key in keys)
     wanted = table.declaration.keys
     if len(bound) != len(wanted):
@@ -45,7 +46,7 @@ def column(binder: Binding, base: Bound, name: str, span: Span) -> Bound:
     """A column of a table's row."""
     if not isinstance(base, TableRead):
         return base
-    columns = binder.scope.catalog.relations[base.table].declaration.columns
+    columns = binder.site.catalog.relations[base.table].declaration.columns
     if name not in columns:
         binder.problems.error(
             "B201", f"unknown column '{name}' in table '{base.table}'", span, did_you_mean(name, columns)

@@ -6,18 +6,15 @@ from __future__ import annotations
 from functools import singledispatchmethod
 
 from sql import syntax as ast
-from sql.binder.binding import Place
 from sql.binder.patterns.advice import advise
 from sql.binder.patterns.pattern_expressions import PatternExpressions, Visible, is_above
 from sql.binder.patterns.rewriting import with_sources
 from sql.binder.patterns.tags import PatternTags
-from sql.binder.scope import Scope
+from sql.binder.place import Place
+from sql.binder.scope import Site
 from sql.calendar.crontab import Crontab
-from sql.catalog.streams import Catalog
-from sql.errors import Problems
 from sql.plan import pattern_plan as plans
 from sql.plan.bound import Const
-from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan, StepPlan
 from sql.types import Type
 
@@ -27,22 +24,12 @@ FILTER = Place("a filter of a pattern", aliases=False, analytics=False)
 class PatternBinder:
     """Binds one pattern: its nodes become steps of the plan."""
 
-    def __init__(
-        self,
-        clause: ast.PatternClause,
-        catalog: Catalog,
-        options: RuleOptions,
-        text: str,
-        problems: Problems,
-        around: Scope | None = None,
-    ) -> None:
-        """`around`: where the pattern stands, in the partitions of a context or in the definition of one."""
+    def __init__(self, clause: ast.PatternClause, site: Site) -> None:
         self.clause = clause
-        self.options = options
-        self.problems = problems
-        self.text = text
-        self.tags = PatternTags(clause.root, catalog, problems)
-        self.expressions = PatternExpressions(self.tags, catalog, text, problems, around)
+        self.site = site
+        self.problems = site.problems
+        self.tags = PatternTags(clause.root, site)
+        self.expressions = PatternExpressions(self.tags, site)
 
     def bind(self) -> PatternPlan:
         """The plan; problems are reported, never raised."""
@@ -50,7 +37,7 @@ class PatternBinder:
         if not self.problems.errors:
             advise(self.clause.root, self.problems)
         return PatternPlan(
-            root, tuple(self.tags.by_name.values()), self.clause.suppress, self.clause.discard, self.text
+            root, tuple(self.tags.by_name.values()), self.clause.suppress, self.clause.discard, self.site.text
         )
 
     def refuse_annotations(self, where: str) -> None:
@@ -93,7 +80,7 @@ class PatternBinder:
     def _(self, node: ast.CrontabAtom, visible: Visible) -> tuple[StepPlan, Visible]:
         texts = [part.text for part in node.fields]
         try:
-            Crontab.parse(texts, self.options.zone_info())
+            Crontab.parse(texts, self.site.options.zone_info())
         except ValueError as failure:
             self.problems.error("B802", f"timer:at: {failure}", node.span)
         if texts[2].isdecimal() and texts[4].isdecimal():

@@ -7,18 +7,20 @@ of `every-distinct` also the tags of their own operand; everything else the tags
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.binding import Place
+from sql.binder.binding import no_subquery
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.tags import PatternTags
-from sql.binder.scope import Scope, SourceScope
+from sql.binder.place import Place
+from sql.binder.reads import note_reads
+from sql.binder.scope import Scope, Site, SourceScope
 from sql.calendar.period import Period
-from sql.catalog.streams import Catalog
-from sql.errors import Problems
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.pattern_plan import OWN, LengthPlan
 from sql.types import Type
 
 PARAMETER = Place("a parameter of a pattern", aliases=False, analytics=False)
+
+NO_SUBQUERY = no_subquery("B804", "in a pattern", "put the condition into WHERE, which sees each match")
 
 Visible = dict[str, bool]
 """The tags an expression may read, with whether they are lists where it stands."""
@@ -27,29 +29,17 @@ Visible = dict[str, bool]
 class PatternExpressions:
     """Binds the expressions of one pattern."""
 
-    def __init__(
-        self, tags: PatternTags, catalog: Catalog, text: str, problems: Problems, around: Scope | None
-    ) -> None:
-        """`around`: where the pattern stands, in the partitions of a context or in the definition of one."""
+    def __init__(self, tags: PatternTags, site: Site) -> None:
         self.tags = tags
-        self.catalog = catalog
-        self.text = text
-        self.problems = problems
-        self.around = around
+        self.site = site
+        self.problems = site.problems
 
     def binder(self, visible: Visible, own: ast.FilterAtom | None = None) -> ExpressionBinder:
         """A binder that sees some tags, and for a filter the event it tests as the source behind all tags."""
         sources = [self.tags.source(tag, visible.get(name)) for name, tag in self.tags.by_name.items()]
         if own is not None:
-            stream = self.tags.streams[own.stream]
-            declared = {column.name: column.type for column in stream.declared}
-            sources.append(SourceScope(own.tag or own.stream, own.stream, stream.columns, declared=declared))
-        scope = Scope(self.catalog, self.problems, sources)
-        if self.around is not None:
-            scope.context, scope.places = self.around.context, self.around.places
-        binder = ExpressionBinder(scope, self._no_subquery)
-        binder.text, binder.epl = self.text, True
-        return binder
+            sources.append(SourceScope.of(self.tags.streams[own.stream], own.tag or own.stream))
+        return ExpressionBinder(Scope(self.site, sources), NO_SUBQUERY)
 
     def numbers(self) -> dict[int, int]:
         """Source numbers of a filter's scope as the plan has them: the own event behind the tags is `OWN`."""
@@ -61,16 +51,7 @@ class PatternExpressions:
             source.stream for source in binder.scope.sources[-1:]
         ]
         for stream, reads in zip(streams, binder.scope.reads, strict=False):
-            self.tags.note(stream, reads)
-
-    def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
-        self.problems.error(
-            "B804",
-            "a subquery cannot stand in a pattern",
-            node.span,
-            "put the condition into WHERE, which sees each match",
-        )
-        return Const(None)
+            note_reads(self.tags.reads, stream, reads)
 
     def parameter(self, node: ast.Expr | None, visible: Visible) -> Bound | None:
         if node is None:

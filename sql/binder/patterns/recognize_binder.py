@@ -8,13 +8,13 @@ from itertools import takewhile
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
-from sql.binder.binding import Place
+from sql.binder.binding import no_subquery
 from sql.binder.calls.call_arguments import count_of
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.rewriting import rewritten
-from sql.binder.scope import Scope, SourceScope
-from sql.catalog.streams import Catalog
-from sql.errors import Problems, Span, did_you_mean
+from sql.binder.place import Place
+from sql.binder.scope import Scope, Site, SourceScope
+from sql.errors import Problems, did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Const, Read
 from sql.plan.pattern_plan import OWN, LengthPlan
 from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan
@@ -24,18 +24,17 @@ MEASURES = Place("MEASURES", aggregates=True, analytics=False, aliases=False)
 DEFINE = Place("DEFINE", analytics=False, aliases=False)
 PARTITION_BY = Place("PARTITION BY", analytics=False, aliases=False)
 
+NO_SUBQUERY = no_subquery("B804", "in match_recognize")
+
 
 class RecognizeBinder:
     """Binds one clause over the rows of one source."""
 
-    def __init__(
-        self, clause: ast.Recognize, source: SourceScope, catalog: Catalog, text: str, problems: Problems
-    ) -> None:
+    def __init__(self, clause: ast.Recognize, source: SourceScope, site: Site) -> None:
         self.clause = clause
         self.source = source
-        self.catalog = catalog
-        self.text = text
-        self.problems = problems
+        self.site = site
+        self.problems = site.problems
         self.reads: set[str] | None = set()
         """The columns read of the source; None: whole rows."""
         order = list(_variables(clause.pattern, repeated=False))
@@ -49,7 +48,7 @@ class RecognizeBinder:
     def bind(self, length: Callable[[ast.Expr], LengthPlan]) -> RecognizePlan:
         """The plan; problems are reported, never raised."""
         clause = self.clause
-        binder = _binder(self._scope({}, own=True), self.text)
+        binder = ExpressionBinder(self._scope({}, own=True), NO_SUBQUERY)
         keys = tuple(binder.bind(key, PARTITION_BY) for key in clause.partition_by)
         self._note(binder.scope)
         conditions = self._conditions()
@@ -71,7 +70,7 @@ class RecognizeBinder:
             clause.or_terminated,
             columns,
             self.source.columns,
-            self.text,
+            self.site.text,
         )
 
     # --- names ----------------------------------------------------------------------------------------------
@@ -79,7 +78,7 @@ class RecognizeBinder:
     def _scope(self, visible: dict[str, bool], *, own: bool) -> Scope:
         """The variables that can be read, with whether they are lists; `own`: the row itself behind them."""
         sources = [self._variable(name, visible.get(name)) for name in self.lists]
-        return Scope(self.catalog, self.problems, [*sources, self.source] if own else sources)
+        return Scope(self.site, [*sources, self.source] if own else sources)
 
     def _variable(self, name: str, is_list: bool | None) -> SourceScope:
         if is_list is None:
@@ -118,10 +117,8 @@ class RecognizeBinder:
         """A condition: the variable itself is the row that is tested, and `prev` a row before it."""
         earlier = self._left_of(item.variable)
         scope = self._scope({name: self.lists[name] for name in earlier} | {item.variable: False}, own=False)
-        binder = _DefinitionBinder(scope, self._no_subquery)
-        binder.text, binder.epl = self.text, True
         place = self.places[item.variable]
-        binder.place, binder.width, binder.offsets = place, len(self.lists), self.previous
+        binder = _DefinitionBinder(scope, place, len(self.lists), self.previous)
         condition = binder.condition(item.condition, DEFINE)
         self._note(scope)
         assert condition is not None
@@ -142,10 +139,7 @@ class RecognizeBinder:
 
     def _measures(self) -> tuple[list[tuple[str, Bound]], list[tuple[AggregateCall, int]]]:
         scope = self._scope(self.lists, own=False)
-        binder = _MeasureBinder(scope, self._no_subquery)
-        binder.text, binder.epl = self.text, True
-        rows = [self._variable(name, False) for name in self.lists]
-        binder.rows = rows
+        binder = _MeasureBinder(scope, rows=[self._variable(name, False) for name in self.lists])
         measures: list[tuple[str, Bound]] = []
         for item in self.clause.measures:
             if any(item.name == name for name, _ in measures):
@@ -169,15 +163,13 @@ class RecognizeBinder:
             return 0
         return read.pop()
 
-    def _no_subquery(self, node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
-        self.problems.error("B804", "a subquery cannot stand in match_recognize", node.span)
-        return Const(None)
-
 
 class _MeasureBinder(ExpressionBinder):
     """Inside an aggregate a variable stands for each of its rows, outside for the list of them."""
 
-    rows: list[SourceScope]
+    def __init__(self, scope: Scope, rows: list[SourceScope]) -> None:
+        super().__init__(scope, NO_SUBQUERY)
+        self.rows = rows
 
     def call(self, node: ast.Call, place: Place) -> Bound:
         if aggregates.lookup(node.name) is None or not place.aggregates:
@@ -192,9 +184,13 @@ class _MeasureBinder(ExpressionBinder):
 class _DefinitionBinder(ExpressionBinder):
     """`prev(V.x [, n])` reads the row n before the one that is tested."""
 
-    place: int
-    width: int
-    offsets: list[int]
+    def __init__(self, scope: Scope, variable: int, width: int, offsets: list[int]) -> None:
+        """`variable`: the place of the one that is defined, among `width`. Rows at `offsets` before it stand
+        behind them."""
+        super().__init__(scope, NO_SUBQUERY)
+        self.variable = variable
+        self.width = width
+        self.offsets = offsets
 
     def call(self, node: ast.Call, place: Place) -> Bound:
         if node.name != "prev" or not 1 <= len(node.args) <= 2:
@@ -207,19 +203,9 @@ class _DefinitionBinder(ExpressionBinder):
             self.offsets.append(offset.value)
         source = self.width + self.offsets.index(offset.value)
         value = self.bind(node.args[0], place)
-        if any(isinstance(part, Read) and part.source != self.place for part in value.walk()):
+        if any(isinstance(part, Read) and part.source != self.variable for part in value.walk()):
             self.problems.error("B323", "prev() reads the variable that is defined", node.span)
         return rewritten(value, lambda read: replace(read, source=source))
-
-
-def _binder(scope: Scope, text: str) -> ExpressionBinder:
-    def no_subquery(node: ast.Subquery | ast.Quantified, scope: Scope) -> Bound:
-        scope.problems.error("B804", "a subquery cannot stand in match_recognize", node.span)
-        return Const(None)
-
-    binder = ExpressionBinder(scope, no_subquery)
-    binder.text, binder.epl = text, True
-    return binder
 
 
 def _variables(pattern: ast.RowPattern, *, repeated: bool = False) -> Iterator[tuple[str, bool]]:
@@ -235,8 +221,20 @@ def _variables(pattern: ast.RowPattern, *, repeated: bool = False) -> Iterator[t
             yield from _variables(part, repeated=repeated)
 
 
-def refuse_join(problems: Problems, span: Span) -> None:
-    """match_recognize reads one stream."""
-    problems.error(
-        "B809", "match_recognize cannot stand on a join", span, "insert the join into a stream before"
-    )
+def refuse_beside(problems: Problems, select: ast.Select, clause: ast.Recognize) -> None:
+    """Report what cannot stand beside match_recognize, which reads one stream and makes rows of its own."""
+    if select.joins:
+        problems.error(
+            "B809",
+            "match_recognize cannot stand on a join",
+            clause.span,
+            "insert the join into a stream before",
+        )
+    for name, node in (("WHERE", select.where), ("GROUP BY", next(iter(select.group_by), None))):
+        if node is not None:
+            problems.error(
+                "B809",
+                f"{name} cannot stand beside match_recognize",
+                node.span,
+                "put conditions into DEFINE, or insert the matches into a stream",
+            )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.scope import SourceScope
-from sql.catalog.streams import Catalog, Stream
-from sql.errors import Problems, did_you_mean
+from sql.binder.reads import Reads, note_reads
+from sql.binder.scope import Site, SourceScope
+from sql.catalog.streams import Stream
+from sql.errors import did_you_mean
 from sql.plan.pattern_plan import Tag
 from sql.types import Type
 
@@ -19,11 +20,11 @@ class PatternTags:
     places   the place of each tag
     """
 
-    def __init__(self, root: ast.PatternNode, catalog: Catalog, problems: Problems) -> None:
-        self.catalog = catalog
-        self.problems = problems
+    def __init__(self, root: ast.PatternNode, site: Site) -> None:
+        self.catalog = site.catalog
+        self.problems = site.problems
         self.streams: dict[str, Stream] = {}
-        self.reads: dict[str, set[str] | None] = {}
+        self.reads: Reads = {}
         self.by_name: dict[str, Tag] = {}
         self._collect(root, in_repeat=False)
         self.places = {name: place for place, name in enumerate(self.by_name)}
@@ -50,17 +51,12 @@ class PatternTags:
     def note_tags(self, reads: list[set[str] | None]) -> None:
         """Note what the statement reads of the tags, in their order."""
         for tag, columns in zip(self.by_name.values(), reads, strict=False):
-            self.note(tag.stream, columns)
+            note_reads(self.reads, tag.stream, columns)
 
     def note_whole(self) -> None:
         """Note that whole events of every tag are read."""
         for tag in self.by_name.values():
-            self.note(tag.stream, None if tag.columns is None else set(tag.columns))
-
-    def note(self, stream: str, reads: set[str] | None) -> None:
-        """Note further reads of a stream."""
-        known = self.reads.get(stream, set())
-        self.reads[stream] = None if reads is None or known is None else known | reads
+            note_reads(self.reads, tag.stream, None if tag.columns is None else set(tag.columns))
 
     @staticmethod
     def source(tag: Tag, is_list: bool | None) -> SourceScope:
@@ -84,7 +80,7 @@ class PatternTags:
 
     def _collect_filter(self, node: ast.FilterAtom, *, in_repeat: bool) -> None:
         stream = self._stream(node)
-        self.reads.setdefault(stream.name, set())
+        self.reads.setdefault(stream.name, frozenset())
         if node.tag is None:
             return
         declared = tuple((column.name, column.type) for column in stream.declared)

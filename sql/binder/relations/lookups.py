@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sql import syntax as ast
-from sql.binder.binding import Place
 from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.scope import SourceScope
+from sql.binder.place import Place
+from sql.binder.scope import Site, SourceScope
 from sql.binder.stars import ROW_VALUE
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problems, Span, did_you_mean
@@ -68,14 +68,15 @@ def check(problems: Problems, asked: Sequence[ast.Join], instead: str | None) ->
             )
 
 
-def instead_of_waiting(select: ast.Select, catalog: Catalog, *inside: object) -> str | None:
+def instead_of_waiting(select: ast.Select, site: Site) -> str | None:
     """The hint for a statement whose events cannot wait for answers before they enter it; None if
-    they can. `inside`: the context, the subquery or the question around it, if any."""
+    they can."""
     first = select.source
-    if isinstance(first, ast.StreamSource) and not any(inside) and not select.lots:
+    is_inside = site.context is not None or site.outer is not None or site.on_demand
+    if isinstance(first, ast.StreamSource) and not is_inside and not select.lots:
         if first.pattern is not None:
             return f"{INSTEAD}, INSERT INTO found SELECT … FROM pattern […], and ask in a rule over it"
-        stream = catalog.streams.get(first.name)
+        stream = site.catalog.streams.get(first.name)
         if stream is None or not stream.is_relation:
             return None
         return f"{INSTEAD}, INSERT INTO changed SELECT * FROM {first.name}, and ask in a rule over it"

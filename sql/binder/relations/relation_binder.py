@@ -71,7 +71,7 @@ def bind_into(
     """Which column of the table each aggregate of the statement is; problems where they do not fit."""
     if select.into_table is None:
         return None
-    problems, catalog = binder.problems, binder.scope.catalog
+    problems, catalog = binder.problems, binder.site.catalog
     stream = catalog.streams.get(select.into_table)
     if stream is None or stream.kind != "table":
         problems.error(
@@ -170,14 +170,14 @@ def sides(select: ast.Select) -> tuple[Selector, Literal["istream", "rstream"] |
     return (selector, None) if inserts == selector else ("irstream", selector)
 
 
-def check_target(problems: Problems, select: ast.Select, plan: Plan, catalog: Catalog, scope: Scope) -> None:
-    """True if the rows of `insert into` fit what is known of their target."""
-    target = select.insert_into
-    stream = None if target is None else catalog.streams.get(target.stream)
+def check_target(select: ast.Select, plan: Plan, scope: Scope) -> None:
+    """Report rows of `insert into` that do not fit what is known of their target."""
+    problems, target = scope.site.problems, select.insert_into
+    stream = None if target is None else scope.site.catalog.streams.get(target.stream)
     if target is None or stream is None or stream.columns is None:
         return
     if stream.is_relation:
-        check_columns(problems, stream, plan.items, catalog, scope, target)
+        check_columns(stream, plan.items, scope, target)
     elif not stream.derived:
         check_declared(problems, stream, plan.items, target)
     elif plan.output_columns is not None:
@@ -219,16 +219,11 @@ def _check_shape(
             )
 
 
-def check_columns(
-    problems: Problems,
-    stream: Stream,
-    items: Sequence[ItemPlan],
-    catalog: Catalog,
-    scope: Scope,
-    at: ast.Node,
-) -> None:
-    """True if each item is a column of a relation, of a type it takes, that may be written."""
-    relation = catalog.relations[stream.name].declaration
+def check_columns(stream: Stream, items: Sequence[ItemPlan], scope: Scope, at: ast.Node) -> None:
+    """Report items that are no column of a relation, or of a type it does not take, or that may not be
+    written."""
+    problems = scope.site.problems
+    relation = scope.site.catalog.relations[stream.name].declaration
     aggregates = getattr(relation, "aggregates", {})
     for name, kind, exact in _given(items, scope):
         if name not in relation.columns:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
+from sql.binder.binding import no_subquery
 from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.scope import Scope, SourceScope
+from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.select_binder import SelectBinder
 from sql.binder.windows.from_clause import bind_windows
 from sql.catalog.streams import Catalog, Stream
 from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
 from sql.functions import registry as functions
-from sql.plan.bound import Bound, Const
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import (
     AggregateColumn,
@@ -20,7 +20,6 @@ from sql.plan.declared import (
     TableDeclaration,
     WindowDeclaration,
 )
-from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax.declared_expressions import written_out
 from sql.types import Type, type_named
@@ -39,13 +38,11 @@ def declared_name(catalog: Catalog, problems: Problems, name: str, span: Span) -
 # --- named windows ------------------------------------------------------------------------------------------
 
 
-def bind_window(
-    statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, text: str
-) -> tuple[WindowDeclaration, Stream]:
+def bind_window(statement: ast.CreateWindow, site: Site) -> tuple[WindowDeclaration, Stream]:
     """A named window and its place in the catalog. Raises SqlError."""
-    problems = Problems()
-    declared_name(catalog, problems, statement.name, statement.span)
-    shape = _row_type(statement, catalog, options, problems, text)
+    problems = site.problems
+    declared_name(site.catalog, problems, statement.name, statement.span)
+    shape = _row_type(statement, site)
     stream = replace(
         shape,
         name=statement.name,
@@ -62,35 +59,26 @@ def bind_window(
             statement.span,
             f"for example {statement.name}#keepall",
         )
-    binder = _binder(catalog, problems, stream, text)
+    scope = Scope(site, [SourceScope(stream.name, stream.name, stream.columns)])
     source = ast.StreamSource(
         statement.name, statement.name, None, statement.windows, statement.retain, span=statement.span
     )
-    windows = bind_windows(binder, source)
-    problems.raise_if_any(text)
+    windows = bind_windows(ExpressionBinder(scope, no_subquery("B209", "here")), source)
+    site.raise_if_any()
     plan = SourcePlan(
-        stream.name, stream.name, None, windows, statement.retain == "union", columns=stream.columns
+        stream.name,
+        stream.name,
+        windows=windows,
+        union=statement.retain == "union",
+        columns=stream.columns,
     )
-    bounds = Bounds(options.max_rows)
+    bounds = Bounds(site.options.max_rows)
     return WindowDeclaration(stream.name, plan, stream.columns or {}, statement.like, bounds), stream
 
 
-def _binder(catalog: Catalog, problems: Problems, stream: Stream, text: str) -> ExpressionBinder:
-    scope = Scope(catalog, problems, [SourceScope(stream.name, stream.name, stream.columns)])
-    binder = ExpressionBinder(scope, lambda node, scope: _no_subquery(problems, node))
-    binder.text, binder.epl = text, True
-    return binder
-
-
-def _no_subquery(problems: Problems, node: ast.Node) -> Bound:
-    problems.error("B209", "a subquery cannot stand here", node.span)
-    return Const(None)
-
-
-def _row_type(
-    statement: ast.CreateWindow, catalog: Catalog, options: RuleOptions, problems: Problems, text: str
-) -> Stream:
+def _row_type(statement: ast.CreateWindow, site: Site) -> Stream:
     """The columns of a named window, as a stream."""
+    problems, catalog = site.problems, site.catalog
     if statement.columns:
         return columns_as_stream(statement, statement.columns, catalog, problems)
     if statement.select is not None:
@@ -99,7 +87,7 @@ def _row_type(
                 f"{statement.select.selector} has no effect here: SELECT names the columns of the window"
             )
             problems.error("B604", message, statement.select.span, "remove the word")
-        plan = SelectBinder(statement.select, catalog, options, text, problems).bind()
+        plan = SelectBinder(statement.select, site).bind()
         return Stream(statement.name, plan.output_columns or {})
     known = catalog.streams.get(statement.like or "")
     if known is None or known.columns is None:
@@ -133,11 +121,9 @@ def columns_as_stream(
 # --- tables -------------------------------------------------------------------------------------------------
 
 
-def bind_table(
-    statement: ast.CreateTable, catalog: Catalog, options: RuleOptions, text: str
-) -> tuple[TableDeclaration, Stream]:
+def bind_table(statement: ast.CreateTable, site: Site) -> tuple[TableDeclaration, Stream]:
     """A table and its place in the catalog. Raises SqlError."""
-    problems = Problems()
+    problems, catalog = site.problems, site.catalog
     declared_name(catalog, problems, statement.name, statement.span)
     columns: dict[str, Type] = {}
     found: dict[str, AggregateColumn] = {}
@@ -155,7 +141,7 @@ def bind_table(
             if type_named(column.type.name) is None and column.type.name not in catalog.streams:
                 problems.error("B101", f"unknown type '{column.type.name}'", column.type.span)
             columns[column.name] = catalog.type_of(column.type)
-    problems.raise_if_any(text)
+    site.raise_if_any()
     keys = tuple(column.name for column in statement.columns if column.primary)
     plain = tuple(
         ast.ColumnDefinition(column.name, column.type)
@@ -163,7 +149,7 @@ def bind_table(
         if column.type is not None
     )
     stream = Stream(statement.name, columns, kind="table", declared=plain, context=statement.context)
-    return TableDeclaration(statement.name, columns, keys, found, Bounds(options.max_rows)), stream
+    return TableDeclaration(statement.name, columns, keys, found, Bounds(site.options.max_rows)), stream
 
 
 def _aggregate(call: ast.Call, problems: Problems) -> AggregateColumn | None:

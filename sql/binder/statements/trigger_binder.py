@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Literal
 
 from sql import syntax as ast
-from sql.binder.binding import Place
-from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.items import ItemBinder
+from sql.binder.items import SELECT, ItemBinder
+from sql.binder.place import Place
 from sql.binder.relations import lookups, relation_binder
-from sql.binder.scope import SourceScope
+from sql.binder.scope import Site, SourceScope
 from sql.binder.select_binder import SelectBinder
 from sql.binder.spread_binder import SpreadBinder
 from sql.catalog.streams import Catalog, Stream
@@ -35,6 +34,12 @@ WHERE = Place("WHERE", analytics=False, aliases=False)
 SET = Place("SET", analytics=False, aliases=False)
 BRANCH = Place("WHEN", analytics=False, aliases=False)
 
+ASSIGNED = replace(SET, preferred=1)
+"""In `set` of a relation a name that the trigger has too means the relation's."""
+
+INSERTED = replace(SELECT, preferred=0)
+"""In the rows that are inserted it means the trigger's."""
+
 NOTHING = "$nothing"
 """The name of the source that stands in the trigger's place on demand."""
 
@@ -50,35 +55,25 @@ class TriggerBinder:
         self,
         trigger: ast.Source | None,
         relation: ast.StreamSource | None,
-        catalog: Catalog,
-        options: RuleOptions,
-        text: str,
+        site: Site,
         context: str | None = None,
     ) -> None:
-        """`context`: the name of the context in whose partitions the statement runs."""
-        self.catalog = catalog
-        self.text = text
-        self.options = options
-        self.problems = Problems()
+        """`trigger`: None on demand. `context`: the name of the context in whose partitions it runs."""
+        self.site = site
+        self.problems = site.problems
         self.relation = relation
         self.stream = self._stream(relation)
         self.trigger = trigger or ast.StreamSource(NOTHING, NOTHING)
         select = ast.Select((), self.trigger, span=self.trigger.span, context=context)
-        own = catalog if trigger is not None else _with_nothing(catalog)
-        self.select = SelectBinder(
-            select, own, options, text, self.problems, on_demand=trigger is None, is_trigger=True
-        )
-        self.select.binder.epl = True
+        own = site if trigger is not None else _on_demand(site)
+        self.select = SelectBinder(select, own, is_trigger=True)
+        self.binder = self.select.binder
         self.source = self.select.sources.plan(0, self.trigger) if trigger is not None else None
         self._check_trigger()
         scope = self.select.scope
         if relation is not None:
-            columns = self.stream.columns
-            declared = {column.name: column.type for column in self.stream.declared}
-            scope.sources += [
-                SourceScope(relation.alias, relation.name, columns, declared=declared),
-                SourceScope("initial", "initial", columns),
-            ]
+            rows = SourceScope.of(self.stream, relation.alias)
+            scope.sources += [rows, SourceScope("initial", "initial", rows.columns)]
             scope.reads += [set(), set()]
             scope.own = 2
 
@@ -90,10 +85,6 @@ class TriggerBinder:
                 self.problems.error("B533", f"{what}: it triggers nothing", self.trigger.span, hint)
 
     @property
-    def binder(self) -> ExpressionBinder:
-        return self.select.binder
-
-    @property
     def asks(self) -> tuple[AskPlan, ...]:
         """The requests of the subqueries, for which an event of the trigger waits."""
         return tuple(self.select.carried)
@@ -101,10 +92,10 @@ class TriggerBinder:
     def _stream(self, relation: ast.StreamSource | None) -> Stream:
         if relation is None:
             return Stream("")
-        found = self.catalog.streams.get(relation.name)
+        found = self.site.catalog.streams.get(relation.name)
         if found is None or not found.is_relation:
-            _unknown(self.problems, relation, self.catalog)
-            self.problems.raise_if_any(self.text)
+            _unknown(self.site, relation)
+            self.site.raise_if_any()
         assert found is not None
         return found
 
@@ -139,7 +130,7 @@ class TriggerBinder:
         )
         for part, branch in zip(statement.branches, branches, strict=True):
             self._check_target(part.into.stream, branch.items, part)
-        self.problems.raise_if_any(self.text)
+        self.site.raise_if_any()
         assert self.source is not None
         return SplitPlan(self.source, self._actions(branches), statement.all, tuple(self.select.subqueries))
 
@@ -149,7 +140,7 @@ class TriggerBinder:
         branches: tuple[BranchPlan, ...],
         shows: Literal["rows", "changes"] = "changes",
     ) -> TriggerPlan:
-        self.problems.raise_if_any(self.text)
+        self.site.raise_if_any()
         assert self.relation is not None
         read = frozenset({self.stream.name} | self.select._relations() | self.select.scope.tables)
         return TriggerPlan(
@@ -166,7 +157,7 @@ class TriggerBinder:
     def assign(self, assignments: tuple[ast.Assignment, ...]) -> SetPlan:
         """`set variable = …`."""
         bound: list[tuple[str, Bound, Bound | None]] = []
-        variables = self.select.catalog.variables
+        variables = self.select.site.catalog.variables
         for item in assignments:
             variable = variables.get(item.name)
             if variable is None:
@@ -180,7 +171,7 @@ class TriggerBinder:
             if variable is not None and index is None:
                 self.binder.expect(value, variable.type, f"variable '{item.name}'", item.span)
             bound.append((item.name, value, index))
-        self.problems.raise_if_any(self.text)
+        self.site.raise_if_any()
         assert self.source is not None
         return SetPlan(self.source, tuple(bound), tuple(self.select.subqueries))
 
@@ -215,10 +206,7 @@ class TriggerBinder:
     ) -> tuple[ItemPlan, ...]:
         target = ast.InsertInto(self.stream.name, columns=columns)
         select = ast.Select(items, self.trigger, insert_into=target, span=at.span)
-        names = ItemBinder(select, self.binder, "delta", send_meta=False)
-        self.binder.scope.preferred = 0
-        bound = names.bind(SpreadBinder(self.binder, WHERE))
-        self.binder.scope.preferred = None
+        bound = ItemBinder(select, self.binder, INSERTED).bind(SpreadBinder(self.binder, WHERE))
         if self.binder.aggregates:
             self.problems.error("B330", "an aggregate cannot stand here: each event acts by itself", at.span)
         if not columns:
@@ -230,14 +218,13 @@ class TriggerBinder:
         return tuple(replace(item, name=name) for item, name in zip(bound, columns, strict=False))
 
     def _assignments(self, assignments: tuple[ast.Assignment, ...]) -> Assignments:
-        """`set` of the relation's columns; a name that the trigger has too means the relation's."""
+        """`set` of the relation's columns."""
         out = []
         columns = self.stream.columns or {}
-        relation = self.catalog.relations[self.stream.name].declaration if self.stream.is_relation else None
-        scope = self.binder.scope
-        scope.preferred = 1
+        relations = self.site.catalog.relations
+        relation = relations[self.stream.name].declaration if self.stream.is_relation else None
         for item in assignments:
-            value = self.binder.bind(item.value, SET)
+            value = self.binder.bind(item.value, ASSIGNED)
             if item.name not in columns:
                 self.problems.error(
                     "B201",
@@ -250,34 +237,33 @@ class TriggerBinder:
             else:
                 self.binder.expect(value, columns[item.name], f"column '{item.name}'", item.span)
             out.append((item.name, value))
-        scope.preferred = None
         return tuple(out)
 
     def _check_target(self, name: str, items: tuple[ItemPlan, ...], at: ast.Node) -> None:
         """Check that the rows of an insert fit their target; an unknown stream is declared by them."""
-        stream = self.catalog.streams.get(name)
+        stream = self.site.catalog.streams.get(name)
         if stream is not None and stream.is_relation:
-            relation_binder.check_columns(self.problems, stream, items, self.catalog, self.binder.scope, at)
+            relation_binder.check_columns(stream, items, self.binder.scope, at)
         elif stream is None or stream.derived:
             select = ast.Select((), span=at.span)
-            columns = ItemBinder(select, self.binder, "delta", send_meta=False).output_columns(items)
-            self.catalog.derive(name, columns)
+            columns = ItemBinder(select, self.binder).output_columns(items)
+            self.site.catalog.derive(name, columns)
         else:
             relation_binder.check_declared(self.problems, stream, items, at)
 
 
-def _with_nothing(catalog: Catalog) -> Catalog:
-    """The catalog with an empty stream in the trigger's place."""
-    other = Catalog()
-    other.streams = {**catalog.streams, NOTHING: Stream(NOTHING, {})}
-    other.variables, other.relations = catalog.variables, catalog.relations
-    return other
+def _on_demand(site: Site) -> Site:
+    """The site of a statement without a trigger, in whose place stands an empty stream."""
+    catalog = Catalog()
+    catalog.streams = {**site.catalog.streams, NOTHING: Stream(NOTHING, {})}
+    catalog.variables, catalog.relations = site.catalog.variables, site.catalog.relations
+    return replace(site, catalog=catalog, on_demand=True)
 
 
-def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions, text: str) -> Plan:
+def bind_choice(statement: ast.OnSelect, site: Site) -> Plan:
     """`on trigger select … from W …`: a join of the trigger with the relation,
     evaluated anew for each event."""
-    problems = Problems()
+    problems, catalog = site.problems, site.catalog
     source = statement.select.source
     stream = catalog.streams.get(source.name) if source is not None else None
     if source is None or stream is None or not stream.is_relation or statement.select.joins:
@@ -287,7 +273,7 @@ def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions,
             statement.span,
             did_you_mean(source.name, catalog.relations) if source is not None else None,
         )
-        problems.raise_if_any(text)
+        site.raise_if_any()
     assert source is not None
     trigger = statement.trigger
     if isinstance(trigger, ast.StreamSource):
@@ -300,8 +286,8 @@ def bind_choice(statement: ast.OnSelect, catalog: Catalog, options: RuleOptions,
         context=statement.context,
     )
     _check_selector(problems, statement.select)
-    plan = SelectBinder(select, catalog, options, text, problems).bind()
-    problems.raise_if_any(text)
+    plan = SelectBinder(select, site).bind()
+    site.raise_if_any()
     heard = {*plan.sources[0].streams, *(name for part in plan.subqueries for name in part.plan.reads)}
     heard |= set() if plan.context is None else set(plan.context.reads)
     reads = {name: columns for name, columns in plan.reads.items() if name in heard}
@@ -321,32 +307,31 @@ def _check_selector(problems: Problems, select: ast.Select) -> None:
 
 def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, text: str) -> ChoicePlan:
     """A select on demand: its sources are relations, whose rows are there."""
-    problems = Problems()
-    for source in (select.source, *(join.source for join in select.joins)):
-        if source is not None:
-            _check_rows(problems, source, catalog)
-    problems.raise_if_any(text)
+    site = Site(catalog, options, text, on_demand=True)
+    for source in select.sources:
+        _check_rows(site, source)
+    site.raise_if_any()
     if select.output is not None or select.insert_into is not None:
-        problems.error(
+        site.problems.error(
             "B557",
             "a question on demand is answered once: it has no output limit and inserts nowhere",
             select.span,
         )
-    plan = SelectBinder(select, catalog, options, text, problems, on_demand=True).bind()
-    problems.raise_if_any(text)
+    plan = SelectBinder(select, site).bind()
+    site.raise_if_any()
     return ChoicePlan(plan, False)
 
 
-def _check_rows(problems: Problems, source: ast.Source, catalog: Catalog) -> None:
+def _check_rows(site: Site, source: ast.Source) -> None:
     """Report a source that keeps no rows."""
-    known = catalog.streams.get(source.name)
+    known = site.catalog.streams.get(source.name)
     if known is None:
-        _unknown(problems, source, catalog)
+        _unknown(site, source)
     elif not known.is_relation:
         message = f"'{source.name}' is a {known.word}: it keeps no rows to ask for"
-        problems.error("B557", message, source.span, "ask a named window or a table")
+        site.problems.error("B557", message, source.span, "ask a named window or a table")
 
 
-def _unknown(problems: Problems, source: ast.Source, catalog: Catalog) -> None:
-    hint = did_you_mean(source.name, catalog.relations)
-    problems.error("B202", f"unknown named window or table '{source.name}'", source.span, hint)
+def _unknown(site: Site, source: ast.Source) -> None:
+    hint = did_you_mean(source.name, site.catalog.relations)
+    site.problems.error("B202", f"unknown named window or table '{source.name}'", source.span, hint)

@@ -6,8 +6,8 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.sample.windows.group_entry import COUNTS, LENGTHS, GroupWindowEntry, group_window
-from sql.binder.binding import Place
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.place import Place
 from sql.binder.windows.lengths import PARAMETER
 from sql.calendar.period import LENGTH_MS_MAX
 from sql.errors import Problems, did_you_mean

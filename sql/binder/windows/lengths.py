@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sql import syntax as ast
-from sql.binder.binding import Place
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.place import Place
 from sql.calendar.period import Period
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.clauses import PeriodArgument

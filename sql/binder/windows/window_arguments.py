@@ -7,8 +7,8 @@ from typing import Any
 
 from sql import syntax as ast
 from sql.algebra.windows.catalog import WindowParameter, WindowSpec
-from sql.binder.binding import Place
 from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.place import Place
 from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Bound, Const, Slot
@@ -177,7 +177,7 @@ def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at:
 def _extras(
     binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: Span
 ) -> tuple[tuple[str | None, Bound], ...]:
-    text = binder.text
+    text = binder.site.text
     out: list[tuple[str | None, Bound]] = []
     for arg in args:
         if isinstance(arg, ast.Star):

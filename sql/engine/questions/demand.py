@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sql import syntax as ast
 from sql.algebra.context.selectors import Selector
 from sql.algebra.event import Delta, Event
+from sql.binder.scope import Site
 from sql.binder.statements.trigger_binder import TriggerBinder, bind_question
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet
@@ -143,7 +144,7 @@ class Question:
 
     def change(self, statement: ast.DeleteRows | ast.UpdateRows) -> list[Row]:
         """The rows of a named window that DELETE has removed, or UPDATE has written."""
-        binder = TriggerBinder(None, statement.relation, self.catalog, OPTIONS, self.text)
+        binder = TriggerBinder(None, statement.relation, Site(self.catalog, OPTIONS, self.text))
         if isinstance(statement, ast.DeleteRows):
             plan = binder.delete(statement.where)
         else:
@@ -178,7 +179,7 @@ class Question:
         )
         relation = ast.StreamSource(into.stream, into.stream, span=into.span)
         merge = ast.OnMerge(relation, relation, None, (branch,), span=statement.span)
-        plan = TriggerBinder(None, relation, self.catalog, OPTIONS, self.text).merge(merge)
+        plan = TriggerBinder(None, relation, Site(self.catalog, OPTIONS, self.text)).merge(merge)
         insert = Insert(plan.branches[0].actions[0], self._functions(plan))
         row: Row = insert.row(Event(({}, None, None), self.env.now_ms, 0))
         return row
