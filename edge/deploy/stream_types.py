@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edge.intake.codecs import META, CodecOptions
+from edge.intake.codecs import META, CodecOptions, Decoder, decoder_for
 from edge.intake.lessons import Lessons
 from edge.intake.sources.known import source_kinds
 from sql.catalog.stores import STORES
@@ -17,8 +17,12 @@ from sql.catalog.streams import Stream
 from sql.catalog.topics import topic_parts
 from sql.engine.validation import Validator, columns_read
 from sql.plan.logical import Plan
+from sql.record import replace
 
 MQTT, MEMORY, FILE = "mqtt", "memory", "file"
+
+SHOWN_BYTES_MAX = 1_000_000
+"""The longest payload that is decoded to be shown."""
 
 
 def stream_types() -> tuple[str, ...]:
@@ -53,6 +57,11 @@ def validator_of(stream: Stream, plans: Iterable[Plan]) -> Validator:
         stream,
         {column.name for column in stream.declared if read is None or column.name in read} - parts.keys(),
     )
+
+
+def whole_decoder(stream: Stream) -> Decoder:
+    """Decodes the messages of a stream whole, whatever rules read of them. Raises `CodecError`."""
+    return decoder_for(stream.format, None, replace(codec_options(stream, SHOWN_BYTES_MAX), types={}))
 
 
 def codec_options(stream: Stream, payload_bytes_max: int) -> CodecOptions:

@@ -8,19 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edge.deploy.stream_types import codec_options
-from edge.intake.codecs import Decoder, decoder_for
-from sql.catalog.streams import Stream
-from sql.record import replace
+from edge.intake.codecs import Decoder
 
 NAMES_MAX = 200
 """The limit of distinct columns, and of topics; further ones are not counted."""
 
 REASONS_MAX = 20
 """The limit of distinct reasons for bad payloads."""
-
-BYTES_MAX = 1_000_000
-"""The longest payload that is decoded."""
 
 
 @dataclass(slots=True)
@@ -96,11 +90,6 @@ class Census:
         if self.first_ms is None:
             self.first_ms = at_ms
         self.last_ms = at_ms
-
-
-def whole_decoder(stream: Stream) -> Decoder:
-    """Decodes messages whole, whatever the rules read of them. Raises `CodecError`."""
-    return decoder_for(stream.format, None, replace(codec_options(stream, BYTES_MAX), types={}))
 
 
 def _count(counter: Counter[str], name: str, most: int) -> None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edge.delivery.taps import Passed, Tap
+from edge.deploy.stream_types import whole_decoder
 from edge.intake.codecs import Decoder
-from edge.monitor.flight.census import whole_decoder
 from sql import Catalog, Emission, Engine
 from sql.catalog.streams import Stream
 from sql.errors import did_you_mean

@@ -10,11 +10,12 @@ from typing import Any
 
 from edge.delivery.assigned import rows_of
 from edge.deploy.row_shapes import row_maker
+from edge.deploy.stream_types import whole_decoder
 from edge.intake.broker_state import MAIN
 from edge.intake.codecs import CodecError
 from edge.journal.reader import Entry
 from edge.journal.record import Batch, Deployment, Removal, Timed
-from edge.monitor.flight.census import Census, whole_decoder
+from edge.monitor.flight.census import Census
 from edge.monitor.flight.rerun import Rerun
 from sql import Catalog, Emission
 from sql.errors import CorruptState, SqlError
