@@ -64,8 +64,9 @@ def run(folder: Path, policy: str, *, kills: int, seed: int) -> Outcome:
         folder / "broker", persistence=True, lines=("max_queued_messages 0", "max_queued_bytes 0")
     )
     broker.start()
-    bucket = folder / "bucket"
-    bucket.write_text("the target is away")
+    mount = folder / "mount"
+    mount.write_text("the target is away")
+    bucket = mount / "bucket"
     environment = {"PENSTOCK__CLOUD__ONFULL": policy}
     gateway = Process(
         folder, broker.url, ("--upload", str(bucket), "--upload-interval-ms", "1000"), environment
@@ -85,7 +86,7 @@ def run(folder: Path, policy: str, *, kills: int, seed: int) -> Outcome:
             threading.Event().wait(FULL_FOR_S / (kills + 1))
             total = plant.finish()
             began = time.monotonic()
-            bucket.unlink()
+            mount.unlink()
             until(lambda: is_drained(gateway, total), DRAIN_S, "the end of the backlog")
             took = time.monotonic() - began
             counters = gateway.status()["spool"]
