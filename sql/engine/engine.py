@@ -175,6 +175,8 @@ class Engine:
             at_once = how == "skip" or query.plan.insert is None if query.steps_itself else how != "step"
             until_ms = now_ms if at_once else instant
             self._reach(until_ms)
+            if query.plan.insert is not None:
+                at = max(at, until_ms)
             try:
                 emissions = query.advance(until_ms)
             except Exception as error:  # noqa: BLE001 - the rule boundary
