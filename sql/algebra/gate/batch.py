@@ -60,7 +60,7 @@ class EventBatch:
         self.held = OrderedDict() if starts_with is None else OrderedDict({starts_with: None})
         self.fresh = not self.held
         self.trigger.released(self.held, now)
-        if not self.held and not self.generation:
+        if not out.inserted and not out.removed:
             self.trigger.rest()
         return out
 

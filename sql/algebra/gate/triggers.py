@@ -43,7 +43,7 @@ class Trigger(ABC):
         """Called after each release; `held` is what the next batch begins with."""
 
     def rest(self) -> None:
-        """Called when nothing is held and nothing waits to leave."""
+        """Called when a release was empty, and so is what is held."""
 
     def changed(self, held: OrderedDict[Event, None], now: int) -> bool:
         """Called when a variable the trigger depends on has changed: whether to release now."""
@@ -131,8 +131,8 @@ class EveryTrigger(TimedTrigger):
 
 
 class CountOrSince(TimedTrigger):
-    """time_length_batch: at n events, or d after the first event or the last release,
-    whichever comes first."""
+    """time_length_batch: at n events, or d after the last release, whichever comes first; after an
+    empty release d after the first event."""
 
     surely_holds = "len(held) + 1 < trigger.size and trigger.due_ms is not None"
 
