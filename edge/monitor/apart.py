@@ -54,6 +54,10 @@ class Apart:
         try:
             try:
                 pid = self._daemon.ask(lambda: fork(lambda: _work(work, writer, limit_ms), [writer]))
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise DataError(f"no process can be made for the question: {error.strerror}") from None
             finally:
                 os.close(writer)
             until_ms = self._daemon.clock.monotonic_ms() + limit_ms

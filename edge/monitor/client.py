@@ -70,6 +70,11 @@ class Client:
             headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
             connection.request("GET", path, headers=headers)
             response = connection.getresponse()
+        except http.client.RemoteDisconnected:
+            connection.close()
+            raise UsageError(
+                f"{self.address} hung up without an answer; see http.defect in its log"
+            ) from None
         except OSError as error:
             connection.close()
             why = error.strerror or error

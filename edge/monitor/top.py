@@ -100,10 +100,13 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
 
 
 def problems(now: Status) -> list[str]:
-    """The problems, a line for each: reasons of /readyz, findings from payloads, problems of files."""
+    """The problems, a line for each: reasons of /readyz, findings from payloads, stores of lookup tables that
+    do not answer, problems of files."""
     found = [line for file in now["files"] for problem in file["problems"] for line in problem.split("\n")]
     taught = [f"stream {name}: {text}" for name, texts in now.get("payloads", {}).items() for text in texts]
-    return [*(f"not ready: {reason}" for reason in now.get("ready", ())), *taught, *found]
+    asked = now.get("lookups", {}).items()
+    silent = [f"lookup table {name}: {item['error']}" for name, item in asked if item.get("error")]
+    return [*(f"not ready: {reason}" for reason in now.get("ready", ())), *taught, *silent, *found]
 
 
 def _head(now: Status) -> str:

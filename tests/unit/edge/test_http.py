@@ -13,8 +13,9 @@ import pytest
 from edge.base.errors import UsageError
 from edge.monitor import http as edge_http
 from edge.monitor.access import Access, own_token, read_token
+from edge.monitor.client import Client
 from edge.monitor.http import StatusServer
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_for
 
 
 class Reporter:
@@ -23,11 +24,14 @@ class Reporter:
     def __init__(self) -> None:
         self.reasons: list[str] = []
         self.stuck = False
+        self.defect: Exception | None = None
         self.recovery: str | None = None
 
     def _answer(self) -> None:
         if self.stuck:
             raise TimeoutError("the gateway loop did not answer")
+        if self.defect is not None:
+            raise self.defect
 
     def metrics_text(self) -> str:
         self._answer()
@@ -85,6 +89,21 @@ def test_pages(server: StatusServer, reporter: Reporter) -> None:
 def test_head_has_no_body_and_post_is_refused(server: StatusServer) -> None:
     assert ask(server, "/healthz", "HEAD")[:2] == (200, "")
     assert ask(server, "/healthz", "POST")[0] == 405
+
+
+def test_a_defect_is_logged_and_a_client_that_hangs_up_is_not(
+    server: StatusServer, reporter: Reporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    reporter.defect = RuntimeError("no such field")
+    with pytest.raises(UsageError, match=r"hung up without an answer; see http\.defect in its log"):
+        Client(f"{server.host}:{server.port}").page("/status")
+    wait_for(lambda: "no such field" in caplog.text, what="the defect in the log")
+    assert [record.message for record in caplog.records] == ["http.defect"]
+    reporter.defect = BrokenPipeError("gone")
+    with pytest.raises(UsageError, match="hung up"):
+        Client(f"{server.host}:{server.port}").page("/status")
+    server.close()
+    assert len(caplog.records) == 1
 
 
 def test_a_stuck_loop_is_unhealthy(server: StatusServer, reporter: Reporter) -> None:

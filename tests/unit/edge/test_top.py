@@ -14,6 +14,7 @@ def status(monotonic_ms: int, events: int, **rules: int) -> dict[str, Any]:
         "gateway": "g", "up_s": 5, "resident_bytes": 50_000_000, "monotonic_ms": monotonic_ms,
         "intake": {"unacknowledged": 0, "received": {"m": events, "other": 0}},
         "ready": ["mqtt: not connected yet"],
+        "lookups": {"site": {"error": "HTTP 500"}, "device": {"error": None}},
         "files": [{"file": "a.yaml", "problems": ["a.yaml:1:1: R001 wrong\n  caret"], "rules": []}],
         "rules": {
             name: {
@@ -69,4 +70,5 @@ def test_streams_sinks_and_problems_are_shown() -> None:
     assert lines[streams].split() == ["STREAM", "MESSAGES/S", "MESSAGES", "READ", "BY"]
     assert lines[streams + 1].split()[:4] == ["m", "100.0", "300", "slow,"]
     assert "quick mqtt" in text and "Connection refused" in text
+    assert "lookup table site: HTTP 500" in lines and "device" not in text
     assert "not ready: mqtt: not connected yet" in text and "a.yaml:1:1: R001 wrong" in text
