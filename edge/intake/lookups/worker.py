@@ -18,6 +18,9 @@ log = logging.getLogger("penstock.lookups")
 AGAIN_MS, AGAIN_MS_MAX = 50, 1_000
 """Pause after a failure; it doubles up to the second."""
 
+LAST_MS = 100
+"""The time that the last try has; with less it would end too soon to say why the store does not answer."""
+
 OnAnswer = Callable[[Request, Rows], None]
 
 
@@ -113,7 +116,8 @@ class StoreWorker:
                 self._answered(self._clock.monotonic_ms() - began_ms)
                 self._on_answer(order.request, rows)
                 return
-            if not self._pause(min(pause_ms, left_ms)):
+            left_ms = order.until_ms - self._clock.monotonic_ms()
+            if left_ms <= LAST_MS or not self._pause(min(pause_ms, left_ms - LAST_MS)):
                 return
             pause_ms = min(2 * pause_ms, AGAIN_MS_MAX)
 
