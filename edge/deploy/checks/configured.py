@@ -21,7 +21,7 @@ from rules.read.reading import LoadedRule
 from sinks.connections import BadConnection, ConnectionSettings, completed
 from sinks.tls import TlsSettings
 from sql.catalog.streams import Stream
-from sql.errors import Problem
+from sql.errors import Problem, Severity
 
 SELECTOR = "connectionSelector"
 
@@ -51,8 +51,11 @@ def _of_actions(loaded: LoadedRule, configured: Configured) -> Iterator[FileProb
             try:
                 settings = completed(settings, configured.connections)
             except BadConnection as failure:
+                # The gateway's own broker may be named by a flag or a variable: the action waits for it.
+                severity: Severity = "warning" if settings.connection_selector is None else "error"
+                problem = Problem("E104", str(failure), severity=severity)
                 span = place_of(loaded, (*action.path, SELECTOR))
-                yield loaded.reading.problem_at(Problem("E104", str(failure)), span)
+                yield loaded.reading.problem_at(problem, span)
         if isinstance(settings, TlsSettings) and (fault := settings.unusable()) is not None:
             key, why = fault
             problem = Problem("E105", why, hint=TLS_HINT, severity="warning")

@@ -144,10 +144,13 @@ def test_connections_of_actions(tmp_path: Path, action: str, message: str | None
 def test_an_mqtt_action_needs_a_broker(tmp_path: Path) -> None:
     text = "streams: {s: {datasource: t}}\nrules: {r: {sql: SELECT * FROM s, actions: [mqtt: {topic: t}]}}\n"
     assert errors(tmp_path, text) == []
-    assert errors(tmp_path, text, configured_of(Config())) == [
-        ":2:51: E104 connection 'mqtt' has no 'server'; "
-        "set mqtt.server of the gateway, or write 'server' in the action"
-    ]
+    wanted = RuleFiles(tmp_path, "UTC", Secrets(), configured=configured_of(Config())).read()
+    (problem,) = wanted.problems
+    assert (problem.line, problem.column, problem.code, problem.is_error) == (2, 51, "E104", False)
+    assert problem.message == (
+        "connection 'mqtt' has no 'server'; set mqtt.server of the gateway, or write 'server' in the action"
+    )
+    assert list(wanted.rules) == ["r"], "the action waits for its broker"
 
 
 @pytest.mark.parametrize("key", ["rootCaPath", "certificationPath"])

@@ -231,6 +231,9 @@ def test_a_connection_stands_in_for_what_is_not_written() -> None:
         assert (found.server, found.username, found.target_text) == ("tcp://b", "me", "p/t")
     with pytest.raises(Fatal, match="did you mean 'plant'"):
         through("plnt")
+    connections["mqtt"] = {}
+    with pytest.raises(Fatal, match="connection 'mqtt' has no 'server'; set"):
+        connected(MqttSettings.model_validate({"topic": "t"}), context)
     connections["plant"]["qos"] = 7
     with pytest.raises(Fatal, match="qos: Input"):
         through("plant")
