@@ -230,6 +230,13 @@ def refuse_beside(problems: Problems, select: ast.Select, clause: ast.Recognize)
             clause.span,
             "insert the join into a stream before",
         )
+    if any(isinstance(source, ast.StreamSource) and source.pattern is not None for source in select.sources):
+        problems.error(
+            "B809",
+            "match_recognize cannot stand on a pattern",
+            clause.span,
+            "insert the matches of the pattern into a stream before",
+        )
     for name, node in (("WHERE", select.where), ("GROUP BY", next(iter(select.group_by), None))):
         if node is not None:
             problems.error(

@@ -118,7 +118,7 @@ class SourceBinder:
         scope = self.scope
         if not self.matches_alone:
             scope = Scope(self.site, [self.scope.sources[place]], tables=self.scope.tables)
-            scope.reads[0] = self.scope.reads[place]
+            scope.reads[0] = self.scope.reads[place]  # the same set: `plan` takes None back, whole events
         return ExpressionBinder(scope, self.bind_subquery)
 
     # --- plans ----------------------------------------------------------------------------------------------
@@ -144,11 +144,15 @@ class SourceBinder:
         condition = binder.condition(source.filter, FILTER)
         pattern = self.patterns[place].bind() if place in self.patterns else None
         windows = bind_windows(binder, source)
+        if not self.matches_alone:
+            self.scope.reads[place] = binder.scope.reads[0]
         columns = self._columns_behind(place, windows)
         recognize = None
-        if source.recognize is not None and pattern is None:
-            recognize = self._recognize(place, source.recognize)
-            columns = recognize.columns
+        if source.recognize is not None:
+            refuse_beside(self.site.problems, self.select, source.recognize)
+            if pattern is None:
+                recognize = self._recognize(place, source.recognize)
+                columns = recognize.columns
         stream = self.streams[place]
         return SourcePlan(
             source.name,
@@ -198,7 +202,6 @@ class SourceBinder:
 
     def _recognize(self, place: int, clause: ast.Recognize) -> RecognizePlan:
         """match_recognize: the rest of the statement reads its measures."""
-        refuse_beside(self.site.problems, self.select, clause)
         recognized = RecognizeBinder(clause, self.scope.sources[place], replace(self.site, context=None))
 
         def length(node: ast.Expr) -> LengthPlan:
@@ -208,7 +211,7 @@ class SourceBinder:
         plan = recognized.bind(length)
         known = self._exchange(place, plan.columns)
         below = None if recognized.reads is None or known is None else known | recognized.reads
-        self.read_below[place] = below
+        self.read_below.setdefault(place, below)  # columns of a derived-value window are no stream's
         return plan
 
     # --- reads ----------------------------------------------------------------------------------------------
