@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 MEMORY_BYTES = 256_000_000
 """The memory that a question may take beyond that of the gateway."""
 
-FOUND, FAILED = b"+", b"-"
-"""The first byte of what a child writes: an answer, or why there is none."""
+FOUND, REFUSED, FAILED = b"+", b"-", b"!"
+"""The first byte of what a child writes: an answer, why there is none, or the defect that prevented it."""
 
 
 class Apart:
@@ -45,46 +45,62 @@ class Apart:
         if not self._one.acquire(timeout=limit_ms / 1_000):
             raise DataError("other questions are being answered; ask again")
         try:
-            return self._of_child(work, limit_ms)
+            return _judged(self._of_child(work, limit_ms), limit_ms)
         finally:
             self._one.release()
 
-    def _of_child(self, work: Callable[[], bytes], limit_ms: int) -> bytes:
-        reader, writer = os.pipe()
+    def _of_child(self, work: Callable[[], bytes], limit_ms: int) -> bytes | None:
+        """What a child writes; None where that takes too long."""
         try:
-            try:
-                pid = self._daemon.ask(lambda: fork(lambda: _work(work, writer, limit_ms), [writer]))
-            except TimeoutError:
-                raise
-            except OSError as error:
-                raise DataError(f"no process can be made for the question: {error.strerror}") from None
-            finally:
-                os.close(writer)
+            pid, reader = self._daemon.ask(lambda: _begin(work, limit_ms))
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise DataError(f"no process can be made for the question: {error.strerror}") from None
+        try:
             until_ms = self._daemon.clock.monotonic_ms() + limit_ms
-            found = _read(reader, until_ms, self._daemon.clock)
+            return _read(reader, until_ms, self._daemon.clock)
+        finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-        finally:
             os.close(reader)
-        if found is None:
-            raise DataError(
-                f"the question takes longer than {limit_ms} ms (http.answerTimeoutMs): "
-                "narrow it with WHERE, or join by equal columns"
-            )
-        if not found:
-            raise DataError(
-                f"the question takes more than {MEMORY_BYTES // 1_000_000} MB of memory: ask for less"
-            )
-        if found[:1] == FAILED:
-            raise DataError(found[1:].decode())
-        return found[1:]
+
+
+def _judged(found: bytes | None, limit_ms: int) -> bytes:
+    """The answer in what a child has written. Raises DataError without one, RuntimeError for a defect."""
+    if found is None:
+        raise DataError(
+            f"the question takes longer than {limit_ms} ms (http.answerTimeoutMs): "
+            "narrow it with WHERE, or join by equal columns"
+        )
+    if not found:
+        raise DataError(
+            f"the question takes more than {MEMORY_BYTES // 1_000_000} MB of memory: ask for less"
+        )
+    kind, text = found[:1], found[1:]
+    if kind == REFUSED:
+        raise DataError(text.decode())
+    if kind == FAILED:
+        raise RuntimeError(text.decode())
+    return text
+
+
+def _begin(work: Callable[[], bytes], limit_ms: int) -> tuple[int, int]:
+    """In the loop: fork a child that works. Its number, and the end of the pipe that it writes into."""
+    reader, writer = os.pipe()
+    try:
+        return fork(lambda: _work(work, writer, limit_ms), [writer]), reader
+    except OSError:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
 
 
 def _work(work: Callable[[], bytes], writer: int, limit_ms: int) -> None:
     """In the child."""
-    seconds = math.ceil(limit_ms / 1_000) + 1  # whoever asked may have gone
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    signal.alarm(math.ceil(limit_ms / 1_000) + 1)  # whoever asked may have gone
     with contextlib.suppress(OSError):  # only Linux says how much memory there is
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         most = pages * resource.getpagesize() + MEMORY_BYTES
@@ -94,7 +110,9 @@ def _work(work: Callable[[], bytes], writer: int, limit_ms: int) -> None:
     except MemoryError:
         return
     except (SqlError, DataError) as error:
-        found = FAILED + str(error).encode()
+        found = REFUSED + str(error).encode()
+    except Exception as error:  # noqa: BLE001 - the thread that asked raises it
+        found = FAILED + repr(error).encode()
     with os.fdopen(writer, "wb") as pipe:
         pipe.write(found)
 
