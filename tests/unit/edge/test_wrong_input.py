@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-KIND = "sources.mqt: no kind of source is called so; did you mean 'mqtt'?"
+KIND = "kinds.yaml:1:11: sources.mqt: no kind of source is called so; did you mean 'mqtt'?"
 NOT_UTF_8 = "1:1: byte 0x93 is not UTF-8; save the file as UTF-8"
 
 
