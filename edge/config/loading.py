@@ -50,7 +50,7 @@ def load(
 
 
 def sentence(config: Config, keys: Keys, message: str) -> str:
-    """What is wrong with a value of a configuration, with its place in the file, if it stands in one."""
+    """The message about a value of a configuration, with its place in the file, if it stands in one."""
     return _placed(config._document, keys, message)
 
 
@@ -84,7 +84,7 @@ def _sentence(item: ErrorDetails, document: Document | None) -> str:
 
 
 def _placed(document: Document | None, keys: Keys, message: str) -> str:
-    """What is wrong with a value, with its place in the file, if it stands in one."""
+    """The message about the value at `keys`, with its place in the file, if it stands in one."""
     text = f"{'.'.join(map(str, keys)) or 'configuration'}: {message}"
     while document is not None and keys and keys not in document.places:
         keys = keys[:-1]

@@ -82,7 +82,7 @@ def segments(directory: Path) -> list[Segment]:
 
 
 def first_position(directory: Path) -> int:
-    """Where the oldest segment of a journal begins."""
+    """The position at which the oldest segment of a journal begins."""
     return min((segment.start for segment in segments(directory)), default=0)
 
 

@@ -39,8 +39,9 @@ class Apart:
         self._one = threading.Lock()
 
     def answer(self, work: Callable[[], bytes]) -> bytes:
-        """What `work` gives in a child, which finds the state unchanged. Raises TimeoutError when the loop
-        does not fork, and DataError for what `work` raised and for a question beyond the bounds."""
+        """The result of `work` in a child, which finds the state unchanged. Raises TimeoutError when the loop
+        does not fork, DataError for what `work` refused and for a question beyond the bounds, RuntimeError
+        for a defect."""
         limit_ms = self._daemon.config.http.answer_timeout_ms
         if not self._one.acquire(timeout=limit_ms / 1_000):
             raise DataError("other questions are being answered; ask again")
@@ -50,7 +51,7 @@ class Apart:
             self._one.release()
 
     def _of_child(self, work: Callable[[], bytes], limit_ms: int) -> bytes | None:
-        """What a child writes; None where that takes too long."""
+        """The bytes that a child writes; None where that takes too long."""
         try:
             pid, reader = self._daemon.ask(lambda: _begin(work, limit_ms))
         except TimeoutError:

@@ -104,7 +104,7 @@ class ItemBinder:
         return item.text
 
     def _star(self, star: ast.Star, named_before: list[str]) -> list[ItemPlan]:
-        """What `*` stands for. A column that an item before it has named keeps that item's value."""
+        """The columns of `*`. One that an item before it has named keeps that item's value."""
         if star.table is not None:
             index = self.scope.source_named(star.table)
             if index is None:

@@ -1,4 +1,4 @@
-"""Where a statement is bound, and the meaning of names in it: the sources of FROM, the aliases of SELECT,
+"""The site of a statement, and the meaning of names in it: the sources of FROM, the aliases of SELECT,
 variables, built-in properties."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAMES_ALONE = "in the definition of a context the names given with AS stand alon
 
 
 class Site(Record):
-    """Where a statement is bound.
+    """The surroundings that a statement is bound in, the same for all its clauses.
 
     text       the text that all positions are places in
     problems   takes what the binders report

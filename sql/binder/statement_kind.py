@@ -21,7 +21,7 @@ queries a sum of nothing is 0, and nth counts from the earliest."""
 
 
 class StatementKind(Record):
-    """What the kind of a statement decides about its expressions.
+    """The language of a statement, and what its expressions may use for it.
 
     epl         True for EPL and stream queries, False for eKuiper's rules
     mode        the output of its windows

@@ -63,7 +63,7 @@ class SharedCode:
 
 
 class Seat:
-    """What an instance has for itself of what the functions read; it takes the seat when it begins work.
+    """The data of one instance that shared functions read; an instance takes its seat when it begins work.
 
     partition  the properties of its context partition, None outside of contexts
     answers    the values of its subqueries

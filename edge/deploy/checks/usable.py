@@ -1,5 +1,5 @@
-"""What of a configuration the start would refuse, or could not use: `penstock check --config` and `run`
-tell it alike, with the place in the file."""
+"""The check of a configuration for settings that the start refuses or cannot use. `penstock check --config`,
+`run` and `doctor` report them alike, with the place in the file."""
 
 from __future__ import annotations
 

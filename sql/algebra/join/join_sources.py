@@ -30,7 +30,7 @@ class JoinSources:
         self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
 
     def way(self) -> Inner | Outer:
-        """What finds the joined rows."""
+        """The search for joined rows that the kinds of the joins need."""
         kinds, on = [join.kind for join in self.plan.joins], [join.on for join in self.plan.joins]
         if any(kind in ("left", "right", "full") for kind in kinds):
             return Outer(kinds, on, self.stores, self.shape, self.functions)

@@ -70,8 +70,8 @@ class LevelNames:
         return stream
 
     def within(self, alias: str | None = None) -> Site:
-        """Where an expression reads the events that started the partition, by name, but for its own event
-        `alias`."""
+        """The site of an expression that reads the events which started the partition, by name, except its
+        own event `alias`."""
         places = {
             item.name: (Slot("context", (self.depth, index), type=item.type), item)
             for index, item in enumerate(self.properties)

@@ -1,4 +1,4 @@
-"""How events enter a statement: its plan and its use decide.
+"""The ways in which events enter a statement; its plan and its use decide which.
 
 drives        through a compiled loop, into which a single window may be written
 driver_of     in a join: through the loop of one stream, beside relations that are looked into
