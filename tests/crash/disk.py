@@ -64,9 +64,8 @@ def run(folder: Path, policy: str, *, kills: int, seed: int) -> Outcome:
         folder / "broker", persistence=True, lines=("max_queued_messages 0", "max_queued_bytes 0")
     )
     broker.start()
-    mount = folder / "mount"
-    mount.write_text("the target is away")
-    bucket = mount / "bucket"
+    bucket = folder / "bucket"
+    bucket.write_text("the target is away")
     environment = {"PENSTOCK__CLOUD__ONFULL": policy}
     gateway = Process(
         folder, broker.url, ("--upload", str(bucket), "--upload-interval-ms", "1000"), environment
@@ -86,7 +85,7 @@ def run(folder: Path, policy: str, *, kills: int, seed: int) -> Outcome:
             threading.Event().wait(FULL_FOR_S / (kills + 1))
             total = plant.finish()
             began = time.monotonic()
-            mount.unlink()
+            bucket.unlink()
             until(lambda: is_drained(gateway, total), DRAIN_S, "the end of the backlog")
             took = time.monotonic() - began
             counters = gateway.status()["spool"]

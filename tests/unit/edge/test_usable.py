@@ -36,7 +36,6 @@ BROKER = "mqtt:\n  server: mqtts://broker\n"
         ),
         ("data: {dir: text/below}\n", "1:8: data.dir: '/"),
         ("cloud: {target: foo://x}\n", "1:9: cloud.target: target 'foo://x' has an unknown scheme 'foo'"),
-        ("cloud: {target: text}\n", "1:9: cloud.target: 'text' is a file; expected a directory or a URL"),
         ("sources: {httppul: {}}\n", "1:11: sources.httppul: no kind of source is called so; did you mean"),
         (
             "sources: {httppull: {near: {ulr: x}}}\n",
@@ -71,6 +70,11 @@ def test_check_and_start_refuse_alike(
         assert main([command, "rules", "--config", "gateway.yaml"]) == 2
         assert capsys.readouterr().err.startswith(f"penstock {command}: gateway.yaml:3:3: mqtt.caFile: ")
     assert not Path("penstock-data").exists()
+
+
+def test_a_target_that_is_away_is_usable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    check_usable(load(None, {"PENSTOCK__CLOUD__TARGET": str(tmp_path / "file")}))
 
 
 def test_values_without_a_file_have_no_place(tmp_path: Path) -> None:
