@@ -9,6 +9,7 @@ from pathlib import Path
 from edge.config import Config, ConfigError, sentence
 from edge.config.brokers import BrokerSettings, brokers_of, own_broker
 from edge.config.mqtt_options import BadOptions, MqttOptions, address
+from edge.journal.frame import compressor
 from sql.errors import did_you_mean
 
 Fault = tuple[tuple[str, ...], str]
@@ -28,11 +29,10 @@ def _faults(config: Config) -> Iterator[Fault]:
     yield from _of_connections(config)
     yield from _of_data(config.data.dir)
     yield from _of_target(config.cloud.target)
-    if config.journal.compression == "zstd":
-        try:
-            import zstandard  # noqa: F401
-        except ImportError:
-            yield ("journal", "compression"), "this needs zstandard: install penstock[zstd], or use auto"
+    try:
+        compressor(config.journal.compression)
+    except ImportError:
+        yield ("journal", "compression"), "this needs zstandard: install penstock[zstd], or use auto"
 
 
 def _of_own_broker(config: Config) -> Iterator[Fault]:
@@ -117,7 +117,7 @@ def _of_data(folder: Path) -> Iterator[Fault]:
 
 
 def _of_target(target: str | None) -> Iterator[Fault]:
-    """What no target can be. One that cannot be written to is an uplink that is away: the start takes it."""
+    """An address that no target has. A target that cannot be written to is an uplink that is away."""
     if target is None:
         return
     from cloud_sync.errors import BadTarget
