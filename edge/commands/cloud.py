@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from edge.base.errors import MissingError, UsageError
@@ -157,14 +158,25 @@ def run(arguments: argparse.Namespace) -> int:
 
     if find_spec("pyspark") is None:
         raise MissingError("PySpark is not installed; install it with: pip install 'penstock[cloud]'")
-    verbs = {
-        "aggregate": aggregate,
-        "backfill": backfill,
-        "stream": stream,
-        "report": report,
-        "reconcile": reconciling.run,
-    }
-    return verbs.get(arguments.verb, maintain)(arguments)
+    if arguments.verb == "aggregate":
+        return aggregate(arguments)
+    if arguments.verb == "reconcile":
+        return reconciling.run(arguments)
+    jobs = {"backfill": backfill, "stream": stream, "report": report}
+    return _printed(jobs.get(arguments.verb, maintain), arguments)
+
+
+def _printed(work: Callable[[argparse.Namespace], str], arguments: argparse.Namespace) -> int:
+    """Run one of the Spark jobs and print its result, or why it failed; gives the exit code."""
+    from cloud_sync.spark import job
+    from cloud_sync.spark.backfill import BackfillError
+
+    try:
+        print(work(arguments))
+    except (job.JobError, BackfillError) as error:
+        print(f"penstock cloud {arguments.verb}: {error}", file=sys.stderr)
+        return job.FAILED
+    return job.OK
 
 
 def _days(text: str) -> int:
@@ -204,42 +216,31 @@ def aggregate(arguments: argparse.Namespace) -> int:
     return job.main(arguments.bucket, arguments.out, options)
 
 
-def backfill(arguments: argparse.Namespace) -> int:
-    """The engine over raw events; prints the rows of each rule as JSON."""
+def backfill(arguments: argparse.Namespace) -> str:
+    """The engine over raw events; gives the rows of each rule as JSON."""
     from cloud_sync.spark import job
-    from cloud_sync.spark.backfill import BackfillError, Cut
+    from cloud_sync.spark.backfill import Cut
     from cloud_sync.spark.backfill import backfill as run_rules
 
     rules, sources = list(chosen_rules(arguments)), _sources(arguments.rules)
-    try:
-        with job.opened(arguments.master) as spark:
-            cut = Cut(arguments.after, arguments.open)
-            counts = run_rules(spark, sources, rules, arguments.raw, arguments.out, arguments.zone, cut)
-    except (job.JobError, BackfillError) as error:
-        print(f"penstock cloud backfill: {error}", file=sys.stderr)
-        return job.FAILED
-    print(json.dumps(counts))
-    return job.OK
+    with job.opened(arguments.master) as spark:
+        cut = Cut(arguments.after, arguments.open)
+        counts = run_rules(spark, sources, rules, arguments.raw, arguments.out, arguments.zone, cut)
+    return json.dumps(counts)
 
 
-def stream(arguments: argparse.Namespace) -> int:
-    """The rules over the fleet on the events that are new; prints the new rows of each rule as JSON."""
+def stream(arguments: argparse.Namespace) -> str:
+    """The rules over the fleet on the events that are new; gives the new rows of each rule as JSON."""
     from cloud_sync.spark import job
-    from cloud_sync.spark.backfill import BackfillError
     from cloud_sync.spark.streaming import Pace
     from cloud_sync.spark.streaming import stream as run_rules
     from edge.clock import SystemClock
 
     rules, sources = list(chosen_rules(arguments, of_fleet=True)), _sources(arguments.rules)
     pace, out = Pace(arguments.files, arguments.delay), arguments.out
-    try:
-        with job.opened(arguments.master) as spark, job.leased(spark, out, SystemClock().now_ms):
-            counts = run_rules(spark, sources, rules, arguments.raw, out, arguments.zone, pace)
-    except (job.JobError, BackfillError) as error:
-        print(f"penstock cloud stream: {error}", file=sys.stderr)
-        return job.FAILED
-    print(json.dumps(counts))
-    return job.OK
+    with job.opened(arguments.master) as spark, job.leased(spark, out, SystemClock().now_ms):
+        counts = run_rules(spark, sources, rules, arguments.raw, out, arguments.zone, pace)
+    return json.dumps(counts)
 
 
 def _sources(path: Path) -> list[tuple[str, str]]:
@@ -250,41 +251,29 @@ def _sources(path: Path) -> list[tuple[str, str]]:
     return [(file.read_text("utf-8"), str(file)) for file in files if file.is_file()]
 
 
-def report(arguments: argparse.Namespace) -> int:
-    """The page about the fleet."""
+def report(arguments: argparse.Namespace) -> str:
+    """Write the page about the fleet; gives where it is."""
     from cloud_sync.spark import job
 
-    try:
-        with job.opened(arguments.master) as spark:
-            from cloud_sync.spark.report import page
+    with job.opened(arguments.master) as spark:
+        from cloud_sync.spark.report import page
 
-            arguments.html.write_text(page(spark, arguments.out), encoding="utf-8")
-    except job.JobError as error:
-        print(f"penstock cloud report: {error}", file=sys.stderr)
-        return job.FAILED
-    print(f"written to {arguments.html}")
-    return job.OK
+        arguments.html.write_text(page(spark, arguments.out), encoding="utf-8")
+    return f"written to {arguments.html}"
 
 
-def maintain(arguments: argparse.Namespace) -> int:
-    """One of the commands that change the tables without new files."""
+def maintain(arguments: argparse.Namespace) -> str:
+    """One of the commands that change the tables without new files; gives how much it changed."""
     from cloud_sync.spark import job, maintenance
     from edge.clock import SystemClock
 
     now_ms, out = SystemClock().now_ms, arguments.out
-    try:
-        with job.opened(arguments.master) as spark:
-            if arguments.verb == "compact":
-                done, what = maintenance.compact(spark, out, now_ms), "partitions compacted"
-            elif arguments.verb == "retain":
-                done, what = maintenance.retain(spark, out, arguments.days, now_ms), "partitions dropped"
-            else:
-                done, what = maintenance.forget(spark, out, arguments.gateway, now_ms), "records forgotten"
-    except job.JobError as error:
-        print(f"penstock cloud {arguments.verb}: {error}", file=sys.stderr)
-        return job.FAILED
-    print(f"{done} {what}")
-    return job.OK
+    with job.opened(arguments.master) as spark:
+        if arguments.verb == "compact":
+            return f"{maintenance.compact(spark, out, now_ms)} partitions compacted"
+        if arguments.verb == "retain":
+            return f"{maintenance.retain(spark, out, arguments.days, now_ms)} partitions dropped"
+        return f"{maintenance.forget(spark, out, arguments.gateway, now_ms)} records forgotten"
 
 
 def upload_once(arguments: argparse.Namespace) -> int:
