@@ -154,6 +154,12 @@ def leased(spark: SparkSession, out: str, now_ms: Callable[[], int]) -> Iterator
         yield
 
 
+def check_made(spark: SparkSession, out: str) -> None:
+    """Raises JobError where no job has made the fleet tables of OUT: its name may be mistyped."""
+    if not Tables(spark, open_storage(spark, out)).current().number:
+        raise JobError(f"{out} holds no fleet tables; penstock cloud aggregate makes them")
+
+
 def aggregate(spark: SparkSession, bucket: str, out: str, options: Options) -> Metrics:
     """Take in every file that the tables do not know."""
     source, storage = open_storage(spark, bucket), open_storage(spark, out)

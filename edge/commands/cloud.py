@@ -258,6 +258,7 @@ def report(arguments: argparse.Namespace) -> str:
     with job.opened(arguments.master) as spark:
         from cloud_sync.spark.report import page
 
+        job.check_made(spark, arguments.out)
         arguments.html.write_text(page(spark, arguments.out), encoding="utf-8")
     return f"written to {arguments.html}"
 
@@ -269,6 +270,7 @@ def maintain(arguments: argparse.Namespace) -> str:
 
     now_ms, out = SystemClock().now_ms, arguments.out
     with job.opened(arguments.master) as spark:
+        job.check_made(spark, out)
         if arguments.verb == "compact":
             return f"{maintenance.compact(spark, out, now_ms)} partitions compacted"
         if arguments.verb == "retain":
