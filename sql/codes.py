@@ -215,7 +215,7 @@ CODES: dict[str, CodeText] = {
         "unidirectional where it has no meaning",
         "it stands at a stream without data window, whose events drive the join",
     ),
-    "B545": CodeText("rollup outside of into table", "group by the keys"),
+    "B545": CodeText("rollup or cube outside of into table, or of too many keys", "group by the keys"),
     "B546": CodeText(
         "into table groups by other keys than the table has",
         "group by the columns of its primary key, in their order",

@@ -233,7 +233,7 @@ class OutputPlan(Record):
 class IntoTable(Record):
     """The table columns of `into table`: `columns[i]` is the table's column of the statement's aggregate i.
 
-    `sets`: with `rollup` the grouping sets, each the indexes of its keys; the others are NULL.
+    `sets`: with `rollup` or `cube` the grouping sets, each the indexes of its keys; the others are NULL.
     """
 
     table: str

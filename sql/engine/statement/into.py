@@ -66,7 +66,7 @@ class TableFold:
         return group
 
     def _rows_of(self, key: object, event: Event) -> list[TableRow]:
-        """The rows an event is counted in: that of its key, or with rollup one for each grouping set."""
+        """The rows an event is counted in: that of its key, or one for each grouping set."""
         row = self.table.rows.by_key.get(key) if self.is_one else None
         if row is not None:
             return [row]
