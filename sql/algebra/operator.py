@@ -90,6 +90,12 @@ class Pass(Operator):
         return True
 
 
+class Current(Pass):
+    """No window in a stream query: an item is current for its own step and leaves at the next one."""
+
+    departure = Removal.FIFO
+
+
 class LastRow(Pass):
     """No window, but the last row can be read (`@IterableUnbound`)."""
 

@@ -18,7 +18,7 @@ from sql.algebra.gate.gated_queue import CountedQueue, PeriodicQueue, UpdatePoin
 from sql.algebra.gate.triggers import Trigger
 from sql.algebra.key import Key, Reclaim
 from sql.algebra.meet import allow_gaps, meet
-from sql.algebra.operator import Chain, LastRow, Operator, Pass
+from sql.algebra.operator import Chain, Current, LastRow, Operator, Pass
 from sql.algebra.retain.by_key import LatestPerKey
 from sql.algebra.retain.data_clock import check_stamp
 from sql.algebra.retain.grouped import QueuePerKey
@@ -271,7 +271,7 @@ class WindowBuilder:
     def _lot_window(self, lot: LotPlan, now_ms: int) -> Operator:
         start = Start(now_ms, self.context.zone)
         if not lot.windows:
-            return Pass()
+            return Current()
         line = meet([self._lot_queue(window, start) for window in lot.windows])
         if not lot.unique and (lot.every_count is None or not line.has_timers):
             line = self._kept(line)

@@ -57,7 +57,7 @@ def bind_call(binder: Binding, node: ast.Call, place: Place) -> Bound:
         return _window_function(binder, node, place)
     if name == "istream" and binder.kind.epl:
         return Slot("istream", type=Type.BOOLEAN, span=node.span)
-    if name in PREVS:
+    if name in PREVS and binder.kind.aggregate_name(name) == name:  # prior of stream queries is an aggregate
         return bind_prev(binder, node, place)
     if name in ANALYTICS:
         return bind_analytic(binder, node, place)
