@@ -304,6 +304,7 @@ register(
 register(Aggregate(
     "sum", Sum, "The exact sum; an integer as long as all values are integers. NULL over nothing.",
     (NUMBER,), _sum_type, mergeable=True, of_numbers=bulk.total, invertible=True,
+    aliases=("total",),
     inline=inline.SUM._replace(with_rest=sum_with),
     examples=(("sum(x) over [1, null, 2]", 3), ("sum(x) over [1e16, 1, -1e16]", 1.0),
               ("sum(x) over [null]", None)),
