@@ -56,6 +56,11 @@ class SqlError(Exception):
         self.text = text
         super().__init__("\n".join(render(problem, text) for problem in self.problems))
 
+    @classmethod
+    def of(cls, code: str, message: str, span: Span, hint: str | None = None, *, text: str = "") -> SqlError:
+        """The error of a statement with one problem."""
+        return cls([Problem(code, message, span, hint)], text)
+
 
 class DataError(Exception):
     """One event cannot be evaluated: a wrong type, an overflow, a value out of domain.

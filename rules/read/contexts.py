@@ -46,9 +46,8 @@ def bind(loaded: LoadedContext, catalog: Catalog, zone: str) -> ContextPlan:
     try:
         statements = parse(text)
         if len(statements) != 1 or not isinstance(statements[0], CreateContext):
-            raise SqlError(
-                [Problem("P020", "a context is one declaration", Span(len(prefix), len(text)))], text
-            )
+            span = Span(len(prefix), len(text))
+            raise SqlError.of("P020", "a context is one declaration", span, text=text)
         options = RuleOptions(zone=context.timezone or zone, catch_up=context.catch_up)
         plan = bind_context(statements[0], catalog, options, text)
         if context.idle is not None:
@@ -68,10 +67,10 @@ def _check_idle(plan: ContextPlan, span: Span) -> None:
     ends = [level.kind.end for level in plan.levels if isinstance(level.kind, KeyedPlan)]
     if not ends:
         message = f"idle ends partitions by key, and context '{plan.name}' has none"
-        raise SqlError([Problem("B816", message, span, "leave idle out, or write partition by")])
+        raise SqlError.of("B816", message, span, "leave idle out, or write partition by")
     if any(end is not None and not isinstance(end, EventPointPlan) for end in ends):
         message = "idle stands beside an end by an event, not by time or by a pattern"
-        raise SqlError([Problem("B816", message, span, "leave one of the two out")])
+        raise SqlError.of("B816", message, span, "leave one of the two out")
 
 
 def warnings_of(plan: ContextPlan) -> list[Problem]:

@@ -10,7 +10,7 @@ from sql.binder.statements.declarations import bind_index
 from sql.catalog.declared_relations import Declared
 from sql.catalog.stores import STORES
 from sql.catalog.streams import Catalog, Stream
-from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
+from sql.errors import Span, SqlError, did_you_mean
 from sql.language import parse
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import (
@@ -45,32 +45,21 @@ def plan_rule(
     Raises SqlError holding every problem; `plan.warnings` has what is only odd.
     """
     statements = parse(text)
-    problems = Problems()
-    first = statements[0] if statements else None
-    if len(statements) != 1 or first is None or not is_bound(first) or type(first) in SECTIONS:
+    first = statements[0]
+    if len(statements) != 1 or not is_bound(first) or type(first) in SECTIONS:
         extra = statements[1].span if len(statements) > 1 else Span(0, len(text))
-        section = None if first is None else SECTIONS.get(type(first))
+        section = SECTIONS.get(type(first))
         hint = "write one rule for each statement" if section is None else f"declare it under {section}:"
-        problems.error("B001", "a rule is one statement: SELECT, or ON … with what it does", extra, hint)
-        problems.raise_if_any(text)
-    assert first is not None
+        what = "a rule is one statement: SELECT, or ON … with what it does"
+        raise SqlError.of("B001", what, extra, hint, text=text)
     if context is not None and first.context not in (None, context):
-        problems.error(
-            "B820",
-            f"the statement names context '{first.context}', the rule '{context}'",
-            first.span,
-            "name it once",
-        )
-        problems.raise_if_any(text)
+        what = f"the statement names context '{first.context}', the rule '{context}'"
+        raise SqlError.of("B820", what, first.span, "name it once", text=text)
     statement = first if context is None else replace(first, context=context)
     if isinstance(statement, ast.Select) and statement.source is None and statement.context is None:
-        problems.error("B002", "a rule reads at least one stream: FROM is missing", statement.span)
-        problems.raise_if_any(text)
+        what = "a rule reads at least one stream: FROM is missing"
+        raise SqlError.of("B002", what, statement.span, text=text)
     return bind_statement(statement, catalog, options or RuleOptions(), text)
-
-
-def _refused(message: str, span: Span, text: str, hint: str) -> SqlError:
-    return SqlError([Problem("B001", message, span, hint)], text)
 
 
 def plan_relation(
@@ -81,26 +70,20 @@ def plan_relation(
     Raises SqlError, and then the catalog is as before.
     """
     statements = parse(text)
-    first, *rest = statements or [ast.Statement()]
+    first, *rest = statements
     wrong = next((item for item in rest if not isinstance(item, ast.CreateIndex)), None)
     if not isinstance(first, ast.CreateWindow | ast.CreateTable):
         wrong = first
     if wrong is not None:
-        hint = "write rules under rules:"
-        raise _refused(
-            "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it", wrong.span, text, hint
-        )
+        what = "a table is CREATE TABLE or CREATE WINDOW, and CREATE INDEX behind it"
+        raise SqlError.of("B001", what, wrong.span, "write rules under rules:", text=text)
     assert isinstance(first, ast.CreateWindow | ast.CreateTable)
     if first.name != name:
-        hint = "make them equal"
-        raise _refused(
-            f"the statement declares '{first.name}', but its key is '{name}'", first.span, text, hint
-        )
+        what = f"the statement declares '{first.name}', but its key is '{name}'"
+        raise SqlError.of("B001", what, first.span, "make them equal", text=text)
     if isinstance(first, ast.CreateWindow) and first.fill:
-        hint = "write a rule that inserts into it"
-        raise _refused(
-            "INSERT copies rows once, when a statement is deployed by hand", first.span, text, hint
-        )
+        what = "INSERT copies rows once, when a statement is deployed by hand"
+        raise SqlError.of("B001", what, first.span, "write a rule that inserts into it", text=text)
     plan = bind_statement(first, catalog, options, text)
     assert isinstance(plan.acts, WindowDeclaration | TableDeclaration)
     declared = replace(plan.acts, bounds=bounds)
@@ -116,10 +99,8 @@ def plan_relation(
 def _index(statement: ast.Statement, name: str, catalog: Catalog, text: str) -> IndexDeclaration:
     assert isinstance(statement, ast.CreateIndex)
     if statement.relation != name:
-        hint = "declare it with its table"
-        raise _refused(
-            f"this index is on '{statement.relation}', not on '{name}'", statement.span, text, hint
-        )
+        what = f"this index is on '{statement.relation}', not on '{name}'"
+        raise SqlError.of("B001", what, statement.span, "declare it with its table", text=text)
     index = bind_index(statement, catalog, text)
     catalog.relations[name].named[index.name] = index
     return index
@@ -158,25 +139,10 @@ def _key(statement: ast.CreateStream, stream: Stream) -> str:
     option = next((option for option in statement.options if option.key.upper() == "KEY"), None)
     if option is None:
         span = next((item.span for item in statement.options if item.key.upper() == "KIND"), statement.span)
-        raise SqlError(
-            [
-                Problem(
-                    "B532",
-                    f"lookup table '{stream.name}' has no KEY",
-                    span,
-                    'write KEY="column", by which rows are looked up',
-                )
-            ]
-        )
-    if stream.columns is not None and str(option.value) not in stream.columns:
-        raise SqlError(
-            [
-                Problem(
-                    "B532",
-                    f"KEY '{option.value}' is no column of '{stream.name}'",
-                    option.span,
-                    did_you_mean(str(option.value), stream.columns),
-                )
-            ]
-        )
-    return str(option.value)
+        hint = 'write KEY="column", by which rows are looked up'
+        raise SqlError.of("B532", f"lookup table '{stream.name}' has no KEY", span, hint)
+    key = str(option.value)
+    if stream.columns is not None and key not in stream.columns:
+        what = f"KEY '{key}' is no column of '{stream.name}'"
+        raise SqlError.of("B532", what, option.span, did_you_mean(key, stream.columns))
+    return key

@@ -6,7 +6,7 @@ A stream without declared columns is schemaless: every name is legal and reads N
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Container, MutableMapping
+from collections.abc import Callable, Container, Iterable, MutableMapping
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from sql.aggregates.plain_values import decode, encode
 from sql.catalog.own import Own
 from sql.catalog.step_loop import StepLoop
-from sql.errors import DataError, Problem, SqlError, did_you_mean
+from sql.errors import DataError, Problems, SqlError, did_you_mean
 from sql.record import Record, field, replace
-from sql.syntax import ColumnDefinition, ColumnType, CreateExpression, CreateStream, CreateVariable, Option
+from sql.syntax import (
+    ColumnDefinition,
+    ColumnType,
+    CreateExpression,
+    CreateStream,
+    CreateVariable,
+    Option,
+    TableColumn,
+)
 from sql.types import Type, declared_type, type_named, type_names, type_of
 
 if TYPE_CHECKING:
@@ -169,9 +177,7 @@ class Catalog:
     def define(self, statement: CreateStream) -> Stream:
         """Declare the stream of a CREATE STREAM or create schema statement; SqlError for
         unknown types and options."""
-        problems = _check(statement, self.streams)
-        if problems:
-            raise SqlError(problems)
+        _check(statement, self.streams).raise_if_any("")
         options = {option.key.upper(): option.value for option in statement.options}
         if statement.kind == "table":
             options.setdefault("TYPE", "memory" if _table_kind(options) == "lookup" else "file")
@@ -180,16 +186,8 @@ class Catalog:
         for name in statement.like:
             other = self.streams.get(name)
             if other is None:
-                raise SqlError(
-                    [
-                        Problem(
-                            "B202",
-                            f"unknown schema '{name}'",
-                            statement.span,
-                            did_you_mean(name, self.streams),
-                        )
-                    ]
-                )
+                hint = did_you_mean(name, self.streams)
+                raise SqlError.of("B202", f"unknown schema '{name}'", statement.span, hint)
             columns = {**(columns or {}), **(other.columns or {})} or None
             declared = (*declared, *other.declared)
         stream = Stream(
@@ -294,92 +292,67 @@ def _table_kind(options: dict[str, Any]) -> Literal["scan", "lookup"]:
     return "lookup" if str(options.get("KIND", "scan")).lower() == "lookup" else "scan"
 
 
-def _check(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
-    found = _check_columns(statement, schemas)
+def _check(statement: CreateStream, schemas: Container[str]) -> Problems:
+    """The problems of the columns and options of a declaration."""
+    problems = Problems()
+    check_columns(problems, statement.columns, schemas)
+    for column in statement.columns:
+        if not (type_named(column.type.name) or Type.ANY).accepts(type_of(column.default)):
+            problems.error("B106", f"the default of '{column.name}' is no {column.type.name}", column.span)
     if statement.kind == "schema":
-        return found
-    found += [
-        Problem(
-            "B103",
-            f"unknown stream option '{option.key}'",
-            option.span,
-            did_you_mean(option.key, STREAM_OPTIONS),
-        )
-        for option in statement.options
-        if option.key.upper() not in STREAM_OPTIONS
-    ]
-    found += _check_values(statement.options)
+        return problems
+    for option in statement.options:
+        if option.key.upper() not in STREAM_OPTIONS:
+            hint = did_you_mean(option.key, STREAM_OPTIONS)
+            problems.error("B103", f"unknown stream option '{option.key}'", option.span, hint)
+        _check_value(problems, option)
     names = [column.name for column in statement.columns]
     timestamp = next((option for option in statement.options if option.key.upper() == "TIMESTAMP"), None)
-    if timestamp and statement.columns and timestamp.value not in names:
-        found.append(
-            Problem(
-                "B104",
-                f"the timestamp column '{timestamp.value}' is not among the stream's columns",
-                timestamp.span,
-                did_you_mean(str(timestamp.value), names),
-            )
-        )
-    return found
+    if timestamp and names and timestamp.value not in names:
+        message = f"the timestamp column '{timestamp.value}' is not among the stream's columns"
+        problems.error("B104", message, timestamp.span, did_you_mean(str(timestamp.value), names))
+    return problems
 
 
-def _check_columns(statement: CreateStream, schemas: Container[str]) -> list[Problem]:
-    found: list[Problem] = []
+def check_columns(
+    problems: Problems, columns: Iterable[ColumnDefinition | TableColumn], schemas: Container[str]
+) -> None:
+    """Report unknown types, and columns that are declared twice; the names of streams are types too."""
     seen: set[str] = set()
-    for column in statement.columns:
-        if type_named(column.type.name) is None and column.type.name not in schemas:
-            found.append(
-                Problem(
-                    "B101",
-                    f"unknown type '{column.type.name}'",
-                    column.type.span,
-                    did_you_mean(column.type.name, type_names()),
-                )
-            )
+    for column in columns:
+        type_ = column.type
+        if type_ is not None and type_named(type_.name) is None and type_.name not in schemas:
+            hint = did_you_mean(type_.name, type_names())
+            problems.error("B101", f"unknown type '{type_.name}'", type_.span, hint)
         if column.name in seen:
-            found.append(Problem("B102", f"column '{column.name}' is declared twice", column.span))
-        elif not (type_named(column.type.name) or Type.ANY).accepts(type_of(column.default)):
-            found.append(
-                Problem("B106", f"the default of '{column.name}' is no {column.type.name}", column.span)
-            )
+            problems.error("B102", f"column '{column.name}' is declared twice", column.span)
         seen.add(column.name)
-    return found
 
 
-def _check_values(options: tuple[Option, ...]) -> list[Problem]:
-    """Check the values of the options that this engine reads."""
-    found = []
-    for option in options:
-        key, text = option.key.upper(), str(option.value)
-        if key == "KIND" and text.lower() not in ("scan", "lookup"):
-            found.append(Problem("B105", f"KIND is scan or lookup, not '{text}'", option.span))
-        if key == "RETAIN_SIZE" and not (text.isdecimal() and int(text) > 0):
-            found.append(
-                Problem(
-                    "B105", f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'", option.span
-                )
-            )
-        if key in _WHOLE_NUMBERS and not (text.isdecimal() and int(text) >= _WHOLE_NUMBERS[key]):
-            found.append(
-                Problem(
-                    "B105",
-                    f"{key} is a whole number of at least {_WHOLE_NUMBERS[key]}, not '{text}'",
-                    option.span,
-                )
-            )
-        if key == "TIMESTAMP_FORMAT":
-            found += _unreadable_pattern(option)
-        if key == "STRICT_VALIDATION" and text.lower() not in ("true", "false", "intake"):
-            message = f"STRICT_VALIDATION is true, false or intake, not '{text}'"
-            found.append(Problem("B105", message, option.span))
-    return found
+def _check_value(problems: Problems, option: Option) -> None:
+    """Report a value that an option which this engine reads cannot have."""
+    key, text = option.key.upper(), str(option.value)
+    least = _WHOLE_NUMBERS.get(key)
+    wrong = None
+    if key == "KIND" and text.lower() not in ("scan", "lookup"):
+        wrong = f"KIND is scan or lookup, not '{text}'"
+    elif key == "RETAIN_SIZE" and not (text.isdecimal() and int(text) > 0):
+        wrong = f"RETAIN_SIZE is a whole number of rows of at least 1, not '{text}'"
+    elif least is not None and not (text.isdecimal() and int(text) >= least):
+        wrong = f"{key} is a whole number of at least {least}, not '{text}'"
+    elif key == "TIMESTAMP_FORMAT":
+        wrong = _unreadable(text)
+    elif key == "STRICT_VALIDATION" and text.lower() not in ("true", "false", "intake"):
+        wrong = f"STRICT_VALIDATION is true, false or intake, not '{text}'"
+    if wrong is not None:
+        problems.error("B105", wrong, option.span)
 
 
-def _unreadable_pattern(option: Option) -> list[Problem]:
+def _unreadable(pattern: str) -> str | None:
     from sql.functions.notations.time_pattern import check_readable
 
     try:
-        check_readable(str(option.value))
+        check_readable(pattern)
     except DataError as error:
-        return [Problem("B105", str(error), option.span)]
-    return []
+        return str(error)
+    return None

@@ -11,7 +11,7 @@ from sql.engine.dispatch import Dispatch
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.query import Running
 from sql.engine.start import start, starter
-from sql.errors import Problem, Span, SqlError
+from sql.errors import NOWHERE, SqlError
 from sql.plan.asks import ready_stream
 from sql.plan.declared import AskedDeclaration, TableDeclaration, VariableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
@@ -184,4 +184,4 @@ def _check_unused(host: ContextHost) -> None:
     if host.members:
         names = ", ".join(f"'{name}'" for name in host.members)
         message = f"context '{host.context.name}' cannot go before the statements that use it: {names}"
-        raise SqlError([Problem("B819", message, Span(0, 0))])
+        raise SqlError.of("B819", message, NOWHERE)

@@ -21,7 +21,7 @@ from sql.catalog.streams import Catalog
 from sql.codegen.functions import FunctionSet, constant_value
 from sql.codegen.support import Warnings
 from sql.engine.engine import Engine
-from sql.errors import DataError, Problem, Problems, Span, SqlError, did_you_mean
+from sql.errors import DataError, Problems, SqlError, did_you_mean
 from sql.functions.definition import Context
 from sql.language import parse
 from sql.plan.bound import Bound
@@ -56,9 +56,10 @@ def run_statements(
 def declare_variable(catalog: Catalog, statement: ast.CreateVariable, text: str) -> None:
     """Declare a variable with the value of its initialiser."""
     if statement.name in catalog.variables:
-        raise refused(text, "B551", f"variable '{statement.name}' is declared already", statement.span)
+        why = f"variable '{statement.name}' is declared already"
+        raise SqlError.of("B551", why, statement.span, text=text)
     if type_named(statement.type_name) is None and statement.type_name not in catalog.streams:
-        raise refused(text, "B101", f"unknown type '{statement.type_name}'", statement.span)
+        raise SqlError.of("B101", f"unknown type '{statement.type_name}'", statement.span, text=text)
     value = None
     if statement.value is not None:
         bound = _bind([statement.value], catalog, [], text)
@@ -82,13 +83,13 @@ def _change_of(at: StatementStart, statement: ast.UpdateStream) -> Any:
     """The result of `update istream` for an event; with @Drop, NULL for those that match."""
     stream = at.catalog.streams.get(statement.stream)
     if stream is None:
-        raise refused(at.text, "B202", f"unknown stream '{statement.stream}'", statement.span)
+        raise SqlError.of("B202", f"unknown stream '{statement.stream}'", statement.span, text=at.text)
     scope = [SourceScope(statement.alias or stream.name, stream.name, stream.columns)]
     for item in statement.assignments:
         if stream.columns is not None and item.name not in stream.columns:
             hint = did_you_mean(item.name, stream.columns)
             unknown = f"unknown column '{item.name}' in '{stream.name}'"
-            raise refused(at.text, "B201", unknown, item.span, hint)
+            raise SqlError.of("B201", unknown, item.span, hint, text=at.text)
     nodes = [item.value for item in statement.assignments] + ([statement.where] if statement.where else [])
     bound = _bind(nodes, at.catalog, scope, at.text)
     functions = _functions(at.catalog)
@@ -126,7 +127,7 @@ def _deploy(at: StatementStart, statement: ast.Statement) -> bool:
         if isinstance(statement, kind):
             return deploy(at, statement)
     why, hint = "this is asked on demand, not deployed", "use Engine.query"
-    raise refused(at.text, "B558", why, statement.span, hint)
+    raise SqlError.of("B558", why, statement.span, hint, text=at.text)
 
 
 class StatementStart(Record):
@@ -143,16 +144,11 @@ class StatementStart(Record):
         return self.engine.catalog
 
 
-def refused(text: str, code: str, message: str, span: Span, hint: str | None = None) -> SqlError:
-    """The error of a statement that cannot be deployed."""
-    return SqlError([Problem(code, message, span, hint)], text)
-
-
 def _stream_of(at: StatementStart, statement: ast.CreateStream) -> bool:
     known = at.catalog.streams.get(statement.name)
     if known is not None and known.is_relation:
         why = f"'{statement.name}' is declared already, as a {known.kind}"
-        raise refused(at.text, "B551", why, statement.span)
+        raise SqlError.of("B551", why, statement.span, text=at.text)
     at.catalog.define(statement)
     return False
 
@@ -176,7 +172,8 @@ def _variable(at: StatementStart, statement: ast.CreateVariable) -> bool:
 
 def _expression(at: StatementStart, statement: ast.CreateExpression) -> bool:
     if statement.name in at.catalog.expressions:
-        raise refused(at.text, "B551", f"expression '{statement.name}' is declared already", statement.span)
+        why = f"expression '{statement.name}' is declared already"
+        raise SqlError.of("B551", why, statement.span, text=at.text)
     declare_expression(at.catalog, statement, at.text)
     return False
 
@@ -201,7 +198,7 @@ def _index(at: StatementStart, statement: ast.CreateIndex) -> bool:
     try:
         relation.create_index(index.name, index.equal, index.ordered, unique=index.unique)
     except DataError as error:
-        raise refused(at.text, "B559", str(error), statement.span) from None
+        raise SqlError.of("B559", str(error), statement.span, text=at.text) from None
     return False
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from sqlglot import Token, TokenType
 from sqlglot.parser import Parser
 
-from sql.errors import Problem, Span, SqlError, did_you_mean
+from sql.errors import Span, SqlError, did_you_mean
 from sql.language import habits
 from sql.language.tokens import NAME_TOKENS, WORD_TOKENS
 from sql.syntax import Expr
@@ -112,7 +112,7 @@ class Cursor(Parser):
     # --- errors ---------------------------------------------------------------------------------------------
 
     def _refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> NoReturn:
-        raise SqlError([Problem(code, message, span, hint)], self.sql)
+        raise SqlError.of(code, message, span, hint, text=self.sql)
 
     def _unexpected(self, expected: str | None, token: Token | None = None) -> NoReturn:
         """Refuse `token` (by default the current one) with P001."""

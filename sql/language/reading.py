@@ -43,7 +43,7 @@ def parse(text: str) -> list[Statement]:
     if problems:
         raise SqlError(problems, text)
     if not statements:
-        raise SqlError([Problem("P011", "there is no statement here", Span(0, len(text)))], text)
+        raise SqlError.of("P011", "there is no statement here", Span(0, len(text)), text=text)
     return statements
 
 
@@ -69,9 +69,8 @@ def tokens_of(text: str) -> list[Token]:
     try:
         return _DIALECT.tokenize(text)
     except SqlglotError as error:
-        raise SqlError(
-            [Problem("P002", "this text cannot be cut into words", Span(0, len(text)))], text
-        ) from error
+        message = "this text cannot be cut into words"
+        raise SqlError.of("P002", message, Span(0, len(text)), text=text) from error
 
 
 def _between_semicolons(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -93,7 +92,7 @@ def _tree(tokens: list[Token], text: str, rule: Callable[[StreamParser], Tree]) 
         tree = StreamParser(dialect=_DIALECT).read(tokens, text, rule)
     except RecursionError:
         span = Span(tokens[0].start, tokens[-1].end + 1)
-        raise SqlError([Problem("P006", "nested too deeply for the stack", span)], text) from None
+        raise SqlError.of("P006", "nested too deeply for the stack", span, text=text) from None
     if len(tokens) > DEPTH_MAX:  # a tree cannot be deeper than it has tokens
         _check_depth(tree, text)
     return tree
@@ -117,11 +116,11 @@ def _check_brackets(tokens: list[Token], text: str) -> None:
         if opening is None or (
             _BRACKETS[opening.token_type] is not token.token_type and opening.start not in ranges
         ):
-            raise SqlError([Problem("P007", f"{token.text!r} closes nothing", span_of(token))], text)
+            raise SqlError.of("P007", f"{token.text!r} closes nothing", span_of(token), text=text)
     if opened:
         last = opened[-1]
         message = f"{last.text!r} is never closed"
-        raise SqlError([Problem("P007", message, span_of(last), "add the closing bracket")], text)
+        raise SqlError.of("P007", message, span_of(last), "add the closing bracket", text=text)
 
 
 def _check_depth(tree: Node, text: str) -> None:
@@ -131,9 +130,8 @@ def _check_depth(tree: Node, text: str) -> None:
         if not level:
             return
     message = f"an expression with more than {DEPTH_MAX} levels"
-    raise SqlError(
-        [Problem("P006", message, level[0].span, "use IN for a list of values, or split the rule")], text
-    )
+    hint = "use IN for a list of values, or split the rule"
+    raise SqlError.of("P006", message, level[0].span, hint, text=text)
 
 
 def parameters_of(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from sql.errors import Problem, Span, SqlError
+from sql.errors import Span, SqlError
 from sql.record import replace
 from sql.syntax.expressions import Call, Column, Expr, Field, Lambda, Star
 from sql.syntax.node import Node
@@ -49,7 +49,7 @@ class _Writing:
         if len(node.args) != len(found.parameters):
             count, plural = len(found.parameters), "" if len(found.parameters) == 1 else "s"
             message = f"{node.name}() takes {count} argument{plural}, not {len(node.args)}"
-            raise SqlError([Problem("B310", message, node.span)], self.text)
+            raise SqlError.of("B310", message, node.span, text=self.text)
         return self._body(found, dict(zip(found.parameters, node.args, strict=True)), node.span)
 
     def _body(self, found: CreateExpression, given: Mapping[str, Expr], span: Span) -> Node:
@@ -57,7 +57,7 @@ class _Writing:
         self.written += sum(1 for _ in body.walk())
         if self.written > WRITTEN_OUT_MAX:
             message = f"expressions that call others make more than {WRITTEN_OUT_MAX} terms of this"
-            raise SqlError([Problem("P006", message, span)], self.text)
+            raise SqlError.of("P006", message, span, text=self.text)
         return _substituted(body, given)
 
 

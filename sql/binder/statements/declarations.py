@@ -9,8 +9,8 @@ from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.select_binder import SelectBinder
 from sql.binder.windows.from_clause import bind_windows
-from sql.catalog.streams import Catalog, Stream
-from sql.errors import Problem, Problems, Span, SqlError, did_you_mean
+from sql.catalog.streams import Catalog, Stream, check_columns
+from sql.errors import Problems, Span, SqlError, did_you_mean
 from sql.functions import registry as functions
 from sql.plan.clauses import SourcePlan
 from sql.plan.declared import (
@@ -108,13 +108,8 @@ def columns_as_stream(
     statement: ast.Statement, columns: tuple[ast.ColumnDefinition, ...], catalog: Catalog, problems: Problems
 ) -> Stream:
     """Listed columns as a stream."""
-    found: dict[str, Type] = {}
-    for column in columns:
-        if type_named(column.type.name) is None and column.type.name not in catalog.streams:
-            problems.error("B101", f"unknown type '{column.type.name}'", column.type.span)
-        if column.name in found:
-            problems.error("B102", f"column '{column.name}' is declared twice", column.span)
-        found[column.name] = catalog.type_of(column.type)
+    check_columns(problems, columns, catalog.streams)
+    found = {column.name: catalog.type_of(column.type) for column in columns}
     return Stream("", found, declared=columns)
 
 
@@ -125,11 +120,10 @@ def bind_table(statement: ast.CreateTable, site: Site) -> tuple[TableDeclaration
     """A table and its place in the catalog. Raises SqlError."""
     problems, catalog = site.problems, site.catalog
     declared_name(catalog, problems, statement.name, statement.span)
+    check_columns(problems, statement.columns, catalog.streams)
     columns: dict[str, Type] = {}
     found: dict[str, AggregateColumn] = {}
     for column in statement.columns:
-        if column.name in columns:
-            problems.error("B102", f"column '{column.name}' is declared twice", column.span)
         if column.aggregate is not None:
             aggregate = _aggregate(column.aggregate, problems)
             if aggregate is not None:
@@ -138,8 +132,6 @@ def bind_table(statement: ast.CreateTable, site: Site) -> tuple[TableDeclaration
             if column.primary:
                 problems.error("B554", f"column '{column.name}' aggregates: it is no key", column.span)
         elif column.type is not None:
-            if type_named(column.type.name) is None and column.type.name not in catalog.streams:
-                problems.error("B101", f"unknown type '{column.type.name}'", column.type.span)
             columns[column.name] = catalog.type_of(column.type)
     site.raise_if_any()
     keys = tuple(column.name for column in statement.columns if column.primary)
@@ -225,9 +217,9 @@ def declare_expression(catalog: Catalog, statement: ast.CreateExpression, text: 
     name = statement.name
     if functions.lookup(name) is not None or aggregates.lookup(name) is not None:
         message = f"'{name}' is a function already"
-        raise SqlError([Problem("B551", message, statement.span, "choose another name")], text)
+        raise SqlError.of("B551", message, statement.span, "choose another name", text=text)
     body = statement.body.walk()
     own = next((node for node in body if isinstance(node, ast.Call) and node.name == name), None)
     if own is not None:
-        raise SqlError([Problem("B310", f"expression '{name}' calls itself", own.span)], text)
+        raise SqlError.of("B310", f"expression '{name}' calls itself", own.span, text=text)
     catalog.expressions[name] = written_out(statement, catalog.expressions, text)

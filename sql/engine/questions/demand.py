@@ -25,7 +25,7 @@ from sql.engine.relations.on_change import Insert
 from sql.engine.statement.evaluation import Choice
 from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.subqueries import Subqueries
-from sql.errors import DataError, Problem, SqlError, did_you_mean
+from sql.errors import DataError, SqlError, did_you_mean
 from sql.language import parse
 from sql.plan.logical import Plan, TriggerPlan
 from sql.plan.options import RuleOptions
@@ -118,7 +118,7 @@ def chosen(catalog: Catalog, selector: Selector) -> Catalog:
 
 
 def _refused(text: str, statement: ast.Statement, message: str, hint: str | None = None) -> SqlError:
-    return SqlError([Problem("B557", message, statement.span, hint)], text)
+    return SqlError.of("B557", message, statement.span, hint, text=text)
 
 
 class Question:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sql.catalog.streams import Catalog, Variable
-from sql.errors import Problem, Span, SqlError, did_you_mean
+from sql.errors import Span, SqlError, did_you_mean
 from sql.language.reading import parameters_of
 from sql.types import type_of
 
@@ -25,14 +25,13 @@ def with_parameters(text: str, catalog: Catalog, values: Parameters) -> Catalog:
         names = {f":{name}": value for name, value in values.items()}
         for name in names.keys() - set(found):
             hint = did_you_mean(name, found)
-            raise SqlError(
-                [Problem("B560", f"the question has no parameter '{name}'", Span(0, 1), hint)], text
-            )
+            message = f"the question has no parameter '{name}'"
+            raise SqlError.of("B560", message, Span(0, 1), hint, text=text)
     else:
         marks = [name for name in found if name.startswith("?")]
         if len(marks) != len(values):
             message = f"the question has {len(marks)} question marks, and {len(values)} values were given"
-            raise SqlError([Problem("B560", message, Span(0, 1), "give one value for each")], text)
+            raise SqlError.of("B560", message, Span(0, 1), "give one value for each", text=text)
         names = dict(zip(marks, values, strict=True))
     return catalog.within(
         {name: Variable(name, type_of(value), value, constant=True) for name, value in names.items()}
