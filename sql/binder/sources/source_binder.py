@@ -202,7 +202,7 @@ class SourceBinder:
 
     def _recognize(self, place: int, clause: ast.Recognize) -> RecognizePlan:
         """match_recognize: the rest of the statement reads its measures."""
-        recognized = RecognizeBinder(clause, self.scope.sources[place], replace(self.site, context=None))
+        recognized = RecognizeBinder(clause, self.scope.sources[place], self.site)
 
         def length(node: ast.Expr) -> LengthPlan:
             period = bind_period(self._alone(place), node, "'interval'")
