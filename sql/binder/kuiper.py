@@ -14,7 +14,6 @@ from sql.catalog.streams import Stream
 from sql.errors import Problems, Span
 from sql.plan.bound import (
     AnalyticCall,
-    Apply,
     Bound,
     Const,
     HitCall,
@@ -26,6 +25,7 @@ from sql.plan.bound import (
 )
 from sql.plan.clauses import Criterion, GroupWindowPlan, ItemPlan, Numbering
 from sql.plan.logical import Plan
+from sql.plan.rewriting import rewritten
 from sql.record import replace
 from sql.types import Type
 
@@ -114,8 +114,8 @@ def with_own_times(plan: Plan) -> Plan:
     time = Slot("event_time", type=Type.INTEGER)
     own = Slot("analytic", len(plan.analytics), type=Type.INTEGER)
 
-    def put(node: Bound) -> Bound:
-        return _put(node, time, own)
+    def put(bound: Bound) -> Bound:
+        return rewritten(bound, lambda node: replace(own, span=node.span) if node == time else node)
 
     def order(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
         return tuple(replace(criterion, value=put(criterion.value)) for criterion in criteria)
@@ -131,15 +131,6 @@ def with_own_times(plan: Plan) -> Plan:
     if changed == plan:
         return plan
     return replace(changed, analytics=(*plan.analytics, AnalyticCall("latest", (time,))))
-
-
-def _put(node: Bound, slot: Slot, other: Slot) -> Bound:
-    """The expression with another slot in place of one."""
-    if node == slot:
-        return replace(other, span=node.span)
-    if isinstance(node, Op | Apply):
-        return replace(node, args=tuple(_put(part, slot, other) for part in node.args))
-    return node
 
 
 # --- joins --------------------------------------------------------------------------------------------------

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from sql.binder.patterns.rewriting import with_sources
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts, slot_kinds
 from sql.plan.clauses import EACH_EVENT, ItemPlan, SourcePlan
 from sql.plan.context_plan import KeyedPlan
 from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.rewriting import with_sources
 from sql.record import Record, replace
 from sql.types import Type
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sql.algebra.pattern.listening import ByKey, ByRange, FilterTests, InOrder, Listening
 from sql.codegen.functions import FunctionSet
-from sql.plan.bound import Bound, Op, Slot, all_of, conjuncts, sources_read
+from sql.plan.bound import Bound, Op, Slot, TableRead, all_of, conjuncts, sources_read
 from sql.plan.pattern_plan import OWN
 from sql.types import Type
 
@@ -35,13 +35,13 @@ def tags(bound: Bound) -> frozenset[int]:
 def sides(part: Bound, operators: Container[str]) -> tuple[Bound, Bound, str] | None:
     """The sides of a comparison, over the event and over tags, and the operator between them in this order.
 
-    None if it has another form. A side with a variable is read when the event comes,
-    so it cannot be indexed.
+    None if it has another form. A side with a variable or a row of a table is read when the event
+    comes, so it cannot be indexed.
     """
     if not isinstance(part, Op) or part.name not in operators:
         return None
     left, right = part.args
-    if any(isinstance(item, Slot) for item in part.walk()):
+    if any(isinstance(item, Slot | TableRead) for item in part.walk()):
         return None
     if sources_read(left) == {OWN} and tags(right) and OWN not in sources_read(right):
         return left, right, part.name

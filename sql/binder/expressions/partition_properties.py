@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sql import syntax as ast
 from sql.binder.scope import Site
 from sql.errors import Span, did_you_mean
-from sql.plan.bound import Apply, Bound, Const, Op, Read, Slot
+from sql.plan.bound import Bound, Const, Op, Read, Slot
 from sql.plan.context_plan import WORD, ContextPlan, KeyedPlan, LevelPlan, Property
-from sql.record import replace
+from sql.plan.rewriting import rewritten
 from sql.types import Type
 
 
@@ -124,9 +124,11 @@ def key_places(context: ContextPlan, stream: str) -> dict[str, tuple[int, int]]:
 def keys_fixed(bound: Bound, context: ContextPlan, streams: Sequence[str]) -> Bound:
     """The expression with columns that are keys read from the partition: they are the same
     in all of its events."""
-    if isinstance(bound, Read):
-        place = None if bound.column is None else key_places(context, streams[bound.source]).get(bound.column)
-        return bound if place is None else Slot("context", place, type=bound.type, span=bound.span)
-    if isinstance(bound, Op | Apply):
-        return replace(bound, args=tuple(keys_fixed(part, context, streams) for part in bound.args))
-    return bound
+
+    def change(node: Read | Slot) -> Bound:
+        if isinstance(node, Slot) or node.column is None:
+            return node
+        place = key_places(context, streams[node.source]).get(node.column)
+        return node if place is None else Slot("context", place, type=node.type, span=node.span)
+
+    return rewritten(bound, change)

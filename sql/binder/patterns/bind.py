@@ -8,7 +8,6 @@ from functools import singledispatchmethod
 from sql import syntax as ast
 from sql.binder.patterns.advice import advise
 from sql.binder.patterns.pattern_expressions import PatternExpressions, Visible, is_above
-from sql.binder.patterns.rewriting import with_sources
 from sql.binder.patterns.tags import PatternTags
 from sql.binder.place import Place
 from sql.binder.scope import Site
@@ -16,6 +15,7 @@ from sql.calendar.crontab import Crontab
 from sql.plan import pattern_plan as plans
 from sql.plan.bound import Const
 from sql.plan.pattern_plan import PatternPlan, StepPlan
+from sql.plan.rewriting import with_sources
 from sql.types import Type
 
 FILTER = Place("a filter of a pattern", aliases=False, analytics=False)

@@ -11,13 +11,13 @@ from sql.aggregates import base as aggregates
 from sql.binder.binding import no_subquery
 from sql.binder.calls.call_arguments import count_of
 from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.patterns.rewriting import rewritten
 from sql.binder.place import Place
 from sql.binder.scope import Scope, Site, SourceScope
 from sql.errors import Problems, did_you_mean
 from sql.plan.bound import AggregateCall, Bound, Const, Read
 from sql.plan.pattern_plan import OWN, LengthPlan
 from sql.plan.recognize_plan import RecognizePlan, RowVariablePlan
+from sql.plan.rewriting import with_sources
 from sql.record import replace
 
 MEASURES = Place("MEASURES", aggregates=True, analytics=False, aliases=False)
@@ -63,7 +63,7 @@ class RecognizeBinder:
             tuple(measures),
             tuple(found),
             tuple(self.previous),
-            tuple(self._with_own(key) for key in keys),
+            tuple(with_sources(key, {len(self.lists): OWN}) for key in keys),
             clause.all_matches,
             clause.skip,
             None if clause.interval is None else length(clause.interval),
@@ -88,10 +88,6 @@ class RecognizeBinder:
     def _note(self, scope: Scope) -> None:
         for reads in scope.reads:
             self.reads = None if reads is None or self.reads is None else self.reads | reads
-
-    def _with_own(self, bound: Bound) -> Bound:
-        own = len(self.lists)
-        return rewritten(bound, lambda read: replace(read, source=OWN) if read.source == own else read)
 
     # --- conditions -----------------------------------------------------------------------------------------
 
@@ -122,7 +118,7 @@ class RecognizeBinder:
         condition = binder.condition(item.condition, DEFINE)
         self._note(scope)
         assert condition is not None
-        return rewritten(condition, lambda read: replace(read, source=OWN) if read.source == place else read)
+        return with_sources(condition, {place: OWN})
 
     def _left_of(self, variable: str) -> set[str]:
         """The variables bound before this one, or, in a permutation, perhaps before it."""
@@ -205,7 +201,7 @@ class _DefinitionBinder(ExpressionBinder):
         value = self.bind(node.args[0], place)
         if any(isinstance(part, Read) and part.source != self.variable for part in value.walk()):
             self.problems.error("B323", "prev() reads the variable that is defined", node.span)
-        return rewritten(value, lambda read: replace(read, source=source))
+        return with_sources(value, {self.variable: source})
 
 
 def _variables(pattern: ast.RowPattern, *, repeated: bool = False) -> Iterator[tuple[str, bool]]:

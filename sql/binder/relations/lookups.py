@@ -21,6 +21,7 @@ from sql.plan.asks import MARK, AskPlan, carrier
 from sql.plan.bound import Apply, Bound, Const, Op, Read, conjuncts, sources_read
 from sql.plan.clauses import ItemPlan, JoinPlan
 from sql.plan.logical import Plan
+from sql.plan.rewriting import with_sources
 from sql.record import replace
 from sql.types import Type
 
@@ -234,10 +235,6 @@ def _own_key(part: Bound) -> tuple[str, Bound] | None:
 def _of_event(value: Bound) -> Bound | None:
     """A value that a subquery computes of the first source around it, as that source's statement writes it;
     None for one that reads anything else."""
-    if isinstance(value, Read):
-        return replace(value, source=0) if value.source == 1 else None
-    if isinstance(value, Op | Apply):
-        args = [_of_event(part) for part in value.args]
-        found = tuple([part for part in args if part is not None])
-        return replace(value, args=found) if len(found) == len(args) else None
-    return value if isinstance(value, Const) else None
+    leaves = [node for node in value.walk() if not isinstance(node, Op | Apply | Const)]
+    is_of_event = all(isinstance(node, Read) and node.source == 1 for node in leaves)
+    return with_sources(value, {1: 0}) if is_of_event else None

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sql.algebra.windows import catalog as windows
-from sql.binder.patterns.rewriting import rewritten
 from sql.catalog.streams import Catalog
 from sql.plan.bound import AggregateCall, Apply, Bound, Const, Op, Read, Slot
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan
+from sql.plan.rewriting import rewritten
 from sql.record import replace
 
 
@@ -28,9 +28,10 @@ def folded(plan: Plan, catalog: Catalog) -> Plan:
         return plan
     places = {column: place for place, column in enumerate(calls)}
 
-    def change(read: Read) -> Bound:
-        assert read.column is not None
-        return Slot("aggregate", places[read.column], type=read.type, span=read.span)
+    def change(node: Read | Slot) -> Bound:
+        if isinstance(node, Slot) or node.column is None:
+            return node
+        return Slot("aggregate", places[node.column], type=node.type, span=node.span)
 
     source = plan.sources[0]
     below = replace(source, windows=source.windows[:-1], columns=catalog.streams[source.stream].columns)

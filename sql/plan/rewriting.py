@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sql.plan.bound import Apply, Bound, Enumerate, Op, Read
+from sql.plan.bound import Apply, Bound, Enumerate, Op, Read, Slot, TableRead
 from sql.record import replace
 
 
 def with_sources(bound: Bound, numbers: dict[int, int]) -> Bound:
     """The expression with its source numbers exchanged."""
-    return rewritten(bound, lambda read: replace(read, source=numbers.get(read.source, read.source)))
+
+    def change(node: Read | Slot) -> Bound:
+        return replace(node, source=numbers.get(node.source, node.source)) if isinstance(node, Read) else node
+
+    return rewritten(bound, change)
 
 
-def rewritten(bound: Bound, change: Callable[[Read], Bound]) -> Bound:
-    """The expression with every read of a source changed."""
-    if isinstance(bound, Read):
+def rewritten(bound: Bound, change: Callable[[Read | Slot], Bound]) -> Bound:
+    """The expression with every column and every value of an operator changed."""
+    if isinstance(bound, Read | Slot):
         return change(bound)
     if isinstance(bound, Op | Apply):
         return replace(bound, args=tuple(rewritten(arg, change) for arg in bound.args))
+    if isinstance(bound, TableRead) and bound.keys is not None:
+        return replace(bound, keys=tuple(rewritten(key, change) for key in bound.keys))
     if isinstance(bound, Enumerate):
         body = None if bound.body is None else rewritten(bound.body, change)
         return replace(bound, base=rewritten(bound.base, change), body=body)
