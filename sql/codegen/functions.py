@@ -19,8 +19,10 @@ from sql.catalog.streams import Catalog
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.hits import HitCounters
+from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
 from sql.codegen.own_reads import relation_text, variable_text
+from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
@@ -176,6 +178,16 @@ class FunctionSet:
         self.lines |= {(found.file, line): span for line, span in found.spans.items()}
         self.generated.append(found)
         return found
+
+    def loop(self, source: SourceWriter, slots: dict[Any, Code]) -> LoopWriter:
+        """A writer of statements over the row `e`; `slots` has the code of values beside its columns."""
+        own, reader = self.writer, self.reader
+        for place in range(len(reader.hits.calls)):
+            hits, attribute = reader.hits.of(place)
+            text = f"{self.names.bind(hits, 'hits')}.{attribute}"
+            slots = {**slots, ("hit", place): Code(text, False, False, NUMBER)}
+        rows = RowReader(self.names, self.catalog, reader.shape, slots, joined=reader.joined)
+        return LoopWriter(source, rows, ExpressionWriter(rows, self.names, own.warnings, own.context))
 
     def value(self, node: Bound) -> EventFunction:
         """The value of an expression."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
+from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
-from sql.codegen.source import SourceWriter
+from sql.codegen.source import SourceWriter, Suite
 from sql.errors import NOWHERE, Span
 from sql.plan.bound import Bound, Const
 
@@ -39,8 +40,13 @@ class LoopWriter:
         self.keys: dict[tuple[Bound, ...], str] = {}
         """The locals that hold the keys of nodes."""
 
+    @property
+    def names(self) -> Names:
+        """The global names of the text."""
+        return self.expressions.names
+
     def inner(self) -> LoopWriter:
-        """The writer of a loop inside this one, with loads of its own."""
+        """The writer of a loop or a branch inside this one, with loads of its own."""
         reader, own = self.reader.inner(), self.expressions
         return LoopWriter(self.source, reader, ExpressionWriter(reader, own.names, own.warnings, own.context))
 
@@ -99,6 +105,9 @@ class LoopWriter:
 
     def line(self, text: str, span: Span = NOWHERE) -> None:
         self.source.line(text, span)
+
+    def block(self, header: str, span: Span = NOWHERE) -> Suite:
+        return self.source.block(header, span)
 
 
 def _unwrapped(text: str) -> str:

@@ -28,12 +28,11 @@ from sql.algebra.sample.windows.group_entry import group_window, leaves_at_once
 from sql.algebra.sample.windows.sliding import Sliding
 from sql.algebra.sample.windows.window import Setting, Window
 from sql.calendar.zones import is_utc
-from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.plan.bound import AggregateCall, Bound, Op, Read, Slot, conjuncts, sources_read
 from sql.plan.clauses import GroupWindowPlan
 from sql.plan.logical import Plan
-from sql.rows import Shape
 from sql.types import Type
 
 QUARTER_MS = 900_000
@@ -47,8 +46,7 @@ def is_grouped(plan: Plan) -> bool:
 
 def compose(
     plan: Plan,
-    catalog: Catalog,
-    shape: Shape,
+    functions: FunctionSet,
     hits: HitCounters,
     zone: ZoneInfo,
     make_row: Callable[[dict[str, Any]], Any],
@@ -76,12 +74,12 @@ def compose(
     shown = content if is_fresh else None
     if is_fresh:
         content = JoinedSample(Entries(len(plan.analytics), make_row), leaves=not leaves_at_once(plan.window))
-    window = _window(plan, plan.window, content, hits, zone)
-    made = SampleParts(plan, catalog, shape, window, content, shown, entries, _filters(plan),
-                       hits.by_clause.get("WHERE"), is_timed, tap)  # fmt: skip
+    content.tap = tap
+    window = _window(plan, plan.window, content, hits, zone, is_timed=is_timed)
     if isinstance(window, Sliding) and tap is None:
-        window.row = inline_row(plan, content)
-    return made
+        window.row = inline_row(plan, content, functions, is_timed=is_timed)
+    return SampleParts(plan, functions, window, content, shown, entries, _filters(plan),
+                       hits.by_clause.get("WHERE"), is_timed, tap)  # fmt: skip
 
 
 def _shown(plan: Plan) -> Iterator[Bound]:
@@ -136,12 +134,18 @@ def _empty_row(plan: Plan, make_row: Callable[[dict[str, Any]], Any]) -> Any:
 
 
 def _window(
-    plan: Plan, window: GroupWindowPlan, content: Content, hits: HitCounters, zone: ZoneInfo
+    plan: Plan,
+    window: GroupWindowPlan,
+    content: Content,
+    hits: HitCounters,
+    zone: ZoneInfo,
+    *,
+    is_timed: bool,
 ) -> Window:
     empty_max = (
         plan.options.max_empty_windows if plan.options.emit_empty and not window.partition_by else None
     )
-    setting = Setting(window, content, zone, empty_max, hits.by_clause.get("WHEN"))
+    setting = Setting(window, content, zone, empty_max, hits.by_clause.get("WHEN"), is_timed)
     return group_window(window.kind).make(setting)
 
 

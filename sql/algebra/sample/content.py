@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, PackedRow, made_row, pack_row
-from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
+from sql.algebra.sample.instance import Instance, Tap
+from sql.algebra.sample.text import write_locals
+from sql.codegen.loop import LoopWriter
 from sql.types import Plain, Saved, Value
 
 Entry = object
@@ -76,20 +77,22 @@ class Content(ABC):
     slots: dict[str, str]
     """The attributes of an instance for it: names, and first values as Python text."""
 
-    aliases: Mapping[str, str] = MappingProxyType({})
-    """The locals of a loop over one instance beside its containers: names, and their first values."""
+    locals: Mapping[str, str] = MappingProxyType({})
+    """The locals of a loop over one instance: names, and what they stand for."""
+
+    tap: Tap | None = None
 
     functions: Mapping[str, Any] = MappingProxyType({})
     """Those of the text."""
 
-    def write_helpers(self, loop: Loop) -> None:
+    def write_helpers(self, loop: LoopWriter) -> None:
         """Functions and classes beside the loop."""
 
     @abstractmethod
-    def write_enter(self, loop: Loop) -> None:
+    def write_enter(self, loop: LoopWriter) -> None:
         """The event at hand comes in, or raises a data error and has changed nothing."""
 
-    def write_dropped(self, loop: Loop) -> None:
+    def write_dropped(self, loop: LoopWriter) -> None:
         """The event at hand is in the window, but WHERE dropped it."""
 
     @abstractmethod
@@ -104,30 +107,35 @@ class Content(ABC):
     def is_empty(self, p: Instance) -> bool:
         """True if nothing is kept."""
 
-    def write_leave(self, loop: Loop) -> None:
+    def write_leave(self, loop: LoopWriter) -> None:
         """The oldest event of the window leaves."""
         raise AssertionError(f"nothing leaves a {type(self).__name__} singly")
 
-    def write_expire(self, loop: Loop, edge: str) -> None:
+    def write_expire(self, loop: LoopWriter, edge: str) -> None:
         """The events at or before an instant leave, one by one."""
-        times = loop.own("times")
         loop.line(f"edge = {edge}")
-        with loop.block(f"while {times} and {times}[0] <= edge:"):
+        with loop.block("while times and times[0] <= edge:"):
             self.write_leave(loop)
 
-    def write_leave_function(self, loop: Loop) -> None:
+    def write_leave_function(self, loop: LoopWriter) -> None:
         """The function that `expire` calls."""
-        while_old = "while times and times[0] <= edge:"
-        with loop.block("def leave(core, p, edge):"), loop.hoisting(), loop.block(while_old):
-            self.write_leave(loop)
+        with loop.block("def leave(p, edge):"):
+            write_locals(loop.source, self.locals)
+            with loop.block("while times and times[0] <= edge:"):
+                self.write_leave(loop)
         loop.line("")
+
+    def observe(self, loop: LoopWriter, call: str) -> None:
+        """Write a call of the tap, if there is one."""
+        if self.tap is not None:
+            loop.line(f"{loop.names.bind(self.tap, 'tap')}.{call}")
 
     def cut(self, p: Instance, end_ms: int) -> None:
         """Events from `end_ms` on may be in other windows than those before it."""
 
     def expire(self, p: Instance, edge_ms: int) -> None:
         """Events at or before an instant leave."""
-        self.functions["leave"](None, p, edge_ms)
+        self.functions["leave"](p, edge_ms)
 
     @abstractmethod
     def retained(self, p: Instance) -> int:
@@ -163,27 +171,29 @@ class SampleRows(Content):
     def __init__(self, entries: Entries, *, leaves: bool) -> None:
         self.entries = entries
         self.leaves = leaves
-        self.slots = {"members": "deque()", **({"times": "deque()"} if leaves else {})}
+        queues = ("members", "times") if leaves else ("members",)
+        self.slots = dict.fromkeys(queues, "deque()")
+        self.locals = {name: f"p.{name}" for name in queues}
 
-    def write_helpers(self, loop: Loop) -> None:
+    def write_helpers(self, loop: LoopWriter) -> None:
         if self.leaves:
             self.write_leave_function(loop)
 
-    def write_enter(self, loop: Loop) -> None:
+    def write_enter(self, loop: LoopWriter) -> None:
         self._write_kept(loop, self.entries.text)
 
-    def write_dropped(self, loop: Loop) -> None:
+    def write_dropped(self, loop: LoopWriter) -> None:
         self._write_kept(loop, "None")
 
-    def _write_kept(self, loop: Loop, text: str) -> None:
-        loop.line(f"{loop.own('members')}.append({text})")
+    def _write_kept(self, loop: LoopWriter, text: str) -> None:
+        loop.line(f"members.append({text})")
         if self.leaves:
-            loop.line(f"{loop.own('times')}.append(at)")
+            loop.line("times.append(at)")
 
-    def write_leave(self, loop: Loop) -> None:
-        loop.line(f"{loop.own('times')}.popleft()")
-        loop.line(f"{loop.own('members')}.popleft()")
-        loop.observed("left(p)")
+    def write_leave(self, loop: LoopWriter) -> None:
+        loop.line("times.popleft()")
+        loop.line("members.popleft()")
+        self.observe(loop, "left(p)")
 
     def sample(self, p: Instance) -> Sample:
         return [(entry, ()) for entry in p.members if entry is not None]
@@ -218,7 +228,7 @@ class JoinedSample(SampleRows):
     A sample takes the joined rows through WHERE into a content of its own, and shows that.
     """
 
-    def write_enter(self, loop: Loop) -> None:
+    def write_enter(self, loop: LoopWriter) -> None:
         loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number(), {self._extra()})")
         self._write_kept(loop, "event")
 

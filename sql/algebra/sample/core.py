@@ -30,9 +30,7 @@ from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.source_join import SourceJoin
 from sql.algebra.sample.windows.window import Window
 from sql.algebra.sample.write import write_core
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.source import Generated, SourceWriter
-from sql.types import key_of
 
 
 class Instances:
@@ -138,13 +136,11 @@ class CoreOwner(Protocol):
 class CoreCode:
     """The generated functions of a plan's window and content."""
 
-    def __init__(self, composition: SampleParts, functions: FunctionSet) -> None:
+    def __init__(self, composition: SampleParts) -> None:
         self.composition = composition
-        self.functions = functions
-        writer, names = SourceWriter(), functions.names
-        names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf}
-        write_core(writer, composition, functions)
-        self.made = Generated(writer, names.bound)
+        writer = SourceWriter()
+        write_core(writer, composition)
+        self.made = Generated(writer, composition.functions.names.bound)
         composition.window.functions = composition.content.functions = self.made.functions
         if composition.shown is not None:
             composition.shown.functions = self.made.functions
@@ -172,8 +168,8 @@ class Core:
         self.folded = composition.shown or self.content
         """The content that takes the events into groups."""
         self.tap = composition.tap
-        self.functions = code.functions
-        self.context = code.functions.writer.context
+        self.functions = composition.functions
+        self.context = composition.functions.writer.context
         self.owner = owner
         self.analytic = see
         self.join = join

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from sql.algebra.sample.content import Content, Entries
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.windows.window import Window
-from sql.catalog.streams import Catalog
+from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import Hits
 from sql.plan.bound import Bound
 from sql.plan.logical import Plan
-from sql.rows import Shape
 
 
 @dataclass(slots=True)
@@ -20,8 +19,8 @@ class SampleParts:
     """The parts of a sampled plan."""
 
     plan: Plan
-    catalog: Catalog
-    shape: Shape
+    functions: FunctionSet
+    """The writer of the expressions in the text."""
     window: Window
     content: Content
     shown: Content | None
@@ -32,8 +31,16 @@ class SampleParts:
     met_where: Hits | None
     is_timed: bool
     tap: Tap | None = None
-    common_lines: int = 0
-    """The text of the core up to this line does not depend on aggregates."""
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """The slots of an instance of the window, with their first values as Python text."""
+        return {**self.window.slots, **self.content.slots}
+
+    @property
+    def locals(self) -> dict[str, str]:
+        """The locals of a loop over one instance: names, and what they stand for."""
+        return {**self.window.locals, **self.content.locals}
 
     def per_event(self) -> Iterator[Bound]:
         """The expressions that are evaluated for each event."""

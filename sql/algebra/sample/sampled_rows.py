@@ -19,18 +19,16 @@ from functools import cached_property
 from typing import Any
 
 from sql.algebra.sample.content import Entries, Sample
-from sql.algebra.sample.text import LOCALS, Loop
-from sql.catalog.streams import Catalog
+from sql.algebra.sample.text import LOCALS
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.hits import HitCounters
-from sql.codegen.loop import WINDOW_SLOTS
+from sql.codegen.loop import WINDOW_SLOTS, LoopWriter
 from sql.codegen.output_rows import criteria_text, write_row
 from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Out
 from sql.plan.bound import Read, Slot
 from sql.plan.logical import Plan
-from sql.rows import Shape
 from sql.types import key_of
 
 Bad = list[tuple[Any, BaseException]]
@@ -43,60 +41,63 @@ Made = dict[Selection, list[Any]]
 """The rows of all pairs of a sample, by what rules select."""
 
 
+FAILED = "bad.append((e, error))"
+"""The statement for a pair that cannot be evaluated."""
+
+
 class SampledRows:
     """Makes the rows of a sample."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        catalog: Catalog,
-        shape: Shape,
-        functions: FunctionSet,
-        hits: HitCounters,
-        entries: Entries,
-    ) -> None:
+    def __init__(self, plan: Plan, functions: FunctionSet, hits: HitCounters, entries: Entries) -> None:
         self.plan = plan
+        self.functions = functions
         self.hits = hits
+        self.entries = entries
         source, names = SourceWriter(), functions.names
         names.reserve(LOCALS)
         names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
-        slots: dict[Any, Code] = dict(WINDOW_SLOTS)
-        slots |= {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}
-        slots |= {("analytic", i): Code(f"fixed_{i}", True, True) for i in range(entries.analytics)}
-        slots |= {("row_number", i): Code(f"n_{i}", False, True, NUMBER) for i in range(len(plan.numberings))}
-        self.loop = Loop(source, plan, functions, catalog, shape, slots)
-        self.entries = entries
+        self.slots: dict[Any, Code] = dict(WINDOW_SLOTS)
+        self.slots |= {("aggregate", i): Code(f"v_{i}", True, True) for i in range(len(plan.aggregates))}
+        self.slots |= {("analytic", i): Code(f"fixed_{i}", True, True) for i in range(entries.analytics)}
+        self.slots |= {
+            ("row_number", i): Code(f"n_{i}", False, True, NUMBER) for i in range(len(plan.numberings))
+        }
         if plan.numberings:
-            self._write_numbering()
-            self.loop.renew()
-        self._write_show()
+            self._write_numbering(source)
+        self._write_show(source)
         self.code = Generated(source, names.bound)
         self.make = self.code["show"]
 
     # --- code -----------------------------------------------------------------------------------------------
 
-    def _write_show(self) -> None:
-        loop, plan = self.loop, self.plan
-        with loop.block("def show(sample, w_start, w_end, w_trigger, bad):"):
-            loop.line("rows = []")
-            with self._each(numbers=len(plan.numberings)):
-                if not plan.numberings:
-                    self._write_having()
-                order = criteria_text(loop.writer, plan.order_by, nulls_lowest=False)
-                out = f"{loop.names.bind(Out, 'Out')}(" if plan.order_by else ""
-                end = f", None, {order}))" if plan.order_by else ")"
-                write_row(loop.writer, plan, f"rows.append({out}", end)
-                self._write_hit("SELECT")
-            if not plan.numberings:
-                self._write_judged()
-            loop.line("return rows")
+    def _write_show(self, source: SourceWriter) -> None:
+        plan = self.plan
+        with self._each(source, "show", len(plan.numberings), judges=not plan.numberings) as loop:
+            order = criteria_text(loop, plan.order_by, nulls_lowest=False)
+            out = f"{loop.names.bind(Out, 'Out')}(" if plan.order_by else ""
+            end = f", None, {order}))" if plan.order_by else ")"
+            write_row(loop, plan, f"rows.append({out}", end)
+            self._write_hit(loop, "SELECT")
 
     @contextmanager
-    def _each(self, *, numbers: int = 0) -> Iterator[None]:
-        """The loop over the pairs; one that cannot be evaluated is noted in `bad`."""
-        header, source = self.header("sample", numbers=numbers), self.loop.source
-        with source.block(header), source.attempt("bad.append((e, error))"):
-            yield
+    def _each(
+        self, source: SourceWriter, name: str, numbers: int = 0, *, judges: bool = False
+    ) -> Iterator[LoopWriter]:
+        """A function with a loop over the pairs; one that cannot be evaluated is noted in `bad`. `judges`: it
+        goes on with those that HAVING lets through."""
+        loop = self.functions.loop(source, self.slots)
+        with loop.block(f"def {name}(sample, w_start, w_end, w_trigger, bad):"):
+            loop.line("rows = []")
+            with loop.block(self.header("sample", numbers=numbers)), source.attempt(FAILED):
+                if judges:
+                    loop.skip_unless(self.plan.having)
+                    if not self.plan.judges_windows:
+                        self._write_hit(loop, "HAVING")
+                yield loop
+            if judges and self.plan.judges_windows:
+                with loop.block("if rows:"):  # the window has met it once, however many rows it has
+                    self._write_hit(loop, "HAVING")
+            loop.line("return rows")
 
     def header(self, pairs: str, *, row: str = "", numbers: int = 0) -> str:
         """The head of a loop over the pairs, or over pairs with a `row` beside each."""
@@ -110,41 +111,20 @@ class SampledRows:
         values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
         return values + "".join(f"n_{i}, " for i in range(numbers))
 
-    def _write_having(self) -> None:
-        self.loop.writer.skip_unless(self.plan.having)
-        if not self.plan.judges_windows:
-            self._write_hit("HAVING")
-
-    def _write_judged(self) -> None:
-        """A window that HAVING judges as a whole has met it once, however many rows it has."""
-        if self.plan.judges_windows and "HAVING" in self.hits.by_clause:
-            with self.loop.block("if rows:"):
-                self._write_hit("HAVING")
-
-    def _write_hit(self, clause: str) -> None:
+    def _write_hit(self, loop: LoopWriter, clause: str) -> None:
         if clause in self.hits.by_clause:
-            self.loop.line(f"{self.loop.names.bind(self.hits.by_clause[clause], 'met')}.note(w_trigger)")
+            loop.line(f"{loop.names.bind(self.hits.by_clause[clause], 'met')}.note(w_trigger)")
 
-    def _write_numbering(self) -> None:
-        loop, plan = self.loop, self.plan
-        with loop.block("def passing(sample, w_start, w_end, w_trigger, bad):"):
-            loop.line("rows = []")
-            with self._each():
-                self._write_having()
-                loop.line(f"rows.append(({self.entries.text}, ({self._values()})))")
-            self._write_judged()
-            loop.line("return rows")
-        for place, numbering in enumerate(plan.numberings):
-            loop.line("")
-            loop.renew()
-            with loop.block(f"def place_{place}(sample, w_start, w_end, w_trigger, bad):"):
-                loop.line("rows = []")
-                with self._each(numbers=place):
-                    loop.writer.key(numbering.partition_by, "key")
-                    order = criteria_text(loop.writer, numbering.order_by, nulls_lowest=False)
-                    loop.line(f"rows.append(({order}, key, {self.entries.text}, ({self._values(place)})))")
-                loop.line("return rows")
-        loop.line("")
+    def _write_numbering(self, source: SourceWriter) -> None:
+        with self._each(source, "passing", judges=True) as loop:
+            loop.line(f"rows.append(({self.entries.text}, ({self._values()})))")
+        for place, numbering in enumerate(self.plan.numberings):
+            source.line("")
+            with self._each(source, f"place_{place}", place) as loop:
+                loop.key(numbering.partition_by, "key")
+                order = criteria_text(loop, numbering.order_by, nulls_lowest=False)
+                loop.line(f"rows.append(({order}, key, {self.entries.text}, ({self._values(place)})))")
+        source.line("")
 
     # --- rows -----------------------------------------------------------------------------------------------
 
@@ -204,23 +184,19 @@ class CommonRows:
 
     @cached_property
     def _code(self) -> Generated:
-        own, plan = self.rows.loop, self.rows.plan
-        source = SourceWriter()
-        loop = own.beside(source)
-        with loop.block("def every(sample):"):
-            loop.line("rows = []")
-            with loop.block(self.rows.header("sample")):
-                write_row(loop.writer, plan, "rows.append(", ")")
-            loop.line("return rows")
-        loop.renew()
-        with loop.block("def chosen(sample, made, w_start, w_end, w_trigger, bad):"):
-            loop.line("rows = []")
-            header = self.rows.header("zip(sample, made)", row="row")
-            with source.block(header), source.attempt("bad.append((e, error))"):
-                loop.writer.skip_unless(plan.having)
-                loop.line("rows.append(row)")
-            loop.line("return rows")
-        return Generated(source, loop.names.bound)
+        rows, plan, source = self.rows, self.rows.plan, SourceWriter()
+        with source.block("def every(sample):"):
+            source.line("rows = []")
+            with source.block(rows.header("sample")):
+                write_row(rows.functions.loop(source, rows.slots), plan, "rows.append(", ")")
+            source.line("return rows")
+        with source.block("def chosen(sample, made, w_start, w_end, w_trigger, bad):"):
+            source.line("rows = []")
+            with source.block(rows.header("zip(sample, made)", row="row")), source.attempt(FAILED):
+                rows.functions.loop(source, rows.slots).skip_unless(plan.having)
+                source.line("rows.append(row)")
+            source.line("return rows")
+        return Generated(source, rows.functions.names.bound)
 
     def of(self, sample: Sample, made: Made, start_ms: int, end_ms: int, trigger_ms: int) -> list[Any] | None:
         """The rule's rows of a sample; None where it has to make them itself, for it selects

@@ -9,8 +9,9 @@ from typing import Any
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.running.running_groups import RunningGroups
-from sql.algebra.sample.text import Loop
 from sql.codegen.expression_code import NUMBER, Code
+from sql.codegen.functions import FunctionSet
+from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
 from sql.emission import Emission, Row, singles
 from sql.plan.bound import Apply, Bound, Read, Slot
@@ -20,38 +21,40 @@ from sql.plan.logical import Plan
 class InlineRow:
     """Writes the one row of a sliding window: `start`, `end` and `trigger` are texts of instants."""
 
-    def __init__(self, plan: Plan, content: RunningGroups) -> None:
+    def __init__(self, plan: Plan, content: RunningGroups, functions: FunctionSet, *, is_timed: bool) -> None:
         self.plan = plan
         self.content = content
+        self.functions = functions
+        self.is_timed = is_timed
 
-    def write_begin(self, loop: Loop) -> None:
+    def write_begin(self, loop: LoopWriter) -> None:
         """Before the loop whose rows these are."""
-        if loop.is_timed:
+        if self.is_timed:
             loop.line("rule = core.owner.name")
             loop.line("out = core.owner.out")
             loop.line("shown = 0")
         else:
             loop.line("made = []")
 
-    def write_end(self, loop: Loop, at: str) -> None:
+    def write_end(self, loop: LoopWriter, at: str) -> None:
         """Behind it; `at` is the instant of the rows."""
-        if loop.is_timed:
+        if self.is_timed:
             loop.line("core.owner.counts['rows_out'] += shown")
         else:
             loop.line(f"{loop.names.bind(give, 'give')}(core.owner, made, {at})")
 
-    def write(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
+    def write(self, loop: LoopWriter, start: str, end: str, trigger: str, row: str) -> None:
         """The row, of the window [start, end) or what it is; `row` is what cannot be evaluated."""
         text = self.content.text
         if not text.is_whole:
-            loop.line(f"g = {loop.own('groups')}.get(())")
+            loop.line("g = groups.get(())")
             with loop.block("if g is None:"):
                 loop.line("continue")
         for place, result in enumerate(text.results(loop)):
             loop.line(f"v_{place} = {result}")
         self._write_row(loop, start, end, trigger, "g.entries[0]" if "entries" in text.queues else row)
 
-    def _write_row(self, loop: Loop, start: str, end: str, trigger: str, row: str) -> None:
+    def _write_row(self, loop: LoopWriter, start: str, end: str, trigger: str, row: str) -> None:
         plan, names = self.plan, loop.names
         now = Code(trigger, False, True, NUMBER)
         slots: dict[Any, Code] = {
@@ -59,15 +62,15 @@ class InlineRow:
         }
         slots |= {("window", "end"): Code(end, False, True, NUMBER), ("window", "trigger"): now}
         slots |= {("window", "start"): Code(start, False, True, NUMBER), ("event_time", None): now}
-        inner = Loop(loop.source, plan, loop.functions, loop.catalog, loop.shape, slots)
+        inner = self.functions.loop(loop.source, slots)
         with loop.source.attempt(f"core.owner.failed({row}, error, {trigger})"):
-            inner.writer.skip_unless(plan.having)
-            if loop.is_timed:
+            inner.skip_unless(plan.having)
+            if self.is_timed:
                 out = f"out.append({names.bind(Emission, 'Emission')}(rule, {trigger}, 'rows', ["
-                write_row(inner.writer, plan, out, "]))")
+                write_row(inner, plan, out, "]))")
                 loop.line("shown += 1")
             else:
-                write_row(inner.writer, plan, "made.append(", ")")
+                write_row(inner, plan, "made.append(", ")")
 
 
 def give(query: Any, rows: list[Row], at_ms: int) -> None:
@@ -77,7 +80,7 @@ def give(query: Any, rows: list[Row], at_ms: int) -> None:
         query.out.append(singles(query.name, at_ms, rows))
 
 
-def inline_row(plan: Plan, content: Content) -> InlineRow | None:
+def inline_row(plan: Plan, content: Content, functions: FunctionSet, *, is_timed: bool) -> InlineRow | None:
     """The writer of each trigger's row of a sliding window; None where a sample is more than that."""
     if not isinstance(content, RunningGroups) or plan.window is None:
         return None
@@ -86,7 +89,7 @@ def inline_row(plan: Plan, content: Content) -> InlineRow | None:
     shown = [*(item.value for item in plan.items), *([] if plan.having is None else [plan.having])]
     if several or limited or plan.window.partition_by or any(map(_reads_more, shown)):
         return None
-    return InlineRow(plan, content)
+    return InlineRow(plan, content, functions, is_timed=is_timed)
 
 
 def _reads_more(expression: Bound) -> bool:

@@ -3,80 +3,73 @@
 from __future__ import annotations
 
 from collections import deque
+from math import inf
 from typing import Any
 
 from sql.algebra.sample.parts import SampleParts
-from sql.algebra.sample.text import LOCALS, Loop, instance_class
+from sql.algebra.sample.text import LOCALS, instance_class, write_locals
 from sql.codegen.expression_code import NUMBER, Code
-from sql.codegen.functions import FunctionSet
+from sql.codegen.functions import DATA_ERRORS
+from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
 from sql.plan.bound import Apply, Bound
 from sql.plan.logical import Plan
+from sql.types import key_of
 
 
-def write_core(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:
+def write_core(source: SourceWriter, made: SampleParts) -> None:
     """Write the classes and functions of a composition."""
-    functions.names.reserve(LOCALS)
-    functions.names.bound["deque"] = deque
-    loop = _loop(source, made, functions)
-    instance_class(source, "Instance", loop.kept)
+    loop = _loop(source, made)
+    instance_class(source, "Instance", made.slots)
     made.content.write_helpers(loop)
     made.window.write_helpers(loop)
     if made.shown is not None:
-        loop.kept, loop.aliases = made.shown.slots, made.shown.aliases
-        instance_class(source, "Shown", loop.kept)
+        instance_class(source, "Shown", made.shown.slots)
         made.shown.write_helpers(loop)
-        _write_fold(made, loop)
+        _write_fold(source, made)
     for index, condition in enumerate(made.filters):
-        loop = _loop(source, made, functions)
-        _write_enter(made, loop, index, condition)
-        made.common_lines = loop.common_lines
+        _write_enter(source, made, index, condition)
 
 
-def _loop(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> Loop:
+def _loop(source: SourceWriter, made: SampleParts) -> LoopWriter:
+    names = made.functions.names
+    names.reserve(LOCALS)
+    names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of, "INFINITY": inf, "deque": deque}
     slots: dict[Any, Code] = {
         ("analytic", i): Code(f"fixed_{i}", True, True) for i in range(len(made.plan.analytics))
     }
     slots["event_time", None] = Code("at", False, True, NUMBER)
-    loop = Loop(source, made.plan, functions, made.catalog, made.shape, slots)
-    loop.kept = {**made.window.slots, **made.content.slots}
-    loop.aliases = made.content.aliases
-    loop.is_timed, loop.tap = made.is_timed, made.tap
-    return loop
+    return made.functions.loop(source, slots)
 
 
-def _write_enter(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
-    is_timed, keyed = made.is_timed, bool(made.window.plan.partition_by)
+def _write_enter(source: SourceWriter, made: SampleParts, index: int, condition: Bound | None) -> None:
+    loop, window, is_timed = _loop(source, made), made.window, made.is_timed
     with loop.block(f"def enter_{index}(core, rows, {'instants' if is_timed else 'at'}):"):
         if is_timed:
             loop.line("due = core.instances.due_ms")
-        tight = "is_tight = core.owner.is_tight(len(rows))"
+        keyed = bool(window.plan.partition_by)
         if keyed:
-            if made.content.is_bounded:
-                loop.line(tight)
             loop.line("get_part = core.instances.parts.get")
-            _write_events(made, loop, index, condition)
-            return
-        loop.line("p = core.instances.whole")
-        if not is_timed:
-            made.window.write_instant(loop)
-        with loop.hoisting():
-            made.window.write_first(loop)
-            if made.content.is_bounded:
-                loop.line(tight)
-            _write_events(made, loop, index, condition)
-            made.window.write_end(loop)
+        else:
+            loop.line("p = core.instances.whole")
+            if not is_timed:
+                window.write_instant(loop)
+            write_locals(source, made.locals)
+            window.write_first(loop)
+        if made.content.is_bounded:
+            loop.line("is_tight = core.owner.is_tight(len(rows))")
+        _write_events(made, loop, index, condition)
+        if not keyed:
+            window.write_end(loop)
 
 
-def write_each(source: SourceWriter, made: SampleParts, functions: FunctionSet) -> None:
+def write_each(source: SourceWriter, made: SampleParts) -> None:
     """Write `enter_each`, the loop over the events of several rules that are alike, each with the core of its
-    rule. The family keeps the next deadline, and gives an event that fails to its rule only."""
-    functions.names.reserve(LOCALS)
-    loop = _loop(source, made, functions)
-    loop.opens = "family.open(core, p, at)"
+    rule. The family knows the next deadline, and gives an event that fails to its rule only."""
+    loop = _loop(source, made)
     with loop.block(f"def enter_each(family, cores, rows, {'instants' if made.is_timed else 'at'}):"):
         if made.is_timed:
-            loop.line("due = family.due_ms")
+            loop.line("due = family.earliest()")
         each = "core, e, at in zip(cores, rows, instants)" if made.is_timed else "core, e in zip(cores, rows)"
         with loop.block(f"for {each}:"):
             if made.is_timed:
@@ -84,11 +77,12 @@ def write_each(source: SourceWriter, made: SampleParts, functions: FunctionSet) 
                     loop.line("due = family.step(at)")
             loop.line("p = core.instances.whole")
             made.window.write_instant(loop)
-            with loop.source.attempt("family.again(core, e, at)", reads_error=False):
+            write_locals(source, made.locals)
+            with source.attempt("family.again(core, e, at)", reads_error=False):
                 _write_event(made, loop, 0, made.filters[0])
 
 
-def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
+def _write_events(made: SampleParts, loop: LoopWriter, index: int, condition: Bound | None) -> None:
     with loop.block("for e, at in zip(rows, instants):" if made.is_timed else "for e in rows:"):
         if made.is_timed:
             with loop.block("if at >= due:"):
@@ -96,7 +90,7 @@ def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | 
             if not made.window.plan.partition_by:
                 made.window.write_instant(loop)
             if made.plan.analytics or any(map(asks_the_time, made.per_event())):
-                loop.line(f"{loop.names.bind(loop.functions.writer.context, 'context')}.now_ms = at")
+                loop.line(f"{loop.names.bind(loop.expressions.context, 'context')}.now_ms = at")
         if made.plan.joins:
             sides = ", ".join("e" if place == index else "None" for place in range(len(made.plan.sources)))
             loop.line(f"e = ({sides},)")
@@ -104,56 +98,57 @@ def _write_events(made: SampleParts, loop: Loop, index: int, condition: Bound | 
             _write_event(made, loop, index, condition)
 
 
-def _write_event(made: SampleParts, loop: Loop, index: int, condition: Bound | None) -> None:
-    plan, content = made.plan, made.content
+def _write_event(made: SampleParts, loop: LoopWriter, index: int, condition: Bound | None) -> None:
+    plan, window, content = made.plan, made.window, made.content
     if plan.analytics:
         loop.line(f"{_fixed(plan)}= core.see(e, at)")
-    loop.writer.skip_unless(condition)
+    loop.skip_unless(condition)
     if content.is_bounded:
         with loop.block("if is_tight:"):
             loop.line("core.owner.admit()")
-    loop.observed(f"passed({index}, e, at)")
-    if made.window.plan.partition_by:
-        loop.writer.key(made.window.plan.partition_by, "part")
+    content.observe(loop, f"passed({index}, e, at)")
+    keys = window.plan.partition_by
+    if keys:
+        loop.key(keys, "part")
         loop.line("p = get_part(part)")
         with loop.block("if p is None:"):
             loop.line("p = Instance(part)")
-        made.window.write_instant(loop)
-    made.window.write_before(loop)
+        window.write_instant(loop)
+        write_locals(loop.source, made.locals)
+    window.write_before(loop)
     if plan.where is None or made.shown is not None:
         content.write_enter(loop)
     else:
-        with loop.source.block(f"if {loop.writer.true(plan.where)}:", plan.where.span):
-            content.write_enter(loop)
+        with loop.block(f"if {loop.true(plan.where)}:", plan.where.span):
+            content.write_enter(loop.inner())
         with loop.block("else:"):
             content.write_dropped(loop)
-    if made.window.plan.partition_by:
+    if keys:
         with loop.block("if p.order is None:"):
             loop.line("core.instances.register(p)")
-    loop.observed("entered(p)")
-    made.window.write_after(loop)
+    content.observe(loop, "entered(p)")
+    window.write_after(loop)
+    if keys:
+        window.write_end(loop)
 
 
-def _write_fold(made: SampleParts, loop: Loop) -> None:
+def _write_fold(source: SourceWriter, made: SampleParts) -> None:
     """The rows of one sample, through WHERE, into what it shows."""
-    plan, shown = made.plan, made.shown
+    plan, shown, loop = made.plan, made.shown, _loop(source, made)
     assert shown is not None
-    with (
-        loop.block("def fold(core, p, events, trigger):"),
-        loop.hoisting(),
-        loop.block("for event in events:"),
-    ):
-        loop.line("e = event.row")
-        loop.line("at = event.time_ms")
-        if plan.analytics:
-            nothing = f"({'None, ' * len(plan.analytics)})"
-            loop.line(f"{_fixed(plan)}= event.extra or {nothing}")
-        loop.renew()
-        with loop.source.attempt("core.fail(e, error, trigger)"):
-            loop.writer.skip_unless(plan.where)
-            if made.met_where is not None:
-                loop.line(f"{loop.names.bind(made.met_where, 'met')}.note(at)")
-            shown.write_enter(loop)
+    with loop.block("def fold(core, p, events, trigger):"):
+        write_locals(source, shown.locals)
+        with loop.block("for event in events:"):
+            loop.line("e = event.row")
+            loop.line("at = event.time_ms")
+            if plan.analytics:
+                nothing = f"({'None, ' * len(plan.analytics)})"
+                loop.line(f"{_fixed(plan)}= event.extra or {nothing}")
+            with source.attempt("core.fail(e, error, trigger)"):
+                loop.skip_unless(plan.where)
+                if made.met_where is not None:
+                    loop.line(f"{loop.names.bind(made.met_where, 'met')}.note(at)")
+                shown.write_enter(loop)
     loop.line("")
 
 

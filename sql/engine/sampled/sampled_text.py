@@ -9,20 +9,19 @@ from sql.algebra.output.row_order import row_limit
 from sql.algebra.sample.compose import compose
 from sql.algebra.sample.core import CoreCode
 from sql.algebra.sample.folding.folded import Folded
+from sql.algebra.sample.folding.group_fold import is_numeric
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.parts import SampleParts
 from sql.algebra.sample.sampled_rows import SampledRows
 from sql.algebra.sample.source_join import JoinCode
-from sql.algebra.sample.text import is_numeric
 from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.sample.write import asks_the_time, write_each
-from sql.codegen.functions import DATA_ERRORS, FunctionSet
+from sql.codegen.functions import FunctionSet
 from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.shared_code import Environment, SharedCode
 from sql.plan.bound import Bound, Op
 from sql.plan.logical import Plan
-from sql.types import key_of
 
 
 class SampledText(SharedCode):
@@ -43,15 +42,12 @@ class SampledText(SharedCode):
         self.row_limit = row_limit(plan, self.functions)
         self.join = JoinCode(plan, self.functions) if plan.joins else None
         self.made = self.composed(plan, tap)
-        self.core = CoreCode(self.made, self.text_functions())
-        self.sampled_rows = SampledRows(
-            plan, env.catalog, env.shape, self.text_functions(), self.hits, self.made.entries
-        )
+        self.core = CoreCode(self.made)
+        self.sampled_rows = SampledRows(plan, self.text_functions(), self.hits, self.made.entries)
 
     def composed(self, plan: Plan, tap: Tap | None = None) -> SampleParts:
         """The parts of the windows of a plan like the rule's."""
-        zone = self.context.zone
-        return compose(plan, self.catalog, self.shape, self.hits, zone, self.make_row,
+        return compose(plan, self.text_functions(), self.hits, self.context.zone, self.make_row,
                        is_timed=self.is_timed, tap=tap)  # fmt: skip
 
     def text_functions(self) -> FunctionSet:
@@ -91,10 +87,9 @@ class SampledText(SharedCode):
 
     def code_for_each(self, plan: Plan) -> Generated:
         """The loop over the events of rules alike."""
-        functions, writer = self.text_functions(), SourceWriter()
-        write_each(writer, self.composed(plan), functions)
-        functions.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
-        return Generated(writer, functions.names.bound)
+        made, writer = self.composed(plan), SourceWriter()
+        write_each(writer, made)
+        return Generated(writer, made.functions.names.bound)
 
 
 def _is_the_rules_own(expression: Bound) -> bool:

@@ -30,6 +30,7 @@ from typing import Any
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Sample
 from sql.algebra.sample.core import Core, CoreCode
+from sql.algebra.sample.folding.folded import Folded
 from sql.emission import Emission
 from sql.engine.families import At
 from sql.engine.sampled.sampled_query import Closing, Failure, News, SampledQuery
@@ -73,7 +74,7 @@ class SharedGroups:
         first = self.members[0]
         plan = replace(first.plan, aggregates=self.calls)
         made = first.of_plan.composed(plan)
-        return Core(CoreCode(made, first.of_plan.text_functions()), self, self.now_ms, see=None, join=None)
+        return Core(CoreCode(made), self, self.now_ms, see=None, join=None)
 
     def _publish(self, item: News) -> None:
         self.has_news = True
@@ -89,9 +90,10 @@ class SharedGroups:
 
     def failed(self, row: object, error: BaseException, at_ms: int) -> None:
         """An event failed: for all in filter or key; Unsupported if an aggregate did not take it."""
-        code = self.core.code
+        code, content = self.core.code, self.core.content
+        assert isinstance(content, Folded)
         line = code.line_of(error)
-        if not self.is_uniform and (line is None or line > self.core.composition.common_lines):
+        if not self.is_uniform and (line is None or line > content.common_lines):
             raise Unsupported(row)
         self._publish(Failure(row, error, at_ms, code))
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import inf
 from typing import Any
 
 from sql.algebra.sample.core import Core
-from sql.algebra.sample.instance import Instance
 from sql.codegen.source import Generated
 from sql.emission import Emission
 from sql.engine.families import At, Family, Kin
@@ -46,9 +44,8 @@ class WindowFamily(Family[SampledQuery, Core]):
         """The instant of the newest of them."""
         self.told: Counter[str] = Counter()
         """By rule the events that it has counted since the last reconciling."""
-        self.batch: dict[Core, None] = {}
-        self.due_ms: float = inf
-        """The instant before which nothing is due in a window of the batch."""
+        self.batch: dict[Core, float] = {}
+        """The cores whose events have come together, with the instants before which nothing was due."""
         self.stirred: set[Core] = set()
         """Cores of the batch that may have emitted rows."""
         self.woken: set[Core] = set()
@@ -57,12 +54,12 @@ class WindowFamily(Family[SampledQuery, Core]):
         return query.core
 
     def run(self, given: list[Core], rows: Sequence[Any], at: At, out: list[Emission]) -> None:
-        self.batch = dict.fromkeys(given)
+        self.batch = {core: core.instances.due_ms for core in dict.fromkeys(given)}
         if self.is_timed and isinstance(at, int):
             at = (at,) * len(given)
         self.last_ms.update(dict.fromkeys(given, at) if isinstance(at, int) else zip(given, at, strict=True))
-        self.due_ms = self._earliest()
         self.enter(self, given, rows, at)
+        self.woken.update(core for core, due_ms in self.batch.items() if core.instances.due_ms != due_ms)
         if self.stirred:
             for core in sorted(self.stirred, key=list(self.queries).index):
                 out += self.queries[core].take()
@@ -71,10 +68,11 @@ class WindowFamily(Family[SampledQuery, Core]):
         if self.untold >= UNTOLD_MAX:
             self._tell()
 
-    def _earliest(self) -> float:
-        return min(core.instances.due_ms for core in self.batch)
-
     # --- what the loop calls --------------------------------------------------------------------------------
+
+    def earliest(self) -> float:
+        """The instant before which nothing is due in a window of the batch."""
+        return min(core.instances.due_ms for core in self.batch)
 
     def step(self, at_ms: int) -> float:
         """Do what is due in the windows of the batch; when something is due next."""
@@ -82,21 +80,12 @@ class WindowFamily(Family[SampledQuery, Core]):
             if core.instances.due_ms <= at_ms:
                 core.step(at_ms)
                 self.stirred.add(core)
-                self.woken.add(core)
-        self.due_ms = self._earliest()
-        return self.due_ms
-
-    def open(self, core: Core, p: Instance, at_ms: int) -> float:
-        """The first event of a window has come; when something is due next."""
-        self.woken.add(core)
-        self.due_ms = min(self.due_ms, core.open(p, at_ms))
-        return self.due_ms
+        return self.earliest()
 
     def again(self, core: Core, row: object, at_ms: int) -> None:
         """An event has failed: its rule's own code does it again, and reports it."""
         core.enter((row,), (at_ms,) if self.is_timed else at_ms)
         self.stirred.add(core)
-        self.woken.add(core)
 
     # --- counts for the rules -------------------------------------------------------------------------------
 

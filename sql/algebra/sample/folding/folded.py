@@ -25,7 +25,7 @@ from sql.algebra.rounds import Round, waiting_max
 from sql.algebra.sample.content import Content, Entries, Entry, Sample
 from sql.algebra.sample.folding.group_fold import Group, GroupFold
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
+from sql.codegen.loop import LoopWriter
 from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall, Bound
 
@@ -36,18 +36,19 @@ PLACE = Remaining(0, 0)
 class FoldingText:
     """Writes how an event enters its group. `room`: the condition on which the loop may open one."""
 
-    def __init__(self, fold: GroupFold, loop: Loop, room: str) -> None:
+    def __init__(self, fold: GroupFold, loop: LoopWriter, room: str) -> None:
         self.fold = fold
         self.loop = loop
         self.room = room
         self.entry = fold.entries.text
+        self.common_lines = 0
 
     def write(self, group_by: Sequence[Bound]) -> None:
         """The statements of one event."""
         fold, loop = self.fold, self.loop
-        loop.writer.key(group_by, "key")
-        loop.common_lines = loop.source.line_count
-        values = [loop.named(node, f"a_{place}") for place, node in enumerate(fold.arguments)]
+        loop.key(group_by, "key")
+        self.common_lines = loop.source.line_count
+        values = [self._named(node, f"a_{place}") for place, node in enumerate(fold.arguments)]
         tests = [f"({test})" for test in self._number_tests(values)]
         values = values or ["1"] * fold.width
         if fold.accumulated:
@@ -59,6 +60,14 @@ class FoldingText:
                 loop.line(f"core.folded.admit(p, key, {self.entry}, ({', '.join(values)},))")
         else:
             self._write_found(values)
+
+    def _named(self, node: Bound, name: str) -> str:
+        """The name of a value: a literal gets one too."""
+        text = self.loop.atom(node, name)
+        if text.isidentifier():
+            return text
+        self.loop.line(f"{name} = {text}")
+        return name
 
     def _number_tests(self, values: list[str]) -> list[str]:
         """Conditions under which the values may wait: numbers, or anything but NULL where
@@ -74,24 +83,23 @@ class FoldingText:
 
     def _write_found(self, values: list[str]) -> None:
         loop, many = self.loop, ", ".join(values)
-        groups = loop.own("groups")
-        loop.line(f"group = {groups}.get(key)")
+        loop.line("group = groups.get(key)")
         with loop.block("if group is not None:"):
             self._write_append(values)
         with loop.block(f"elif {self.room}:"):
-            loop.line(f"{groups}[key] = [{self.entry}, {many}]")
+            loop.line(f"groups[key] = [{self.entry}, {many}]")
         with loop.block("else:"):
             loop.line(f"core.folded.open(p, key, {self.entry}, ({many},))")
 
     def _write_fed(self, values: list[str], tests: list[str]) -> None:
         fold, loop = self.fold, self.loop
         for part in fold.accumulated:
-            part.prepare(loop.writer)
+            part.prepare(loop)
         if fold.needs_event:
             loop.line(f"x = {loop.names.bind(Event, 'Event')}(e, at, core.next_number())")
         else:
             loop.line(f"x = {loop.names.bind(PLACE, 'PLACE')}")
-        loop.line(f"group = {loop.own('groups')}.get(key)")
+        loop.line("group = groups.get(key)")
         with loop.block(f"if {' and '.join(['group is not None', *tests])}:"):
             self._write_feed(values)
         with loop.block("else:"):
@@ -108,11 +116,11 @@ class FoldingText:
         )
         if len(fold.order) > 1:
             for part in fold.accumulated:
-                part.check(loop.writer, "")
+                part.check(loop, "")
         if values:
             self._write_append(values)
         for part in fold.accumulated:
-            part.write(loop.writer, "", enters=True)
+            part.write(loop, "", enters=True)
 
 
 class Folded(Content):
@@ -138,21 +146,27 @@ class Folded(Content):
         self.is_bounded = bool(self.fold.accumulated)
         self.counts = counts or self.is_bounded
         self.slots = {"groups": "{}", **({"size": "0"} if self.counts else {})}
+        self.locals = {"groups": "p.groups"}
+        self.common_lines = 0
+        """The text of the loop up to this line does not depend on aggregates."""
         self.round: Round | None = None
 
     # --- code -----------------------------------------------------------------------------------------------
 
-    def write_enter(self, loop: Loop) -> None:
-        FoldingText(self.fold, loop, self.room(loop)).write(self.group_by)
+    def write_enter(self, loop: LoopWriter) -> None:
+        text = FoldingText(self.fold, loop, self.room)
+        text.write(self.group_by)
+        self.common_lines = text.common_lines
         self.write_dropped(loop)
 
-    def write_dropped(self, loop: Loop) -> None:
+    def write_dropped(self, loop: LoopWriter) -> None:
         if self.counts:
             loop.line("p.size += 1")
 
-    def room(self, loop: Loop) -> str:
+    @property
+    def room(self) -> str:
         """The condition under which the loop may open a group by itself."""
-        return f"len({loop.own('groups')}) < {self.max_groups}"
+        return f"len(groups) < {self.max_groups}"
 
     # --- events that are no plain numbers, and groups that are new ------------------------------------------
 
@@ -270,10 +284,11 @@ class Judged(Folded):
     def __init__(self, calls: Sequence[AggregateCall], entries: Entries, max_groups: int) -> None:
         super().__init__(calls, (), entries, max_groups, counts=False, shows_empty=None)
         self.slots |= {"members": "deque()"}
+        self.locals = {**self.locals, "members": "p.members"}
 
-    def write_enter(self, loop: Loop) -> None:
+    def write_enter(self, loop: LoopWriter) -> None:
         super().write_enter(loop)
-        loop.line(f"{loop.own('members')}.append({self.entries.text})")
+        loop.line(f"members.append({self.entries.text})")
 
     def sample(self, p: Instance) -> Sample:
         values = [found for _, found in super().sample(p)]

@@ -11,13 +11,18 @@ from sql.algebra.accumulators import SKIP
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.kept import Accumulated
 from sql.algebra.sample.content import Entries, Entry, PackedEntry
-from sql.algebra.sample.text import is_numeric
 from sql.errors import DataError
 from sql.plan.bound import AggregateCall, Bound
 from sql.types import Plain, Saved
 
 PackedGroup = tuple[Plain, PackedEntry, bool, list[Saved]]
 """The key, the first entry, whether values have to be checked, and the states of the accumulators."""
+
+
+def is_numeric(call: AggregateCall) -> bool:
+    """True if a call reads numbers only, of every event, so that they may wait to be folded."""
+    is_plain = not call.distinct and call.filter is None and call.group_by is None
+    return call.definition.of_numbers is not None and len(call.args) <= 1 and not call.constants and is_plain
 
 
 class Group(list[Any]):

@@ -20,9 +20,8 @@ from sql.algebra.accumulators import maker_of
 from sql.algebra.event_store import EventStore
 from sql.algebra.sample.content import Entry, Sample
 from sql.algebra.sample.folding.folded import Folded
-from sql.algebra.sample.folding.group_fold import Group, MixedGroup
+from sql.algebra.sample.folding.group_fold import Group, MixedGroup, is_numeric
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop, is_numeric
 from sql.costs import CONSTANT, Growth
 from sql.errors import over_max_groups
 from sql.plan.bound import AggregateCall
@@ -198,8 +197,9 @@ class Panes(Folded):
         self.in_order = [*self.fold.numeric, *(part.call for part in self.fold.accumulated)]
         self.slots |= {"panes": "deque()", "totals": "{}", "joined": "0", "spare": str(self.max_groups)}
 
-    def room(self, loop: Loop) -> str:
-        return f"len({loop.own('groups')}) < p.spare"
+    @property
+    def room(self) -> str:
+        return "len(groups) < p.spare"
 
     # --- events ---------------------------------------------------------------------------------------------
 

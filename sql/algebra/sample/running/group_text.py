@@ -17,7 +17,8 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.group_slots import too_many_groups, write_group_class
 from sql.algebra.kept import Kept
-from sql.algebra.sample.text import Loop
+from sql.algebra.sample.text import write_locals
+from sql.codegen.loop import LoopWriter
 from sql.plan.bound import AggregateCall, Bound
 
 
@@ -57,13 +58,15 @@ class GroupText:
         return {"times": "deque()", **groups}
 
     @property
-    def aliases(self) -> dict[str, str]:
-        """The locals of a loop over one instance, where there is one group."""
-        return {"g": "p.only", **{name: f"g.{name}" for name in self.queues}} if self.is_whole else {}
+    def locals(self) -> dict[str, str]:
+        """The locals of a loop over one instance."""
+        if not self.is_whole:
+            return {name: f"p.{name}" for name in self.slots}
+        return {"times": "p.times", "g": "p.only", **{name: f"g.{name}" for name in self.queues}}
 
     # --- groups ---------------------------------------------------------------------------------------------
 
-    def write_group(self, loop: Loop) -> None:
+    def write_group(self, loop: LoopWriter) -> None:
         """The class of groups, and the function that puts an event of a snapshot back into one."""
         firsts = {"key": "key", **dict.fromkeys(self.queues, "deque()")}
         if self.kept.counts_rows:
@@ -72,99 +75,92 @@ class GroupText:
         with loop.block("def put(p, g, e, at, number, given, x):"):
             if self.kept.remembered:
                 loop.line(f"{', '.join(self.kept.remembered)} = given")
+            write_locals(loop.source, {name: text for name, text in self.locals.items() if name != "g"})
             self._write_counted(loop, "e")
         loop.line("")
 
-    def write_results(self, loop: Loop) -> None:
+    def write_results(self, loop: LoopWriter) -> None:
         """The function that gives the values of the aggregates over a group."""
         with loop.block("def results(g):"):
             loop.line(f"return ({''.join(f'{text}, ' for text in self.results(loop))})")
         loop.line("")
 
-    def results(self, loop: Loop) -> list[str]:
+    def results(self, loop: LoopWriter) -> list[str]:
         """The texts of the values of the aggregates over the group `g`."""
         return [code.text for code in self.kept.codes("g.", "x", loop.names.bind).values()]
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def write_enter(self, loop: Loop) -> None:
+    def write_enter(self, loop: LoopWriter) -> None:
         """The event at hand enters the window and its group."""
         if self.group_by:
-            loop.writer.key(self.group_by, "key")
+            loop.key(self.group_by, "key")
         for part in self.kept.parts:
-            part.prepare(loop.writer)
+            part.prepare(loop)
         if "numbers" in self.queues:
             loop.line("number = core.number = core.number + 1")
         self._write_found(loop)
         for checked in self.kept.checked:
-            checked.check(loop.writer)
+            checked.check(loop)
         if "events" in self.queues:
             loop.line(f"x = {loop.names.bind(Event, 'Event')}(e, at, number)")
         self._write_counted(loop, self.entry)
 
-    def _write_found(self, loop: Loop) -> None:
+    def _write_found(self, loop: LoopWriter) -> None:
         """The group of the event, `g`; a new one is not known before the event is in it."""
         if self.is_whole:
-            self._write_only(loop)
             return
-        groups, key = loop.own("groups"), "key" if self.group_by else "()"
-        loop.line(f"g = {groups}.get({key})")
+        key = "key" if self.group_by else "()"
+        loop.line(f"g = groups.get({key})")
         with loop.block("if g is None:"):
-            with loop.block(f"if len({groups}) >= {self.max_groups}:"):
+            with loop.block(f"if len(groups) >= {self.max_groups}:"):
                 refuse = loop.names.bind(too_many_groups, "too_many_groups")
                 loop.line(f"{refuse}({self.max_groups})")
             loop.line(f"g = Group({key})")
 
-    def _write_only(self, loop: Loop) -> None:
-        if "g" not in loop.hoisted:
-            loop.line("g = p.only")
-
-    def _write_counted(self, loop: Loop, entry: str) -> None:
+    def _write_counted(self, loop: LoopWriter, entry: str) -> None:
         """An event, whose contributions are in locals, counts in the group `g`."""
         if self.kept.counts_rows:
             loop.line("g.n += 1")
         for part in self.kept.parts:
-            part.write(loop.writer, "g.", enters=True)
+            part.write(loop, "g.", enters=True)
         if not self.is_whole:
             with loop.block("if not g.entries:"):
-                loop.line(f"{loop.own('groups')}[g.key] = g")
-            loop.line(f"{loop.own('members')}.append(g)")
+                loop.line("groups[g.key] = g")
+            loop.line("members.append(g)")
         texts = {"entries": entry, "numbers": "number", "given": self.kept.values, "events": "x"}
         for name in self.queues:
-            loop.line(f"{_queue(loop, name)}.append({texts[name]})")
-        loop.line(f"{loop.own('times')}.append(at)")
+            loop.line(f"{self._queue(name)}.append({texts[name]})")
+        loop.line("times.append(at)")
 
-    def write_dropped(self, loop: Loop) -> None:
+    def write_dropped(self, loop: LoopWriter) -> None:
         """The event at hand is in the window, but in no group."""
-        loop.line(f"{loop.own('members')}.append(None)")
-        loop.line(f"{loop.own('times')}.append(at)")
+        loop.line("members.append(None)")
+        loop.line("times.append(at)")
 
-    def write_leave(self, loop: Loop) -> None:
+    def write_leave(self, loop: LoopWriter) -> None:
         """The oldest event of the window leaves."""
-        loop.line(f"{loop.own('times')}.popleft()")
-        loop.observed("left(p)")
+        loop.line("times.popleft()")
         if self.is_whole:
-            self._write_only(loop)
             self._write_leaving(loop)
             return
-        loop.line(f"g = {loop.own('members')}.popleft()")
+        loop.line("g = members.popleft()")
         with loop.block("if g is not None:"):
             self._write_leaving(loop)
             with loop.block("if not g.entries:"):
-                loop.line(f"del {loop.own('groups')}[g.key]")
+                loop.line("del groups[g.key]")
 
-    def _write_leaving(self, loop: Loop) -> None:
+    def _write_leaving(self, loop: LoopWriter) -> None:
         """The oldest event of the group `g` leaves."""
         taken = {"given": ", ".join(f"l_{local}" for local in self.kept.remembered), "events": "y"}
         for name in self.queues:
-            pop = f"{_queue(loop, name)}.popleft()"
+            pop = f"{self._queue(name)}.popleft()"
             loop.line(f"{taken[name]} = {pop}" if name in taken else pop)
         if self.kept.counts_rows:
             loop.line("g.n -= 1")
         for part in self.kept.parts:
-            part.write(loop.writer, "g.", enters=False, prefix="l_")
+            part.write(loop, "g.", enters=False, prefix="l_")
 
-
-def _queue(loop: Loop, name: str) -> str:
-    """The text of a queue of the group at hand."""
-    return name if name in loop.hoisted else f"g.{name}"
+    def _queue(self, name: str) -> str:
+        """The text of a queue of the group at hand."""
+        return name if self.is_whole else f"g.{name}"

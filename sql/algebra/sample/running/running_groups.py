@@ -19,7 +19,7 @@ from sql.algebra.kept import Accumulated
 from sql.algebra.sample.content import Content, Entries, Sample
 from sql.algebra.sample.instance import Instance, RunningGroup
 from sql.algebra.sample.running.group_text import GroupText
-from sql.algebra.sample.text import Loop
+from sql.codegen.loop import LoopWriter
 
 
 class RunningGroups(Content):
@@ -30,23 +30,24 @@ class RunningGroups(Content):
         self.text = text
         self.entries = entries
         self.shows_empty = shows_empty
-        self.slots, self.aliases = text.slots, text.aliases
+        self.slots, self.locals = text.slots, text.locals
 
     # --- code -----------------------------------------------------------------------------------------------
 
-    def write_helpers(self, loop: Loop) -> None:
+    def write_helpers(self, loop: LoopWriter) -> None:
         self.text.write_group(loop)
         self.write_leave_function(loop)
         self.text.write_results(loop)
 
-    def write_enter(self, loop: Loop) -> None:
+    def write_enter(self, loop: LoopWriter) -> None:
         self.text.write_enter(loop)
 
-    def write_dropped(self, loop: Loop) -> None:
+    def write_dropped(self, loop: LoopWriter) -> None:
         self.text.write_dropped(loop)
 
-    def write_leave(self, loop: Loop) -> None:
+    def write_leave(self, loop: LoopWriter) -> None:
         self.text.write_leave(loop)
+        self.observe(loop, "left(p)")
 
     # --- called by the window -------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
     GroupParameter,
@@ -15,6 +14,7 @@ from sql.algebra.sample.windows.group_entry import (
 )
 from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
+from sql.codegen.loop import LoopWriter
 from sql.costs import Extra, WindowCost
 from sql.plan.clauses import GroupWindowPlan
 from sql.record import replace
@@ -25,30 +25,18 @@ class CountInTurn(Window):
 
     slots: ClassVar[dict[str, str]] = {"count": "0", "first_ms": "0"}
     marks = ("count", "first_ms")
+    locals: ClassVar[dict[str, str]] = {"count": "p.count"}
 
-    def write_first(self, loop: Loop) -> None:
-        loop.line("count = p.count")
-        loop.hoisted.add("count")
-        if not loop.is_timed:
-            with loop.block("if not count:"):
-                loop.line("p.first_ms = at")
-
-    def write_end(self, loop: Loop) -> None:
+    def write_end(self, loop: LoopWriter) -> None:
         loop.line("p.count = count")
 
-    def write_after(self, loop: Loop) -> None:
-        count = loop.own("count")
-        is_instant = count == "count" and not loop.is_timed  # all events of the loop are of one
-        loop.line(f"{count} += 1")
-        if not is_instant:
-            with loop.block(f"if {count} == 1:"):
-                loop.line("p.first_ms = at")
-        with loop.block(f"if {count} == {self.plan.size}:"):
+    def write_after(self, loop: LoopWriter) -> None:
+        loop.line("count += 1")
+        with loop.block("if count == 1:"):
+            loop.line("p.first_ms = at")
+        with loop.block(f"if count == {self.plan.size}:"):
             loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
-            if count == "count":
-                loop.line("count = 0")
-            if is_instant:
-                loop.line("p.first_ms = at")
+            loop.line("count = 0")
 
     def full(self, core: WindowCore, p: Instance, at_ms: int) -> None:
         """The last event of a window has come."""
@@ -66,14 +54,14 @@ class CountOverlapping(Window):
     slots: ClassVar[dict[str, str]] = {"since": "0"}
     marks = ("since",)
 
-    def write_after(self, loop: Loop) -> None:
-        with loop.block(f"if len({loop.own('times')}) > {self.plan.size}:"):
+    def write_after(self, loop: LoopWriter) -> None:
+        with loop.block(f"if len(times) > {self.plan.size}:"):
             self.content.write_leave(loop)
         loop.line("p.since += 1")
         with loop.block(f"if p.since == {self.plan.interval}:"):
             loop.line("p.since = 0")
-            with loop.block(f"if len({loop.own('times')}) == {self.plan.size}:"):
-                loop.line(f"core.show(p, {loop.own('times')}[0], at, at)")
+            with loop.block(f"if len(times) == {self.plan.size}:"):
+                loop.line("core.show(p, times[0], at, at)")
 
     def is_blank(self, p: Instance) -> bool:
         return not p.since and self.content.is_empty(p)

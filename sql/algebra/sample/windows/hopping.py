@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
     GroupParameter,
@@ -23,6 +22,7 @@ from sql.algebra.sample.windows.group_entry import (
 from sql.algebra.sample.windows.tumbling import OnGrid
 from sql.algebra.sample.windows.window import WindowCore
 from sql.algebra.windows.facts import Stage
+from sql.codegen.loop import LoopWriter
 from sql.costs import Extra, WindowCost
 from sql.plan.clauses import GroupWindowPlan
 
@@ -41,7 +41,7 @@ class Hopping(OnGrid):
         """The time before its end at which a window starts another."""
         return self.plan.length_ms % self.plan.hop_ms
 
-    def write_instant(self, loop: Loop) -> None:
+    def write_instant(self, loop: LoopWriter) -> None:
         if self.early_ms:
             with loop.block("if p.end_ms is not None and at >= p.pane_ms:"):
                 loop.line("core.window.cut(p, at)")

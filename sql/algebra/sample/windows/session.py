@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import (
     Finding,
     GroupParameter,
@@ -17,6 +16,7 @@ from sql.algebra.sample.windows.group_entry import (
 from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
+from sql.codegen.loop import LoopWriter
 from sql.plan.clauses import GroupWindowPlan
 
 
@@ -30,10 +30,10 @@ class Session(Window):
         super().__init__(setting)
         self.ticks = Grid(self.plan.length_ms, setting.zone)
 
-    def write_after(self, loop: Loop) -> None:
+    def write_after(self, loop: LoopWriter) -> None:
         loop.line("p.last_ms = at")
         with loop.block("if p.first_ms is None:"):
-            loop.line("due = core.open(p, at)")
+            self.write_open(loop)
 
     def opened(self, p: Instance, at_ms: int) -> None:
         p.first_ms = at_ms

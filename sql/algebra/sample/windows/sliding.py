@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
 from sql.algebra.sample.shown_inline import InlineRow
-from sql.algebra.sample.text import Loop
+from sql.algebra.sample.text import write_locals
 from sql.algebra.sample.windows.group_entry import (
     Finding,
     GroupParameter,
@@ -24,6 +24,7 @@ from sql.algebra.sample.windows.group_entry import (
 )
 from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
+from sql.codegen.loop import LoopWriter
 from sql.costs import Extra, WindowCost
 from sql.plan.clauses import GroupWindowPlan
 
@@ -32,6 +33,7 @@ class Sliding(Window):
     """SLIDINGWINDOW(unit, length [, delay]) [OVER(WHEN …)]. `pending`: triggers whose samples are delayed."""
 
     slots: ClassVar[dict[str, str]] = {"pending": "deque()"}
+    locals: ClassVar[dict[str, str]] = {"pending": "p.pending"}
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -46,53 +48,49 @@ class Sliding(Window):
 
     # --- code -----------------------------------------------------------------------------------------------
 
-    def write_helpers(self, loop: Loop) -> None:
+    def write_helpers(self, loop: LoopWriter) -> None:
         if self.row is None or not self.plan.delay_ms:
             return
-        with (
-            loop.block("def fire(core, p, now):"),
-            loop.hoisting(),
-            loop.block(f"while pending and pending[0] <= now - {self.plan.delay_ms}:"),
-        ):
-            loop.line("at = pending[0]")
-            loop.line(f"end = at + {self.plan.delay_ms}")
-            self.content.write_expire(loop, f"at - {self.back_ms}")
-            self.row.write_begin(loop)
-            with loop.block("while pending and pending[0] == at:"):
-                loop.line("pending.popleft()")
-                with loop.block(f"if not {loop.own('times')}:"):
-                    loop.line("continue")
-                self.row.write(loop, f"(at - {self.plan.length_ms})", "end", "end", "None")
-            self.row.write_end(loop, "end")
+        with loop.block("def fire(core, p, now):"):
+            write_locals(loop.source, {**self.locals, **self.content.locals})
+            with loop.block(f"while pending and pending[0] <= now - {self.plan.delay_ms}:"):
+                loop.line("at = pending[0]")
+                loop.line(f"end = at + {self.plan.delay_ms}")
+                self.content.write_expire(loop, f"at - {self.back_ms}")
+                self.row.write_begin(loop)
+                with loop.block("while pending and pending[0] == at:"):
+                    loop.line("pending.popleft()")
+                    with loop.block("if not times:"):
+                        loop.line("continue")
+                    self.row.write(loop, f"(at - {self.plan.length_ms})", "end", "end", "None")
+                self.row.write_end(loop, "end")
         loop.line("")
 
-    def write_first(self, loop: Loop) -> None:
+    def write_first(self, loop: LoopWriter) -> None:
         if self.row is not None and not self.plan.delay_ms:
             self.row.write_begin(loop)
-        if not loop.is_timed:
+        if not self.is_timed:
             self.content.write_expire(loop, f"at - {self.life_ms}")
 
-    def write_end(self, loop: Loop) -> None:
+    def write_end(self, loop: LoopWriter) -> None:
         if self.row is not None and not self.plan.delay_ms:
             self.row.write_end(loop, "at")
 
-    def write_before(self, loop: Loop) -> None:
-        if loop.is_timed or self.plan.partition_by:
+    def write_before(self, loop: LoopWriter) -> None:
+        if self.is_timed or self.plan.partition_by:
             self.content.write_expire(loop, f"at - {self.life_ms}")
 
-    def write_after(self, loop: Loop) -> None:
+    def write_after(self, loop: LoopWriter) -> None:
         with loop.block("if p.queued is None:"):
-            loop.line("due = core.open(p, at)")
+            self.write_open(loop)
         if self.plan.when is not None:
-            loop.renew()
-            with loop.source.block(f"if not {loop.writer.true(self.plan.when)}:", self.plan.when.span):
-                loop.line("continue")
+            loop.skip_unless(self.plan.when)
             if self.met is not None:
                 loop.line(f"{loop.names.bind(self.met, 'met')}.note(at)")
         if self.plan.delay_ms:
-            loop.line(f"{loop.own('pending')}.append(at)")
+            loop.line("pending.append(at)")
             with loop.block(f"if p.queued > at + {self.plan.delay_ms}:"):
-                loop.line("due = core.open(p, at)")
+                self.write_open(loop)
         elif self.row is not None:
             self.row.write(loop, f"(at - {self.plan.length_ms})", "at", "at", "e")
         else:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
 from sql.algebra.sample.windows.window import Window, WindowCore
 from sql.algebra.windows.facts import Stage
+from sql.codegen.loop import LoopWriter
 
 
 class StateWindow(Window):
@@ -21,36 +21,33 @@ class StateWindow(Window):
     slots: ClassVar[dict[str, str]] = {"first_ms": "None"}
     marks = ("first_ms",)
 
-    def write_before(self, loop: Loop) -> None:
+    def write_before(self, loop: LoopWriter) -> None:
         if self.plan.emit is not None:
             with loop.block("if p.first_ms is None:"):
-                self._write_begins(loop)
+                self._write_begins(loop.inner())
                 with loop.block("if not begins:"):
                     loop.line("continue")
-            loop.renew()
             return
-        self._write_begins(loop)
+        self._write_begins(loop.inner())
         with loop.block("if begins:"), loop.block("if p.first_ms is not None:"):
             loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
         with loop.block("elif p.first_ms is None:"):
             loop.line("continue")
 
-    def _write_begins(self, loop: Loop) -> None:
+    def _write_begins(self, loop: LoopWriter) -> None:
         """A condition that cannot be evaluated is an error event, and does not hold."""
         assert self.plan.begin is not None
         with loop.source.attempt("core.fail(e, error, at)", "begins = False"):
-            text = loop.writer.true(self.plan.begin)
-            loop.source.line(f"begins = {text}", self.plan.begin.span)
-        loop.renew()
+            text = loop.true(self.plan.begin)
+            loop.line(f"begins = {text}", self.plan.begin.span)
 
-    def write_after(self, loop: Loop) -> None:
-        loop.renew()
+    def write_after(self, loop: LoopWriter) -> None:
         with loop.block("if p.first_ms is None:"):
             loop.line("p.first_ms = at")
         if self.plan.emit is not None:
             with loop.block("else:"):
-                text = loop.writer.true(self.plan.emit)
-                with loop.source.block(f"if {text}:", self.plan.emit.span):
+                text = loop.inner().true(self.plan.emit)
+                with loop.block(f"if {text}:", self.plan.emit.span):
                     loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
 
     def full(self, core: WindowCore, p: Instance, at_ms: int) -> None:

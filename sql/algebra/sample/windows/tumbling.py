@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
 from sql.algebra.sample.windows.group_entry import GroupParameter, GroupWindowEntry, register_group_window
 from sql.algebra.sample.windows.window import Setting, Window, WindowCore
 from sql.algebra.windows.facts import Stage
 from sql.calendar.grid import Grid
+from sql.codegen.loop import LoopWriter
 
 
 class OnGrid(Window):
@@ -31,9 +31,9 @@ class OnGrid(Window):
         """The length of the grid's cells."""
         return self.plan.length_ms
 
-    def write_after(self, loop: Loop) -> None:
+    def write_after(self, loop: LoopWriter) -> None:
         with loop.block("if p.end_ms is None:"):
-            loop.line(f"due = {loop.opens}")
+            self.write_open(loop)
 
     def begin(self, p: Instance, now_ms: int) -> None:
         if self.empty_max is not None:

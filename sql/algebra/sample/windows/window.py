@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from sql.algebra.sample.content import Content
 from sql.algebra.sample.instance import Instance
-from sql.algebra.sample.text import Loop
 from sql.codegen.hits import Hits
+from sql.codegen.loop import LoopWriter
 from sql.plan.clauses import GroupWindowPlan
 
 
@@ -43,6 +43,8 @@ class Setting(NamedTuple):
     """So many empty windows are shown in one step; None: none are shown."""
     met: Hits | None
     """The hits of OVER(WHEN …), if an expression reads them."""
+    is_timed: bool
+    """Events come with an instant each."""
 
 
 class Window(ABC):
@@ -53,32 +55,40 @@ class Window(ABC):
     marks: tuple[str, ...] = ()
     """The slots that a snapshot holds: plain numbers, or None."""
 
+    locals: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The locals of a loop over one instance: names, and what they stand for."""
+
     functions: Mapping[str, Any] = MappingProxyType({})
     """Those of the text."""
 
     def __init__(self, setting: Setting) -> None:
         self.plan = setting.plan
         self.content = setting.content
+        self.is_timed = setting.is_timed
 
     # --- code -----------------------------------------------------------------------------------------------
 
-    def write_helpers(self, loop: Loop) -> None:
+    def write_helpers(self, loop: LoopWriter) -> None:
         """Functions beside the loop."""
 
-    def write_first(self, loop: Loop) -> None:
-        """Before the first of several events of the only instance, whose slots are locals."""
+    def write_first(self, loop: LoopWriter) -> None:
+        """Before the first of several events of the only instance."""
 
-    def write_end(self, loop: Loop) -> None:
-        """After the last of them."""
+    def write_end(self, loop: LoopWriter) -> None:
+        """After the last of several events of an instance."""
 
-    def write_instant(self, loop: Loop) -> None:
+    def write_instant(self, loop: LoopWriter) -> None:
         """Before an event, where the instant may be another than that of the event before."""
 
-    def write_before(self, loop: Loop) -> None:
+    def write_before(self, loop: LoopWriter) -> None:
         """Before the event at hand comes in; `continue` keeps it out."""
 
-    def write_after(self, loop: Loop) -> None:
+    def write_after(self, loop: LoopWriter) -> None:
         """After it has come in."""
+
+    def write_open(self, loop: LoopWriter) -> None:
+        """The event is the first of its window: the window's deadline is noted."""
+        loop.line("due = min(due, core.open(p, at))" if self.is_timed else "core.open(p, at)")
 
     # --- what happens ---------------------------------------------------------------------------------------
 
