@@ -16,5 +16,8 @@ class StepLoop:
     def publish(self, relation: Any, delta: Any) -> None:
         """Report a change of a named window to its consumers."""
 
+    def entered(self, relation: Any, row: Any) -> None:
+        """Report a row that was inserted into a named window to the patterns that read it."""
+
     def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
         """Queue the rows that a statement inserts into a stream or a relation."""

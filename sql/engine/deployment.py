@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sql.catalog.streams import Catalog, Variable
@@ -62,7 +62,7 @@ class Deployment:
             query.restore(state)
         elif plan.relations:
             query.fill()
-        self.host(env.name, query, streams_of(env.name, plan))
+        self.host(env.name, query, streams_of(env.name, plan), plan.heard)
         if plan.acts is not None:
             self._declare(env.name, query)
 
@@ -81,10 +81,10 @@ class Deployment:
             assert isinstance(query, AskedStatement)
             self.catalog.asked[acts.name] = query.table
 
-    def host(self, name: str, query: Running, streams: Iterable[str]) -> None:
-        """Run something that behaves like a query."""
+    def host(self, name: str, query: Running, streams: Iterable[str], heard: Container[str] = ()) -> None:
+        """Run something that behaves like a query. `heard`: the streams that its patterns read."""
         self.remove(name)
-        self.roster.add(name, query, streams)
+        self.roster.add(name, query, streams, heard)
         self.timers.schedule(name)
 
     def remove(self, name: str) -> None:
@@ -114,7 +114,7 @@ class Deployment:
 
         host = self.contexts[context.name] = ContextHost(name, context, self.catalog)
         self.catalog.contexts[context.name] = context
-        self.host(name, host, context.reads)
+        self.host(name, host, context.reads, context.reads)
         self.roster.hosts[name] = host
         host.statements.wake = lambda: self.timers.schedule(name)
         return host
@@ -137,10 +137,11 @@ class Deployment:
         else:
             self.host(name, member, ())
         self.roster.members[name] = member
+        for stream in member.reads:
+            self.roster.read(name, stream, is_heard=stream in plan.heard)
         for stream in member.streams:
-            self.roster.read(name, stream)
-            if stream not in self.catalog.relations:
-                self.roster.read(host.name, stream)
+            if not self._is_own(stream, host):
+                self.roster.read(host.name, stream, is_heard=True)
         self._declare_relations(name, plan, host)
         if state is not None:
             if begins and state.get("context") is not None:
@@ -148,6 +149,11 @@ class Deployment:
             member.restore(state)
         self.dispatch.steps.finish(self.dispatch.collect(emissions), now_ms)
         self.timers.schedule(host.name)
+
+    def _is_own(self, stream: str, host: ContextHost) -> bool:
+        """True for a relation of the context itself: its rows are in a partition already."""
+        known = self.catalog.streams.get(stream)
+        return known is not None and known.context == host.context.name
 
     def _declare_relations(self, name: str, plan: Plan, host: ContextHost) -> None:
         """Declare the statement's relations and variables in each partition for later statements."""

@@ -4,11 +4,12 @@ loop behind all of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
-from sql.emission import Emission, joined
+from sql.emission import Emission, Row, joined
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.filter_index import Feeder
 from sql.engine.interplay import meet
@@ -172,6 +173,20 @@ class Dispatch:
         if partition is not None and member is not None:
             return self.bounded(name, (), now_ms, lambda: member.feed_in(partition, changes, now_ms))
         return self.bounded(name, (), now_ms, lambda: query.feed(changes, now_ms))
+
+    def give_entered(
+        self, relation: str, row: Row, readers: Iterable[Consumer], now_ms: int
+    ) -> list[Emission]:
+        """A row inserted into a named window, for the statements whose patterns take it."""
+        out: list[Emission] = []
+        for name, partition in readers:
+            if partition is None:
+                out += self.give(name, relation, [row], now_ms)
+            else:
+                push = partial(self.roster.members[name].push_in, partition, relation, row, now_ms)
+                out += self.bounded(name, (row,), now_ms, push)
+        self.join_posts(out)
+        return out
 
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Rows of one insert, for the stream queries that take them as one step."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sql.catalog.streams import Catalog
@@ -15,7 +15,7 @@ from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.shared_groups import GroupParty
 from sql.engine.sharing import Defect, parties
 from sql.plan.arrival import reads_on_arrival
-from sql.plan.declared import AskedDeclaration, TableDeclaration
+from sql.plan.declared import AskedDeclaration, TableDeclaration, WindowDeclaration
 from sql.plan.logical import Plan
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ class Roster:
         self.members: dict[str, ContextMember] = {}
         """Those that run in the partitions of a context."""
         self.readers: dict[str, list[str]] = {}
-        """By stream, those of higher `@Priority` first, then in order of deployment."""
+        """By stream those that take its events, of higher `@Priority` first, then in order of deployment; by
+        named window those whose patterns take the rows inserted into it."""
+        self.consumers: dict[str, list[str]] = {}
+        """By named window those that take its changes, in the same order."""
         self.reads: dict[str, set[str]] = {}
         """By query the streams that it reads."""
         self.order: dict[str, int] = {}
@@ -53,8 +56,8 @@ class Roster:
         """By stream, made at the first event after rules have changed."""
         self._moves_rows: bool | None = None
 
-    def add(self, name: str, query: Running, streams: Iterable[str]) -> None:
-        """A query starts to run; none of its name does."""
+    def add(self, name: str, query: Running, streams: Iterable[str], heard: Container[str] = ()) -> None:
+        """A query starts to run; none of its name does. `heard`: the streams that its patterns read."""
         self.forget_indexes()
         self.queries[name] = query
         self.reads[name] = set()
@@ -63,7 +66,7 @@ class Roster:
         if reads_on_arrival(query.plan):
             self.arrival_readers.add(name)
         for stream in streams:
-            self.read(name, stream)
+            self.read(name, stream, is_heard=stream in heard)
 
     def replace(self, name: str, query: Running) -> None:
         """A query takes the place of another, with the streams and in the order of that one."""
@@ -78,20 +81,30 @@ class Roster:
         self.members.pop(name, None)
         self.arrival_readers.discard(name)
         for stream in self.reads.pop(name):
-            self.readers[stream].remove(name)
+            for readers in (self.readers.get(stream, []), self.consumers.get(stream, [])):
+                if name in readers:
+                    readers.remove(name)
 
-    def read(self, name: str, stream: str) -> None:
-        """Make a query a reader of a stream."""
-        acts = self.queries[name].plan.acts
+    def read(self, name: str, stream: str, *, is_heard: bool) -> None:
+        """Make a query a reader of a stream, or a consumer of a named window, or both where a pattern is
+        beside other sources. `is_heard`: a pattern reads it."""
+        plan = self.queries[name].plan
+        acts = plan.acts
         if stream in self.catalog.asked and not isinstance(acts, AskedDeclaration):
             return  # a table of a store is queried, not read
         relation = self.catalog.relations.get(stream)
         fills = isinstance(acts, TableDeclaration) and name not in self.members
         if relation is not None and relation.kind == "table" and not fills:
             return  # a table posts nothing; the rows of its source enter the table
-        if stream not in self.reads[name]:
-            self.reads[name].add(stream)
+        if stream in self.reads[name]:
+            return
+        self.reads[name].add(stream)
+        declares = isinstance(acts, WindowDeclaration) and acts.name == stream
+        is_window = declares or (relation is not None and relation.kind == "window")
+        if is_heard or not is_window:
             insort(self.readers.setdefault(stream, []), name, key=self.place)
+        if is_window and (not is_heard or stream in plan.relations):
+            insort(self.consumers.setdefault(stream, []), name, key=self.place)
 
     def place(self, name: str) -> tuple[int, int]:
         """The place of a statement in the order in which statements run: by priority, then by deployment."""
@@ -109,8 +122,12 @@ class Roster:
         return None if query is None else query.plan
 
     def readers_of(self, stream: str) -> Sequence[str]:
-        """The queries that read a stream or a relation."""
+        """The queries that take the events of a stream, or the rows inserted into a named window."""
         return self.readers.get(stream, ())
+
+    def consumers_of(self, relation: str) -> Sequence[str]:
+        """The queries that take the changes of a named window."""
+        return self.consumers.get(relation, ())
 
     @property
     def only(self) -> Running | None:

@@ -8,6 +8,7 @@ An event, or one instant's timers, is a step:
 2. Dispatch: what named windows have changed is given to their consumers,
    all pending changes of one consumer merged, until nothing is pending. A statement posts once for all of it.
 3. Rows of `insert into` a named window, the front queue, one by one: each is a step of its own.
+   The row enters the window, then patterns take it as their event, then the change is dispatched.
    What the event has changed and the first such row changes is dispatched together.
 4. Rows for streams, the back queue, one by one, and after each 2 and 3 again: breadth first.
 """
@@ -15,14 +16,14 @@ An event, or one instant's timers, is a step:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, Protocol
 
 from sql.algebra.event import Delta, Event
 from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog
 from sql.codegen.functions import DATA_ERRORS
-from sql.emission import Emission, apart, joined
+from sql.emission import Emission, Row, apart, joined
 from sql.plan.logical import Plan
 
 MOVED_MAX = 100_000
@@ -43,6 +44,7 @@ class Readers(Protocol):
     catalog: Catalog
 
     def readers_of(self, stream: str) -> Sequence[str]: ...
+    def consumers_of(self, relation: str) -> Sequence[str]: ...
     def place(self, name: str) -> tuple[int, int]: ...
     def plan_of(self, name: str) -> Plan | None: ...
 
@@ -51,6 +53,9 @@ class Host(Protocol):
     """The part of the engine that the step loop uses."""
 
     def give_changes(self, consumer: Consumer, changes: dict[str, Delta], now_ms: int) -> list[Emission]: ...
+    def give_entered(
+        self, relation: str, row: Row, readers: Iterable[Consumer], now_ms: int
+    ) -> list[Emission]: ...
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]: ...
 
@@ -69,6 +74,8 @@ class Steps(StepLoop):
         """Changes by consumer and named window that are not dispatched yet."""
         self.round: dict[Consumer, Changes] = {}
         """Those that are being dispatched, of consumers whose turn has not come."""
+        self.heard: dict[Consumer, None] = {}
+        """The statements whose patterns take the row that is entering a named window."""
         self.later: tuple[Consumer, Changes] = (("", None), {})
         """The present consumer, and the changes that it gets after it has computed its rows."""
         roster.catalog.loop = self
@@ -80,11 +87,19 @@ class Steps(StepLoop):
     ) -> None:
         """A named window has changed; that of a `partition` concerns statements `within`
         its context there only."""
-        for name in self.roster.readers_of(relation.name):
+        for name in self.roster.consumers_of(relation.name):
             consumer = name, partition if name in within else None
             inserted, removed = self.pending.setdefault(consumer, {}).setdefault(relation.name, ([], []))
             inserted += delta.inserted
             removed += delta.removed
+
+    def entered(
+        self, relation: Any, row: Any, partition: int | None = None, within: Container[str] = ()
+    ) -> None:
+        """A row was inserted into a named window, or into that of a `partition`: statements `within` its
+        context take the rows of their partition, others each row once."""
+        for name in self.roster.readers_of(relation.name):
+            self.heard[name, partition if name in within else None] = None
 
     def unseen(
         self, statement: str, relation: str, partition: int | None = None
@@ -211,12 +226,17 @@ class Steps(StepLoop):
         self.later = ("", None), {}
 
     def _enter(self, out: list[Emission], now_ms: int) -> None:
-        """One row of the front queue enters its relation."""
+        """One row of the front queue enters its relation, then patterns take it."""
         relation, row, statement = self.front.popleft()
+        self.heard.clear()
         try:
             relation.insert(row, now_ms)
         except DATA_ERRORS as error:
             out.append(Emission(statement, now_ms, "error", [dict(row)], (), str(error)))
+        if self.heard:
+            whole = {name: row.get(name) for name in relation.columns}
+            readers = sorted(self.heard, key=self._turn)
+            out += self.host.give_entered(relation.name, whole, readers, now_ms)
 
     def _follow(self, out: list[Emission], now_ms: int) -> None:
         """One row of the back queue enters its stream; of a lot all rows enter the queries

@@ -240,6 +240,14 @@ class Plan(Record, dict=True):
         """The names of the streams that the query reads, each once."""
         return tuple(self.reads)
 
+    @property
+    def heard(self) -> frozenset[str]:
+        """The streams whose events its patterns take: of a named window these are rows inserted into it."""
+        trigger = self.acts.trigger if isinstance(self.acts, TriggerPlan | SplitPlan | SetPlan) else None
+        sources = self.sources if trigger is None else (*self.sources, trigger)
+        patterns = [source.pattern for source in sources if source.pattern is not None]
+        return frozenset(stream for pattern in patterns for stream in pattern.streams)
+
     def columns(self, stream: str) -> frozenset[str] | None:
         """The columns of `stream` that the query reads; None if it needs the whole message."""
         return self.reads.get(stream, frozenset())

@@ -51,6 +51,10 @@ WINDOW_READERS = (
     "select irstream a.n as a, b.n as b from W as a {kind} join W as b on a.k = b.k and a.n < b.n",
     "select irstream s.n as a, e.n as b, r.n as c from Q#lastevent as s, E#length(2) as e, W as r "
     "where e.k = s.k and {on_e}",
+    "select a.k as k, a.n as n, b.n as m from pattern [every a=W -> b=W(n > a.n)]",
+    "select a.k as k, b.n as n from pattern [every (a=E and not W(k = a.k)) -> b=W(n > 1, k = a.k)]",
+    "select a.k as k, a.n as n from pattern [every a=W(n < 3) -> (timer:interval(1 sec) and not E(k = a.k))]",
+    "insert into Log select b.k as k, b.n as n from pattern [every a=Q -> b=W(n = a.n)]",
     "select irstream s.n as a, e.n as b, r.n as c from Q#unique(k) as s left outer join E#length(2) as e "
     "on e.k = s.k {kind} join W as r on r.k = s.k",
 )  # fmt: skip

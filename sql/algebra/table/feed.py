@@ -31,10 +31,10 @@ class Feed(Operator):
         """The query's event by the relation's row."""
 
     def push(self, delta: Delta, now: int) -> list[Delta]:
-        """The relation has changed."""
+        """The relation has changed. A partition that starts within a step may have begun with these rows."""
         inserted = []
         for row in delta.inserted:
-            event = self.arrive(row.row, now)
+            event = None if row in self.events else self.arrive(row.row, now)
             if event is not None:
                 self.events[row] = event
                 inserted.append(event)

@@ -61,6 +61,8 @@ class NamedWindow:
         """Grows with every change: a reader that keeps results computed from the rows compares it."""
         self.publish: Callable[[NamedWindow, Delta], None] = lambda window, delta: None
         """Called for every change. The engine passes it on to the consumers."""
+        self.entered: Callable[[NamedWindow, Mapping[str, Any]], None] = lambda window, row: None
+        """Called for every row inserted, which the engine passes on to patterns."""
 
     def all_parts(self) -> tuple[NamedWindow]:
         """Itself: the rows of a relation of a context are in several parts."""
@@ -94,8 +96,10 @@ class NamedWindow:
     # --- writing --------------------------------------------------------------------------------------------
 
     def insert(self, row: Mapping[str, Any], now_ms: int) -> Delta:
-        """A row enters. Raises DataError where a unique index or the bound refuses it."""
-        return self.change([row], (), now_ms)
+        """A row of `insert into` enters. Raises DataError where a unique index or the bound refuses it."""
+        delta = self.change([row], (), now_ms)
+        self.entered(self, row)
+        return delta
 
     def change(self, rows: Sequence[Mapping[str, Any]], removed: Iterable[Event], now_ms: int) -> Delta:
         """Rows leave and others enter, all or none of them. Raises DataError where one is refused."""

@@ -66,7 +66,7 @@ class LevelNames:
             self.problems.error("B202", f"unknown stream '{name}'", span, hint)
             return Stream(name)
         if stream.kind != "stream":
-            self.problems.error("B813", f"'{name}' is a table, and a context divides streams", span)
+            self.problems.error("B813", f"'{name}' is a {stream.word}, and a context divides streams", span)
         return stream
 
     def within(self, alias: str | None = None) -> Site:

@@ -115,11 +115,7 @@ class PatternTags:
                     or "declare it with CREATE STREAM or under streams:",
                 )
             stream = Stream(node.stream)
-        elif stream.kind == "window":
-            message = f"'{stream.name}' is a named window: a pattern takes the events of streams"
-            hint = f"let a rule insert them into a stream: insert into S select * from {stream.name}"
-            self.problems.error("B533", message, node.span, hint)
-        elif stream.kind != "stream":
+        elif stream.kind not in ("stream", "window"):
             self.problems.error("B533", f"table '{stream.name}' has no events for a pattern", node.span)
         self.streams[stream.name] = stream
         return stream

@@ -44,7 +44,8 @@ class Member(RunningQuery, Running):
         super().__init__(name, Plan(plan.text, plan.mode, (), (), plan.options,
                                     insert=None if self.fills_own else plan.insert,
                                     selector=plan.selector, posts=plan.posts, reads=plan.reads,
-                                    priority=plan.priority, acts=plan.acts), 0)  # fmt: skip
+                                    priority=plan.priority, relations=plan.relations,
+                                    acts=plan.acts), 0)  # fmt: skip
         self.inner = plan
         self.catalog = catalog
         self.order = order
@@ -56,7 +57,12 @@ class Member(RunningQuery, Running):
         self.fits_cells = False
         self.index: ByProperty[Body] | None = None
         """The index of a statement over one stream whose filter is correlated with the partition."""
-        self.streams = frozenset(streams_of(plan))
+        self.reads = streams_of(plan)
+        """The streams and relations that it reads itself."""
+        self.streams = frozenset(
+            name for name in self.reads if name in plan.heard or name not in catalog.relations
+        )
+        """Those of them whose events it takes, also where these are the rows of a named window."""
         self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
         self.outranks = plan.priority > context.priority
 

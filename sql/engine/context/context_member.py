@@ -49,9 +49,18 @@ class ContextMember(Member):
 
     def feed_in(self, partition: int, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Take changes of one partition's relations; those of an ended partition are dropped."""
-        found = self.host.life.live.get(partition)
-        bodies = [] if found is None else [body for body in found.bodies if body.member is self]
+        bodies = self._bodies_in(partition)
         return [item for body in bodies for item in self.host.statements.feed(body, changes, now_ms)]
+
+    def push_in(self, partition: int, stream: str, row: object, now_ms: int) -> list[Emission]:
+        """Take a row inserted into a named window of one partition; that of an ended partition is dropped."""
+        self.counts["events_in"] += 1
+        bodies = self._bodies_in(partition)
+        return [item for body in bodies for item in self.host.statements.give(body, stream, row, now_ms)]
+
+    def _bodies_in(self, partition: int) -> list[Body]:
+        found = self.host.life.live.get(partition)
+        return [] if found is None else [body for body in found.bodies if body.member is self]
 
     def bodies(self, selector: Selector = every) -> Iterator[Body]:
         """The live instances, in order of allocation of their partitions."""

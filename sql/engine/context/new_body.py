@@ -110,6 +110,9 @@ class PartitionLoop(StepLoop):
     def publish(self, relation: Any, delta: Delta) -> None:
         self.steps.publish(relation, delta, self.partition, self.within)
 
+    def entered(self, relation: Any, row: Any) -> None:
+        self.steps.entered(relation, row, self.partition, self.within)
+
     def forward(self, stream: str, rows: Sequence[Any], statement: str) -> None:
         own = self.relations.get(stream)
         if own is None or self.steps.roster.catalog.relations[stream].is_routed:

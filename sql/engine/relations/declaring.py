@@ -74,6 +74,7 @@ class WindowStatement(DeclaringStatement[NamedWindow]):
         begin = None if env.partition is None else self.seat.take
         self.relation = NamedWindow(code.declaration, operator, batches=code.batches, begin=begin)
         self.relation.publish = env.catalog.loop.publish
+        self.relation.entered = env.catalog.loop.entered
         self.late: list[Event] = []
         """Rows that a changed variable has put out; consumers get them at the next advance of time."""
 

@@ -104,6 +104,9 @@ class Statement:
             source.arrives(stream, row)
         self.changed([source.arrives(stream, row) for source in self.sources])
 
+    def entered(self, relation: str, row: Row) -> None:
+        """A row was inserted into a relation: an event of patterns alone."""
+
     def told(self, changes: dict[str, Delta]) -> None:
         for source in (source for _, source in self.asking.parts):
             for relation, delta in changes.items():

@@ -14,6 +14,7 @@ from sql.plan.declared import TableDeclaration, WindowDeclaration
 from sql.plan.logical import ChoicePlan, Plan, TriggerPlan
 from tests.reference.expressions import Row
 from tests.reference.relations.acting import Acting, Choosing
+from tests.reference.relations.matching import Matching
 from tests.reference.relations.statements import NOTHING, Listening, Query, Statement
 from tests.reference.relations.stores import NamedWindow, Refused, Store, Table
 from tests.reference.windows import Delta, earliest
@@ -44,7 +45,9 @@ class World:
                 ChoicePlan: Choosing,
                 TriggerPlan: Acting,
             }
-            self.statements.append(kinds.get(type(plan.acts), Query)(name, plan, self))
+            is_matching = any(source.pattern is not None for source in plan.sources)
+            kind = Matching if is_matching else kinds.get(type(plan.acts), Query)
+            self.statements.append(kind(name, plan, self))
         self.statements.sort(key=lambda statement: -statement.plan.priority)
 
     def number(self) -> int:
@@ -120,6 +123,8 @@ class World:
                 store, row = self.front.pop(0)
                 with suppress(Refused):
                     self.publish(store, store.write((), [row], (), self.now))
+                    for statement in self.statements:
+                        statement.entered(store.name, row)
             else:
                 stream, row = self.back.pop(0)
                 for statement in self.statements:
