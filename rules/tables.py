@@ -37,7 +37,7 @@ class Cache(Model):
     keys_max: int = Field(10_000, ge=1, description="how many answers; with one more the oldest goes")
 
 
-ASKED = ("cache", "timeout_ms", "unanswered", "waiting_max", "rows_max")
+ASKED = ("cache", "timeout_ms", "unanswered", "refusal_ms", "waiting_max", "rows_max")
 """The settings of tables whose store is queried event by event."""
 
 
@@ -60,6 +60,12 @@ class SourceTable(Stream):
         description=(
             "what an event without an answer in time is: one without a row (default), or an error event"
         ),
+    )
+    refusal_ms: DurationMs | None = Field(
+        None,
+        ge=1,
+        description="how long after a refusal (no such table, a wrong password) until the store is asked "
+        "again; default 5s",
     )
     waiting_max: int | None = Field(
         None, ge=1, description="events of a rule that wait; with one more the first goes on as if unanswered"

@@ -19,7 +19,7 @@ from edge.intake.sources.registry import BadSource, Configured, settings_of
 from edge.journal.record import Answer, Answers, Policies
 from sql import Engine
 from sql.catalog.streams import Stream
-from sql.plan.asks import AnswerPolicy, Request
+from sql.plan.asks import AnswerPolicy, Refusal, Request
 from sql.record import Record
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Stores:
         self._clock = clock
         self._wake = wake
         self._running: dict[str, tuple[Store, StoreWorker]] = {}
-        self._answers: deque[tuple[Request, Rows]] = deque()
+        self._answers: deque[tuple[Request, Rows | Refusal]] = deque()
 
     # --- the stores -----------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class Stores:
         except BadSource as error:
             self.failed[name] = f"{error.option} {error}"
             return None
-        return StoreWorker(name, lookups, store.settings.timeout_ms, self._clock, self._on_answer)
+        return StoreWorker(name, lookups, store.settings, self._clock, self._on_answer)
 
     def stop(self) -> None:
         """Stop all workers: no more requests are sent."""
@@ -117,9 +117,9 @@ class Stores:
 
     # --- questions and answers ------------------------------------------------------------------------------
 
-    def _on_answer(self, request: Request, rows: Rows) -> None:
+    def _on_answer(self, request: Request, answer: Rows | Refusal) -> None:
         """On a thread of a worker."""
-        self._answers.append((request, rows))
+        self._answers.append((request, answer))
         self._wake()
 
     def consult(self, gateway: Gateway, now_ms: int) -> None:
@@ -141,8 +141,9 @@ class Stores:
     def _taken(self, now_ms: int) -> Answers:
         found: list[Answer] = []
         while self._answers:
-            (table, columns, key), rows = self._answers.popleft()
-            found.append((table, list(columns), list(key), msgspec.json.encode(rows)))
+            (table, columns, key), answer = self._answers.popleft()
+            plain = answer.reason if isinstance(answer, Refusal) else answer
+            found.append((table, list(columns), list(key), msgspec.json.encode(plain)))
         return Answers(now_ms, found)
 
 
@@ -150,9 +151,10 @@ def take_answers(gateway: Gateway, record: Answers) -> None:
     """Let recorded answers take effect."""
     from sql.engine.answers import answer
 
-    for table, columns, key, rows in record.answers:
-        request = Request(table, tuple(columns), tuple(key))
-        gateway.outbox.hand_over(answer(gateway.engine, request, msgspec.json.decode(rows), record.at_ms))
+    for table, columns, key, text in record.answers:
+        request, plain = Request(table, tuple(columns), tuple(key)), msgspec.json.decode(text)
+        found = Refusal(plain) if isinstance(plain, str) else plain
+        gateway.outbox.hand_over(answer(gateway.engine, request, found, record.at_ms))
         gateway.follow_chains(record.at_ms)
 
 

@@ -64,7 +64,8 @@ class Receipts(msgspec.Struct, array_like=True, tag="receipts", frozen=True):
 
 
 Answer = tuple[str, list[str], list[str | int | float | bool], bytes]
-"""The answer of a store: table, columns and values of the key, and the rows as JSON."""
+"""The answer of a store: table, columns and values of the key, and the rows as JSON;
+of a refusal the reason as a JSON string."""
 
 
 class Answers(msgspec.Struct, array_like=True, tag="answers", frozen=True):

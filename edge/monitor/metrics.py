@@ -74,7 +74,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "penstock_lookup_cached_total": ("counter", "Answers that a lookup table gave from its cache."),
     "penstock_lookup_found_total": ("counter", "Answers with rows."),
     "penstock_lookup_missed_total": ("counter", "Answers without rows."),
-    "penstock_lookup_unanswered_total": ("counter", "Questions that had no answer within timeoutMs."),
+    "penstock_lookup_unanswered_total": ("counter", "Requests refused, or not answered within timeoutMs."),
     "penstock_lookup_failures_total": ("counter", "Attempts to ask the store that failed."),
     "penstock_lookup_waiting": ("gauge", "Questions without an answer at this moment."),
     "penstock_delivery_sent_total": ("counter", "Rows a sink has taken."),

@@ -3,6 +3,7 @@ fit a terminal."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -95,8 +96,10 @@ def render(before: Status, now: Status, width: int = 80, sort: str = "EVENTS/S")
     lines = [_head(now)]
     for columns, items in ((RULES, rules), (STREAMS, _streams(before, now, seconds)), (SINKS, sinks)):
         lines += ["", *table(columns, items, width)] if items else []
-    lines += ["", *problems(now)] if problems(now) else []
-    return [_cut(line, width) for line in lines]
+    lines = [_cut(line, width) for line in lines]
+    if found := problems(now):
+        lines += ["", *(part for line in found for part in _wrapped(line, width))]
+    return lines
 
 
 def problems(now: Status) -> list[str]:
@@ -158,6 +161,13 @@ def table(columns: Sequence[Column], items: Sequence[Any], width: int) -> list[s
 
 def _width(columns: Sequence[Column], cells: Mapping[str, list[str]]) -> int:
     return sum(max(map(len, cells[column.title])) + 2 for column in columns) - 2 * bool(columns)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A problem in lines of this width: its remedy stands at the end. What has its own layout is cut."""
+    if text.startswith(" "):
+        return [_cut(text, width)]
+    return textwrap.wrap(text, width, subsequent_indent="  ") or [text]
 
 
 def _cut(text: str, width: int) -> str:

@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sinks.databases.base import Change, Refused, Unreachable
+from sinks.databases.base import Change, Denied, Refused, Unreachable
+from sinks.databases.denials import remedy_of
 
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
 """The default driver of an address that names only the database."""
@@ -24,14 +25,16 @@ class Alchemy:
         try:
             import sqlalchemy
         except ImportError:
-            raise Unreachable("this needs SQLAlchemy: install penstock[sql]") from None
+            raise Denied("this needs SQLAlchemy: install penstock[sql]") from None
         try:
             engine = sqlalchemy.create_engine(self._url, poolclass=sqlalchemy.NullPool)
             self._connection = engine.connect()
-        except ImportError as error:
-            raise Unreachable(f"the database's driver is missing: {error}") from None
+        except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
+            raise Denied(f"the database's driver is missing: {error}; install it") from None
+        except (ValueError, sqlalchemy.exc.ArgumentError) as error:
+            raise Denied(f"its url is no address of a database: {error}") from None
         except sqlalchemy.exc.SQLAlchemyError as error:
-            raise Unreachable(_reason(error)) from None
+            raise _failure(error) from None
 
     def find(self, table: str, wanted: Mapping[str, Any], rows_max: int) -> list[dict[str, Any]]:
         """The rows of a table whose columns have these values."""
@@ -46,8 +49,10 @@ class Alchemy:
                     sa.select(sa.text("*")).select_from(source).where(chosen).limit(rows_max)
                 )
                 return [dict(row) for row in found.mappings()]
+        except sa.exc.DataError as error:
+            raise Refused(_reason(error)) from None
         except sa.exc.SQLAlchemyError as error:
-            raise Unreachable(_reason(error)) from None
+            raise _failure(error) from None
 
     def write(self, changes: Sequence[Change]) -> None:
         import sqlalchemy
@@ -70,9 +75,17 @@ class Alchemy:
                 connection.close()
 
 
+def _failure(error: Exception) -> Unreachable:
+    """`Denied` for an error that has a remedy here, else `Unreachable`."""
+    reason, cause = _reason(error), error.__cause__
+    number = cause.args[0] if cause is not None and cause.args else None
+    remedy = remedy_of(reason, getattr(cause, "sqlstate", None), number)
+    return Denied(f"{reason}; {remedy}") if remedy else Unreachable(reason)
+
+
 def _reason(error: Exception) -> str:
     """The database's own error text, without the statement and its values."""
-    return str(getattr(error, "orig", None) or error).split("\n", 1)[0]
+    return str(error.__cause__ or error).split("\n", 1)[0]
 
 
 def _grouped(changes: Sequence[Change], dialect: str) -> list[tuple[Any, list[dict[str, Any]]]]:

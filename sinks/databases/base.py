@@ -25,8 +25,14 @@ class Unreachable(Exception):
     """The database cannot be reached now."""
 
 
+class Denied(Unreachable):
+    """The database refuses the connection, or every query like this one: a wrong password, no such table.
+    The text ends with the remedy."""
+
+
 class Refused(Exception):
-    """The database will never take this row: a wrong type, a missing column, a constraint."""
+    """The database will never take this row, or find one by this key: a wrong type, a missing column,
+    a constraint."""
 
 
 def kind_of(row: Mapping[str, Any], field: str | None, default: Kind) -> Kind:
@@ -41,7 +47,7 @@ def kind_of(row: Mapping[str, Any], field: str | None, default: Kind) -> Kind:
 
 
 class Connection(Protocol):
-    """One connection. All methods raise `Unreachable` or `Refused`."""
+    """One connection. All methods raise `Unreachable` (`Denied` where that is known) or `Refused`."""
 
     def open(self) -> None:
         """Connect."""

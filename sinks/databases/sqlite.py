@@ -8,7 +8,8 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
 
-from sinks.databases.base import Change, Refused, Unreachable
+from sinks.databases.base import Change, Denied, Refused, Unreachable
+from sinks.databases.denials import remedy_of
 
 BUSY_S = 5.0
 """The time to wait for another writer of the file."""
@@ -38,6 +39,10 @@ class Sqlite:
             raise Unreachable(str(error)) from error
 
     def _open_to_read(self) -> None:
+        if not self._path.exists():
+            raise Denied(
+                f"there is no file {self._path}; put it there, or check the name of the file in its url"
+            )
         try:
             self._connection = sqlite3.connect(
                 f"file:{quote(str(self._path))}?mode=ro", timeout=BUSY_S, uri=True, check_same_thread=False
@@ -55,8 +60,11 @@ class Sqlite:
                 cursor.execute(f"SELECT * FROM {name} WHERE {where} LIMIT ?", [*wanted.values(), rows_max])
                 columns = [column[0] for column in cursor.description]
                 return [dict(zip(columns, row, strict=True)) for row in cursor]
-        except (sqlite3.Error, OverflowError) as error:
-            raise Unreachable(str(error)) from error
+        except OverflowError as error:
+            raise Refused(str(error)) from error
+        except sqlite3.Error as error:
+            remedy = remedy_of(str(error))
+            raise (Denied(f"{error}; {remedy}") if remedy else Unreachable(str(error))) from error
 
     def write(self, changes: Sequence[Change]) -> None:
         connection = self._connection

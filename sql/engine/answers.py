@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from sql.emission import Emission
 from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.asking_query import Asking
-from sql.plan.asks import Request
+from sql.plan.asks import Refusal, Request
 
 if TYPE_CHECKING:
     from sql.engine.engine import Engine
 
 
-def answer(engine: Engine, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
+def answer(engine: Engine, request: Request, found: Rows | Refusal, now_ms: int) -> list[Emission]:
     """A store has answered a request of `Catalog.requests`: the rules that wait for it go on.
     What is due before is done before."""
     out = [*engine.advance(now_ms)] if engine.now_ms is None or now_ms > engine.now_ms else []
     table = engine.catalog.asked.get(request.table)
-    for name in () if table is None else table.answered(request, rows, now_ms):
+    for name in () if table is None else table.answered(request, found, now_ms):
         query = engine.queries.get(name)
         if isinstance(query, Asking):
-            out += engine.dispatch.bounded(name, (), now_ms, partial(query.answered, request, rows, now_ms))
+            out += engine.dispatch.bounded(name, (), now_ms, partial(query.answered, request, found, now_ms))
     return engine.steps.finish(out, now_ms)

@@ -28,6 +28,12 @@ class Request(NamedTuple):
     key: tuple[Any, ...]
 
 
+class Refusal(NamedTuple):
+    """The answer of a store that refuses a request: a repetition would fail as well."""
+
+    reason: str
+
+
 class AnswerPolicy(Record):
     """The treatment of a table's answers.
 
@@ -36,7 +42,8 @@ class AnswerPolicy(Record):
     keys_max       the most answers kept; a further one replaces the oldest
     timeout_ms     the time that an event waits for an answer
     waiting_max    the most events of a rule that wait; beyond, the first continues without its answer
-    unanswered     an event without an answer is one without rows (`miss`), or an error event
+    unanswered     an event without an answer, in time or at all, is one without rows (`miss`), or an error
+                   event
     """
 
     cache_ms: int = 0

@@ -22,11 +22,20 @@ class Unanswered(Exception):
     """The store cannot answer now; the request is repeated while an event waits."""
 
 
+class Refused(Exception):
+    """The store refuses the request, and any other with the same columns and types: a repetition would fail
+    as well. The text ends with the remedy."""
+
+
+class KeyRefused(Refused):
+    """The store refuses this key; it may answer others."""
+
+
 class Lookup(Protocol):
     """A connection to a store. One thread uses it."""
 
     def find(self, columns: tuple[str, ...], key: tuple[Any, ...], timeout_ms: int) -> Rows:
-        """The rows whose columns have these values. Raises `Unanswered`; the connection is closed then."""
+        """The rows whose columns have these values. Raises `Unanswered` and `Refused`."""
 
     def close(self) -> None:
         """End the connection; the next `find` begins one. Never raises."""
@@ -65,6 +74,12 @@ class LookupSettings(Model):
     timeout_ms: DurationMs = Field(5_000, ge=1, description="how long an event waits for an answer")
     unanswered: Literal["miss", "error"] = Field(
         "miss", description="what an event is then: one without a row, or an error event"
+    )
+    refusal_ms: DurationMs = Field(
+        5_000,
+        ge=1,
+        description="after a refusal (no such table, a wrong password): how long until the store is asked "
+        "again; meanwhile events go on at once as if unanswered",
     )
     waiting_max: int = Field(
         10_000,

@@ -11,7 +11,15 @@ from urllib.parse import quote, urljoin, urlsplit
 import msgspec
 from pydantic import Field
 
-from edge.intake.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows, Unanswered
+from edge.intake.lookups.base import (
+    KeyRefused,
+    LookupEnvironment,
+    LookupKind,
+    LookupSettings,
+    Refused,
+    Rows,
+    Unanswered,
+)
 from edge.intake.sources.registry import BadSource
 from sinks.base import Fatal
 from sinks.settings import Text, reveal
@@ -20,6 +28,17 @@ from sql.catalog.streams import Stream
 
 PLACE = re.compile(r"\{([^{}]+)\}")
 """The placeholder of a key's value in the address."""
+
+
+PASSING = (408, 425, 429)
+"""Statuses from 400 to 499 that a later request may not get."""
+
+REMEDIES = {
+    401: "check the credentials in headers",
+    405: "check method",
+    407: "check the credentials of the proxy",
+}
+"""Statuses by which a server refuses every request, and what to do."""
 
 
 class HttpLookupSettings(LookupSettings, TlsSettings):
@@ -52,16 +71,19 @@ class HttpLookup:
         places = set(PLACE.findall(self._address + self._settings.body))
         if places - wanted.keys():
             missing = ", ".join(sorted(places - wanted.keys()))
-            raise Unanswered(f"the address wants {{{missing}}}, which ON does not give")
+            raise Refused(f"the address has {{{missing}}}, which ON does not name; add it to ON")
         try:
             status, text = self._exchange(wanted, timeout_ms / 1000)
-        except (OSError, http.client.HTTPException, Fatal, ValueError) as error:
+        except (ssl.SSLCertVerificationError, Fatal) as error:
+            self.close()
+            raise Refused(f"{error}; check the settings of TLS") from None
+        except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Unanswered(str(error) or type(error).__name__) from None
         if status in (204, 404):
             return []
         if not 200 <= status < 300:
-            raise Unanswered(f"HTTP {status}")
+            raise _failure(status)
         return self._rows(text, wanted, places)
 
     def close(self) -> None:
@@ -82,7 +104,8 @@ class HttpLookup:
         answer = connection.getresponse()
         text = answer.read(self._bytes_max + 1)
         if len(text) > self._bytes_max:
-            raise ValueError(f"the answer is longer than {self._bytes_max} bytes (limits.payloadBytesMax)")
+            self.close()
+            raise KeyRefused(f"the answer is longer than {self._bytes_max} bytes (limits.payloadBytesMax)")
         return answer.status, text
 
     def _connected(self, timeout_s: float) -> http.client.HTTPConnection:
@@ -105,17 +128,26 @@ class HttpLookup:
         try:
             found = msgspec.json.decode(text) if text.strip() else []
         except msgspec.DecodeError as error:
-            raise Unanswered(f"the answer is no JSON: {error}") from None
+            raise KeyRefused(f"the answer is no JSON: {error}; check the address") from None
         items = found if isinstance(found, list) else [] if found is None else [found]
         if not all(isinstance(item, dict) for item in items):
-            raise Unanswered("the answer is neither an object nor an array of objects")
+            raise KeyRefused("the answer is neither an object nor an array of objects; check the address")
         rows = [
             {**{name: value for name, value in wanted.items() if name in places}, **item} for item in items
         ]
         rows = [row for row in rows if all(_is(row.get(name), value) for name, value in wanted.items())]
         if len(rows) > self._settings.rows_max:
-            raise Unanswered(f"more than {self._settings.rows_max} rows for one key (rowsMax)")
+            raise KeyRefused(f"more than {self._settings.rows_max} rows for one key (rowsMax)")
         return rows
+
+
+def _failure(status: int) -> Exception:
+    """What a status other than success, 204 and 404 says of the requests to come."""
+    if status >= 500 or status in PASSING:
+        return Unanswered(f"HTTP {status}")
+    if status in REMEDIES:
+        return Refused(f"HTTP {status}; {REMEDIES[status]}")
+    return KeyRefused(f"HTTP {status}; check the address")
 
 
 def _is(found: object, wanted: object) -> bool:

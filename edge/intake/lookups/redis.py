@@ -7,7 +7,15 @@ from typing import Any, Literal
 import msgspec
 from pydantic import Field
 
-from edge.intake.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows, Unanswered
+from edge.intake.lookups.base import (
+    KeyRefused,
+    LookupEnvironment,
+    LookupKind,
+    LookupSettings,
+    Refused,
+    Rows,
+    Unanswered,
+)
 from edge.intake.sources.registry import BadSource
 from sinks.settings import Text, reveal
 from sql.catalog.streams import Stream
@@ -35,21 +43,21 @@ class RedisLookup:
 
     def find(self, columns: tuple[str, ...], key: tuple[Any, ...], timeout_ms: int) -> Rows:
         if len(columns) != 1:
-            raise Unanswered("Redis has one key: ON may name one column of the table")
+            raise Refused("Redis has one key: let ON name one column of the table")
         try:
             import redis
         except ImportError:
-            raise Unanswered("this needs a package: install penstock[redis]") from None
+            raise Refused("this needs a package: install penstock[redis]") from None
         try:
             texts = self._read(self._connected(redis, timeout_ms), str(key[0]))
             found = [msgspec.json.decode(text) for text in texts]
         except redis.RedisError as error:
             self.close()
-            raise Unanswered(str(error)) from None
+            raise _failure(error) from None
         except msgspec.DecodeError as error:
-            raise Unanswered(f"key '{key[0]}' holds no JSON: {error}") from None
+            raise KeyRefused(f"key '{key[0]}' holds no JSON: {error}; correct the value") from None
         if not all(isinstance(row, dict) for row in found):
-            raise Unanswered(f"key '{key[0]}' holds no JSON object")
+            raise KeyRefused(f"key '{key[0]}' holds no JSON object; correct the value")
         return [{columns[0]: key[0], **row} for row in found]
 
     def close(self) -> None:
@@ -58,6 +66,7 @@ class RedisLookup:
             client.close()
 
     def _connected(self, redis: Any, timeout_ms: int) -> Any:
+        """The client, which repeats nothing: its own pauses would outlast the time that an event waits."""
         if self._client is None:
             settings = self._settings
             host, _, port = reveal(settings.addr).rpartition(":")
@@ -70,6 +79,7 @@ class RedisLookup:
                 username=reveal(settings.username) or None,
                 socket_timeout=seconds,
                 socket_connect_timeout=seconds,
+                retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),
             )
         return self._client
 
@@ -77,10 +87,23 @@ class RedisLookup:
         if self._settings.data_type == "list":
             rows: list[bytes] = client.lrange(key, 0, self._settings.rows_max)
             if len(rows) > self._settings.rows_max:
-                raise Unanswered(f"more than {self._settings.rows_max} rows under one key (rowsMax)")
+                raise KeyRefused(f"more than {self._settings.rows_max} rows under one key (rowsMax)")
             return rows
         text: bytes | None = client.get(key)
         return [] if text is None else [text]
+
+
+def _failure(error: Exception) -> Exception:
+    """The error of a lookup for an error of the client."""
+    import redis
+
+    if isinstance(error, redis.AuthenticationError):
+        return Refused(f"{error}; check username and password")
+    if isinstance(error, redis.ResponseError) and "DB index" in str(error):
+        return Refused(f"{error}; check DATASOURCE, the number of the database")
+    if isinstance(error, redis.ResponseError | redis.exceptions.AuthorizationError):
+        return KeyRefused(f"{error}; check dataType, and the rights of the user")
+    return Unanswered(str(error))
 
 
 def _make(stream: Stream, settings: RedisLookupSettings, environment: LookupEnvironment) -> RedisLookup:

@@ -6,11 +6,19 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from edge.intake.lookups.base import LookupEnvironment, LookupKind, LookupSettings, Rows, Unanswered
+from edge.intake.lookups.base import (
+    KeyRefused,
+    LookupEnvironment,
+    LookupKind,
+    LookupSettings,
+    Refused,
+    Rows,
+    Unanswered,
+)
 from edge.intake.lookups.plain import plain_row
 from edge.intake.sources.registry import BadSource
+from sinks.databases import base as databases
 from sinks.databases.alchemy import Alchemy
-from sinks.databases.base import Refused, Table, Unreachable
 from sinks.databases.sqlite import Sqlite, path_of
 from sinks.settings import Text, reveal
 from sql.catalog.streams import Stream
@@ -42,7 +50,7 @@ class SqlLookupSettings(LookupSettings):
 class SqlLookup:
     """One connection; each request is a SELECT by the columns of the key."""
 
-    def __init__(self, table: str, database: Table, rows_max: int) -> None:
+    def __init__(self, table: str, database: databases.Table, rows_max: int) -> None:
         self._table = table
         self._database = database
         self._rows_max = rows_max
@@ -55,14 +63,14 @@ class SqlLookup:
                 self._is_open = True
             wanted = dict(zip(columns, key, strict=True))
             rows = self._database.find(self._table, wanted, self._rows_max + 1)
-        except Unreachable as failure:
+        except databases.Refused as failure:
+            raise KeyRefused(f"{failure}; check the value of the key") from None
+        except databases.Unreachable as failure:
             self.close()
-            raise Unanswered(str(failure)) from None
-        except Refused as failure:
-            self.close()
-            raise Unanswered(f"asked by {', '.join(columns)}: {failure}") from None
+            kind = Refused if isinstance(failure, databases.Denied) else Unanswered
+            raise kind(str(failure)) from None
         if len(rows) > self._rows_max:
-            raise Unanswered(f"more than {self._rows_max} rows for one key (rowsMax)")
+            raise KeyRefused(f"more than {self._rows_max} rows for one key (rowsMax)")
         return [plain_row(row) for row in rows]
 
     def close(self) -> None:
@@ -76,7 +84,7 @@ def _make(stream: Stream, settings: SqlLookupSettings, environment: LookupEnviro
         raise BadSource(
             "EXTRA", "has no url of the database: write it there, or in sources.sql of the gateway"
         )
-    database: Table
+    database: databases.Table
     if url.startswith("sqlite:"):
         try:
             database = Sqlite(environment.data_dir / path_of(url), is_read_only=True)

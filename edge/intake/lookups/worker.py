@@ -1,4 +1,5 @@
-"""Threads that query one store. A request is repeated until it is answered or its time limit has passed."""
+"""Threads that query one store. A request is repeated until it is answered or refused, or its time limit has
+passed."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from edge.clock import Clock
-from edge.intake.lookups.base import Lookup, Rows, Unanswered
-from sql.plan.asks import Request
+from edge.intake.lookups.base import Lookup, LookupSettings, Refused, Rows, Unanswered
+from edge.intake.lookups.refusals import Refusals
+from sql.plan.asks import Refusal, Request
 
 log = logging.getLogger("penstock.lookups")
 
@@ -21,7 +23,7 @@ AGAIN_MS, AGAIN_MS_MAX = 50, 1_000
 LAST_MS = 100
 """The time that the last try has; with less it would end too soon to say why the store does not answer."""
 
-OnAnswer = Callable[[Request, Rows], None]
+OnAnswer = Callable[[Request, Rows | Refusal], None]
 
 
 class Order(NamedTuple):
@@ -48,14 +50,15 @@ class StoreWorker:
         self,
         table: str,
         lookups: Sequence[Lookup],
-        timeout_ms: int,
+        settings: LookupSettings,
         clock: Clock,
         on_answer: OnAnswer,
     ) -> None:
         """One thread for each of `lookups`. `on_answer` is called on these."""
         self.health = Health()
         self._table = table
-        self._timeout_ms = timeout_ms
+        self._timeout_ms = settings.timeout_ms
+        self._refusals = Refusals(settings.refusal_ms)
         self._clock = clock
         self._on_answer = on_answer
         self._orders: deque[Order] = deque()
@@ -101,6 +104,9 @@ class StoreWorker:
             return None if self._is_stopping else self._orders.popleft()
 
     def _try(self, lookup: Lookup, order: Order) -> None:
+        if (reason := self._refusals.reason(order.request, self._clock.monotonic_ms())) is not None:
+            self._on_answer(order.request, Refusal(reason))
+            return
         pause_ms = AGAIN_MS
         while (left_ms := order.until_ms - self._clock.monotonic_ms()) > 0:
             began_ms = self._clock.monotonic_ms()
@@ -108,12 +114,15 @@ class StoreWorker:
                 rows = lookup.find(order.request.columns, order.request.key, left_ms)
             except Unanswered as failure:
                 self._failed(str(failure))
+            except Refused as refusal:
+                self._refused(order.request, refusal)
+                return
             except Exception as error:
                 lookup.close()
                 self._failed(f"defect: {type(error).__name__}: {error}")
                 log.error("lookup.defect", extra={"table": self._table, "error": repr(error)}, exc_info=error)
             else:
-                self._answered(self._clock.monotonic_ms() - began_ms)
+                self._answered(order.request, self._clock.monotonic_ms() - began_ms)
                 self._on_answer(order.request, rows)
                 return
             left_ms = order.until_ms - self._clock.monotonic_ms()
@@ -129,13 +138,22 @@ class StoreWorker:
                 self._clock.wait(self._changed, left_ms)
             return not self._is_stopping
 
-    def _answered(self, took_ms: int) -> None:
-        health = self.health
+    def _answered(self, request: Request, took_ms: int) -> None:
+        health, error = self.health, self.health.error
         health.answers += 1
         health.slowest_ms = max(health.slowest_ms, took_ms)
-        if health.error is not None:
-            health.error = None
-            log.info("lookup.recovered", extra={"table": self._table})
+        if error is not None:
+            self._refusals.clear(request)
+            health.error = self._refusals.newest()
+            if health.error is None:
+                log.info("lookup.recovered", extra={"table": self._table})
+
+    def _refused(self, request: Request, refusal: Refused) -> None:
+        self.health.failures += 1
+        self.health.error = str(refusal)
+        if self._refusals.add(request, refusal, self._clock.monotonic_ms()):
+            log.warning("lookup.refused", extra={"table": self._table, "error": str(refusal)})
+        self._on_answer(request, Refusal(str(refusal)))
 
     def _failed(self, why: str) -> None:
         self.health.failures += 1

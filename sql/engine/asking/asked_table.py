@@ -11,7 +11,7 @@ from sql.algebra.event_store import pack_row, unpack_row
 from sql.compiler.shared_code import Environment
 from sql.emission import Emission, Row
 from sql.engine.relations.triggered import PostingStatement
-from sql.plan.asks import AnswerPolicy, Request
+from sql.plan.asks import AnswerPolicy, Refusal, Request
 from sql.plan.declared import AskedDeclaration
 from sql.plan.logical import Plan
 from sql.rows import as_dict, deletes
@@ -75,15 +75,19 @@ class AskedTable:
         if not rules:
             self.waiting.pop(request, None)
 
-    def answered(self, request: Request, rows: Rows, now_ms: int) -> list[str]:
+    def answered(self, request: Request, answer: Rows | Refusal, now_ms: int) -> list[str]:
         """The store has answered; the rules that wait for it."""
+        if not isinstance(answer, Refusal):
+            self._keep(request, answer, now_ms)
+            self._noted(answer)
+        return list(self.waiting.pop(request, ()))
+
+    def _keep(self, request: Request, rows: Rows, now_ms: int) -> None:
         policy = self.policy
         if policy.cache_ms and (rows or policy.cache_misses):
             self.kept.pop(request, None)
             self._forget(now_ms, policy.keys_max - 1)
             self.kept[request] = (now_ms + policy.cache_ms, rows)
-        self._noted(rows)
-        return list(self.waiting.pop(request, ()))
 
     def change(self, policy: AnswerPolicy) -> None:
         """Treat answers by this policy from now on; kept answers are requested again."""

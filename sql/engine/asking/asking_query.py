@@ -23,7 +23,7 @@ from sql.engine.asking.asked_table import Rows
 from sql.engine.asking.room import Ask, Room
 from sql.engine.query import QueryDecorator, Running
 from sql.functions.definition import Context
-from sql.plan.asks import MARK, Request, ready_stream
+from sql.plan.asks import MARK, Refusal, Request, ready_stream
 from sql.plan.bound import Bound, Read, Slot, conjuncts
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan, SetPlan, SplitPlan, TriggerPlan
@@ -64,10 +64,10 @@ class Asking(QueryDecorator):
                 self.room.enter(event, now_ms)
         return self._release(now_ms)
 
-    def answered(self, request: Request, rows: Rows, now_ms: int) -> list[Emission]:
+    def answered(self, request: Request, answer: Rows | Refusal, now_ms: int) -> list[Emission]:
         """A store has answered: the events that wait for this go on, in their order."""
         self._context.now_ms = now_ms
-        self.room.answered(request, rows, now_ms)
+        self.room.answered(request, answer, now_ms)
         return self._release(now_ms)
 
     def advance(self, now_ms: int) -> list[Emission]:

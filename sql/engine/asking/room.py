@@ -14,7 +14,7 @@ from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.emission import Row
 from sql.engine.asking.asked_table import AskedTable, Rows
 from sql.errors import DataError
-from sql.plan.asks import AskPlan, Request
+from sql.plan.asks import AskPlan, Refusal, Request
 
 KEYS = (str, int, float, bool)
 """The types of keys that stores accept."""
@@ -78,11 +78,11 @@ class Room:
         """`failure` gives an error its position in the rule."""
         self.waiting: deque[WaitingEvent] = deque()
         self.unanswered = 0
-        """The number of requests without an answer in time."""
+        """The number of requests that were refused or had no answer in time."""
         self._rule = rule
         self._asks = asks
         self._tables = {ask.table.name: ask.table for ask in asks}
-        self._wanting: dict[Request, list[WaitingEvent]] = {}
+        self._wanting: dict[Request, dict[WaitingEvent, None]] = {}
         """The events that wait for each answer."""
         self._failure = failure
 
@@ -92,13 +92,14 @@ class Room:
         self._ask(entry, now_ms)
         self.waiting.append(entry)
 
-    def answered(self, request: Request, rows: Rows, now_ms: int) -> None:
+    def answered(self, request: Request, answer: Rows | Refusal, now_ms: int) -> None:
         """A store has answered."""
-        for entry in self._wanting.pop(request, ()):
-            entry.answers[request] = rows
-            del entry.missing[request]
-            if not entry.missing:
-                self._ask(entry, now_ms)
+        for entry in list(self._wanting.get(request, ())):
+            if isinstance(answer, Refusal):
+                self._go_without(entry, request, f"refused {_said(request)}: {answer.reason}")
+            else:
+                self._take(entry, request, answer)
+            self._complete(entry, now_ms)
 
     def until_ms(self) -> int | None:
         """When the first event goes on without the answers that it lacks."""
@@ -113,7 +114,7 @@ class Room:
             entry = self.waiting[0]
             is_crowded = len(self.waiting) > waiting_max
             while entry.missing and (is_crowded or now_ms >= self._until_ms(entry)):
-                self._go_on_without(entry, now_ms, at_once=is_crowded)
+                self._stop_waiting(entry, now_ms, at_once=is_crowded)
             if entry.missing:
                 return
             yield self.waiting.popleft()
@@ -150,37 +151,43 @@ class Room:
 
     def _wait(self, entry: WaitingEvent, request: Request) -> None:
         entry.missing[request] = None
-        self._wanting.setdefault(request, []).append(entry)
+        self._wanting.setdefault(request, {})[entry] = None
         self._tables[request.table].want(request, self._rule)
 
     def _until_ms(self, entry: WaitingEvent) -> int:
         waits = [self._tables[request.table].policy.timeout_ms for request in entry.missing]
         return entry.since_ms + min(waits, default=0)
 
-    def _go_on_without(self, entry: WaitingEvent, now_ms: int, *, at_once: bool) -> None:
+    def _stop_waiting(self, entry: WaitingEvent, now_ms: int, *, at_once: bool) -> None:
         """The time to wait for some answers is over."""
         for request in list(entry.missing):
-            table = self._tables[request.table]
-            if not at_once and now_ms < entry.since_ms + table.policy.timeout_ms:
-                continue
-            self.unanswered += 1
-            table.counts["unanswered"] += 1
-            self._give_up(entry, request)
-            if table.policy.unanswered == "error" and entry.error is None:
-                entry.error = DataError(
-                    f"table '{table.name}' did not answer for {_said(request)} within "
-                    f"{table.policy.timeout_ms} ms"
+            timeout_ms = self._tables[request.table].policy.timeout_ms
+            if at_once or now_ms >= entry.since_ms + timeout_ms:
+                self._go_without(
+                    entry, request, f"did not answer for {_said(request)} within {timeout_ms} ms"
                 )
-        if not entry.missing and entry.error is None:
-            self._ask(entry, now_ms)
+        self._complete(entry, now_ms)
 
-    def _give_up(self, entry: WaitingEvent, request: Request) -> None:
-        entry.answers[request] = ()
+    def _go_without(self, entry: WaitingEvent, request: Request, why: str) -> None:
+        """An event gets no answer: it goes on by the policy of the table."""
+        table = self._tables[request.table]
+        self.unanswered += 1
+        table.counts["unanswered"] += 1
+        self._take(entry, request, ())
+        if table.policy.unanswered == "error" and entry.error is None:
+            entry.error = DataError(f"table '{table.name}' {why}")
+
+    def _take(self, entry: WaitingEvent, request: Request, rows: Rows) -> None:
+        entry.answers[request] = rows
         del entry.missing[request]
-        self._wanting[request].remove(entry)
+        del self._wanting[request][entry]
         if not self._wanting[request]:
             del self._wanting[request]
             self._tables[request.table].give_up(request, self._rule)
+
+    def _complete(self, entry: WaitingEvent, now_ms: int) -> None:
+        if not entry.missing and entry.error is None:
+            self._ask(entry, now_ms)
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -217,3 +217,50 @@ def test_a_restart_repeats_the_answers_and_asks_for_the_rest(
             assert set(server.asked) == {"south"}
             sites = {(row["temp"], row["site"]) for row in gateway.output("placed.jsonl")}
             assert sites == {(0.0, "north"), (1.0, "south"), (2.0, "north")}
+
+
+REFUSED = """
+streams:
+  reading: CREATE STREAM reading (dev STRING, temp FLOAT) WITH (DATASOURCE="plant/refused")
+tables:
+  device: {kind: lookup, type: sql, datasource: device, extra: {url: "sqlite:///register.db"},
+           timeoutMs: 10m, refusalMs: 100ms}
+  strict: {kind: lookup, type: sql, datasource: devices, extra: {url: "sqlite:///register.db"},
+           timeoutMs: 10m, unanswered: error}
+rules:
+  placed:
+    sql: SELECT dev, device.site AS site, temp FROM reading LEFT JOIN device ON dev = device.id
+    actions: [{file: {path: placed.jsonl}}]
+  strict: {sql: SELECT dev FROM reading LEFT JOIN strict ON dev = strict.id, actions: [{nop: {}}]}
+"""
+
+
+def test_a_store_that_refuses_holds_up_no_event_and_is_asked_again(broker: Mosquitto, tmp_path: Path) -> None:
+    register(tmp_path / "data")
+    with closing(sqlite3.connect(tmp_path / "data" / "register.db")) as connection, connection:
+        connection.execute("ALTER TABLE device RENAME TO old")
+    why = "no such table: device; create the table, or check its name in DATASOURCE"
+    with daemon(tmp_path, broker.url, {"refused.yaml": REFUSED}) as gateway:
+        gateway.wait_ready()
+        with publisher(broker.port) as plant:
+            for number, dev in enumerate("ab"):
+                plant.send("plant/refused", {"dev": dev, "temp": float(number)})
+            misses = [{"dev": "a", "temp": 0.0}, {"dev": "b", "temp": 1.0}]
+            wait_for(lambda: gateway.output("placed.jsonl") == misses, what="both events, long before 10 m")
+            wait_for(
+                lambda: gateway.status()["rules"]["strict"]["counters"]["errors"] == 2,
+                what="two error events",
+            )
+            assert gateway.status()["lookups"]["device"]["error"] == why
+            assert gateway.log().count("event=lookup.refused table=device") == 1
+            wait_for(lambda: is_written(gateway), what="the journal")
+            gateway.kill()
+            # The table is there now: what was refused before the crash stays refused.
+            register(tmp_path / "data", ("a", "north"), ("b", "south"))
+            gateway.start()
+            gateway.wait_ready()
+            plant.send("plant/refused", {"dev": "b", "temp": 2.0})
+            found = {"dev": "b", "site": "south", "temp": 2.0}
+            wait_for(lambda: found in gateway.output("placed.jsonl"), what="the row of the table")
+            assert {"dev": "a", "site": "north", "temp": 0.0} not in gateway.output("placed.jsonl")
+            assert gateway.status()["lookups"]["device"]["error"] is None

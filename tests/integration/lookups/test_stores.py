@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from edge.intake.lookups.base import Lookup, LookupEnvironment, Unanswered
+from edge.intake.lookups.base import KeyRefused, Lookup, LookupEnvironment, Refused, Unanswered
 from edge.intake.lookups.kinds import kinds
 from edge.intake.sources.registry import BadSource, settings_of
 from sql.catalog.streams import Stream
 from tests.integration.sinks.support import HttpPeer
+from tests.support.ports import free_port
 from tests.support.servers import Postgres, Redis, postgres
 from tests.support.waiting import PATIENCE_MS, PATIENCE_S
 
@@ -68,18 +70,63 @@ def test_a_database_gives_the_rows_of_a_key(url: str, tmp_path: Path) -> None:
     assert store.find(("id",), ("b",), PATIENCE_MS) == [{"id": "b", "slot": 1, "site": None, "weight": None}]
     assert store.find(("id",), ("'; DROP TABLE device; --",), PATIENCE_MS) == []
     small = lookup("sql", "device", tmp_path, url=url, rowsMax=1)
-    with pytest.raises(Unanswered, match="more than 1 rows"):
+    with pytest.raises(KeyRefused, match="more than 1 rows"):
         small.find(("id",), ("a",), PATIENCE_MS)
     small.close()
-    with pytest.raises(Unanswered):
+    with pytest.raises(Refused, match=r"colour.*; check the names of the table's columns in ON"):
         store.find(("colour",), ("red",), PATIENCE_MS)
     assert len(store.find(("id",), ("a",), PATIENCE_MS)) == 2  # it has connected again
     store.close()
+    other = lookup("sql", "gauge", tmp_path, url=url)
+    with pytest.raises(Refused, match=r"gauge.*; create the table, or check its name in DATASOURCE"):
+        other.find(("id",), ("a",), PATIENCE_MS)
+    other.close()
 
 
-def test_a_database_that_is_away_is_asked_again_when_it_is_back(tmp_path: Path) -> None:
+def denied(error: type[Exception], kind: str, folder: Path, key: Any = "a", **settings: Any) -> str:
+    """The text of the error that a lookup of `key` ends with."""
+    store = lookup(kind, "device" if kind == "sql" else "0", folder, **settings)
+    with pytest.raises(error) as raised:
+        store.find(("id",), (key,), PATIENCE_MS)
+    store.close()
+    assert raised.type is error
+    return str(raised.value)
+
+
+def test_what_a_database_denies_is_told_from_one_that_is_away(postgres: Postgres, tmp_path: Path) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres.url, autocommit=True) as session:
+        session.execute("DROP TABLE IF EXISTS device")
+        session.execute("CREATE TABLE device (id INTEGER)")
+        session.execute("CREATE ROLE guest LOGIN")
+    at, url = f"127.0.0.1:{postgres.port}", postgres.url
+    user, base, right = "check the user", "check the name of the database", "grant the user the right to read"
+    assert user in denied(Refused, "sql", tmp_path, url=f"postgresql://nobody@{at}/postgres")
+    assert base in denied(Refused, "sql", tmp_path, url=f"postgresql://postgres@{at}/nowhere")
+    assert right in denied(Refused, "sql", tmp_path, 1, url=f"postgresql://guest@{at}/postgres")
+    assert "no address of a database" in denied(Refused, "sql", tmp_path, url="postgresql://a:b:c")
+    assert "install it" in denied(Refused, "sql", tmp_path, url="otherbase://a/b")
+    assert "give the value in ON the type" in denied(Refused, "sql", tmp_path, url=url)  # 'a' is no integer
+    assert "refused" in denied(
+        Unanswered, "sql", tmp_path, url=f"postgresql://postgres@127.0.0.1:{free_port()}/x"
+    )
+    with psycopg.connect(postgres.url, autocommit=True) as session:
+        session.execute("DROP TABLE device")
+        session.execute("CREATE TABLE device (id TEXT)")
+    assert "check the value" in denied(KeyRefused, "sql", tmp_path, "a\0b", url=url)
+    # The server asks for passwords from here on.
+    (postgres.folder / "data" / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
+    postgres.stop()
+    assert denied(Unanswered, "sql", tmp_path, url=url)
+    postgres.start()
+    assert user in denied(Refused, "sql", tmp_path, url=f"postgresql://guest:wrong@{at}/postgres")
+    assert user in denied(Refused, "sql", tmp_path, url=url)  # no password
+
+
+def test_a_file_that_is_missing_is_read_when_it_is_there(tmp_path: Path) -> None:
     store = lookup("sql", "device", tmp_path, url="sqlite:///later.db")
-    with pytest.raises(Unanswered, match="unable to open"):
+    with pytest.raises(Refused, match=r"there is no file .*later\.db; put it there"):
         store.find(("id",), ("a",), PATIENCE_MS)
     with closing(sqlite3.connect(tmp_path / "later.db")) as connection, connection:
         connection.execute(TABLE)
@@ -106,9 +153,14 @@ def test_a_server_gives_objects_and_lists(http_peer: HttpPeer, tmp_path: Path) -
     with pytest.raises(Unanswered, match="HTTP 500"):
         store.find(("id", "slot"), ("c", 1), PATIENCE_MS)
     http_peer.answer(200, body=b"<html>")
-    with pytest.raises(Unanswered, match="no JSON"):
+    with pytest.raises(KeyRefused, match="no JSON"):
         store.find(("id", "slot"), ("c", 1), PATIENCE_MS)
-    with pytest.raises(Unanswered, match=r"wants \{slot\}"):
+    for status, error in ((400, KeyRefused), (401, Refused), (403, KeyRefused), (429, Unanswered)):
+        http_peer.answer(status, body=b"no")
+        with pytest.raises(Unanswered if error is Unanswered else Refused, match=f"HTTP {status}") as raised:
+            store.find(("id", "slot"), ("c", 1), PATIENCE_MS)
+        assert raised.type is error
+    with pytest.raises(Refused, match=r"\{slot\}, which ON does not name"):
         store.find(("id",), ("c",), PATIENCE_MS)
     store.close()
 
@@ -139,12 +191,22 @@ def test_redis_gives_the_json_under_a_key(tmp_path: Path) -> None:
         store = lookup("redis", "3", tmp_path, **address)
         assert store.find(("id",), ("a",), PATIENCE_MS) == [{"id": "a", "site": "north"}]
         assert store.find(("id",), ("none",), PATIENCE_MS) == []
-        with pytest.raises(Unanswered, match="no JSON"):
+        with pytest.raises(KeyRefused, match="no JSON"):
             store.find(("id",), ("bad",), PATIENCE_MS)
         listed = lookup("redis", "3", tmp_path, **address, dataType="list")
         assert [row["site"] for row in listed.find(("id",), ("b",), PATIENCE_MS)] == ["east", "south"]
+        with pytest.raises(KeyRefused, match="WRONGTYPE"):
+            store.find(("id",), ("b",), PATIENCE_MS)
         store.close()
         listed.close()
+        where, began_s = address["addr"], time.monotonic()
+        assert "check username and password" in denied(Refused, "redis", tmp_path, addr=where)
+        assert "check username and password" in denied(Refused, "redis", tmp_path, addr=where, password="x")
+        assert time.monotonic() - began_s < 1  # the client does not repeat with pauses of its own
+        far = lookup("redis", "99", tmp_path, **address)
+        with pytest.raises(Refused, match="check DATASOURCE"):
+            far.find(("id",), ("a",), PATIENCE_MS)
+        far.close()
     finally:
         server.stop()
 

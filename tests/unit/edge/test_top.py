@@ -72,3 +72,12 @@ def test_streams_sinks_and_problems_are_shown() -> None:
     assert "quick mqtt" in text and "Connection refused" in text
     assert "lookup table site: HTTP 500" in lines and "device" not in text
     assert "not ready: mqtt: not connected yet" in text and "a.yaml:1:1: R001 wrong" in text
+
+
+def test_a_long_problem_is_shown_to_its_end() -> None:
+    why = "no such table: device; create the table, or check its name in DATASOURCE"
+    silent = {**NOW, "lookups": {"device": {"error": why}}, "files": []}
+    assert render(NOW, silent, 50)[-2:] == [
+        "lookup table device: no such table: device; create",
+        "  the table, or check its name in DATASOURCE",
+    ]

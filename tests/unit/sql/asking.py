@@ -7,7 +7,7 @@ from typing import Any
 
 from sql import Catalog, Emission, Engine
 from sql.engine.answers import answer
-from sql.plan.asks import Request
+from sql.plan.asks import Refusal, Request
 
 
 class Asking:
@@ -28,6 +28,10 @@ class Asking:
         """The store answers for a device."""
         rows = [{"id": device, "site": site} for site in sites]
         return self.shown(answer(self.engine, Request("device", ("id",), (device,)), rows, now_ms))
+
+    def refuse(self, now_ms: int, device: str, reason: str) -> list[Any]:
+        """The store refuses the request for a device."""
+        return self.shown(answer(self.engine, Request("device", ("id",), (device,)), Refusal(reason), now_ms))
 
     def asked(self) -> list[Any]:
         """The keys that were asked for since this was called last."""

@@ -100,6 +100,21 @@ def test_after_its_time_an_event_goes_on_as_the_policy_says(unanswered: Any) -> 
     assert world.engine.next_deadline_ms() == 220
 
 
+@pytest.mark.parametrize("unanswered", ["miss", "error"])
+def test_after_a_refusal_an_event_goes_on_at_once_as_the_policy_says(unanswered: Any) -> None:
+    policy = AnswerPolicy(timeout_ms=100, unanswered=unanswered, cache_ms=100, cache_misses=True)
+    world = World(LEFT, policy=policy)
+    world.push(10, "a", "b")
+    world.say(11, "b", "S")
+    why = "table 'device' refused id = 'a': no such table"
+    first = why if unanswered == "error" else {"dev": "a", "site": None, "temp": 1.0}
+    assert world.refuse(12, "a", "no such table") == [first, {"dev": "b", "site": "S", "temp": 1.0}]
+    assert world.engine.counters("r")["unanswered"] == world.catalog.asked["device"].counts["unanswered"] == 1
+    world.asked()
+    world.push(20, "a")
+    assert world.asked() == ["a"]  # a refusal is not cached as a miss
+
+
 def test_of_too_many_events_the_first_goes_on_without_its_answer() -> None:
     world = World(LEFT, policy=AnswerPolicy(waiting_max=2))
     assert world.push(10, "a", "b") == []
