@@ -7,7 +7,7 @@ from sql import syntax as ast
 from sql.binder.crontabs import check_crontab
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
-from sql.binder.windows.lengths import bind_period
+from sql.binder.windows.lengths import bind_period, check_count
 from sql.errors import did_you_mean
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.clauses import OutputPlan, TerminatedPlan
@@ -66,14 +66,9 @@ class OutputLimitBinder:
         """The number of events of an output limit."""
         if node is None:
             return None
-        bound = self._without_columns(self.binder.bind(node, place), node, place)
-        if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < least):
-            self.problems.error(
-                "B504",
-                f"{name} … EVENTS takes a whole number of at least {least}, not {bound.value!r}",
-                node.span,
-            )
-        return bound
+        bound = self.binder.bind(node, place)
+        check_count(self.problems, bound, f"{name} … EVENTS takes", node.span, least=least)
+        return self._without_columns(bound, node, place)
 
     def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
         """An expression of an output limit, which is evaluated without an event."""

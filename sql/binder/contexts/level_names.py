@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sql import syntax as ast
 from sql.binder.binding import no_subquery
+from sql.binder.catalog_names import stream_named
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
 from sql.binder.reads import Reads, note_reads
 from sql.binder.scope import Scope, Site, SourceScope
 from sql.catalog.streams import Stream
-from sql.errors import Span, did_you_mean
+from sql.errors import Span
 from sql.plan.bound import Bound, Slot
 from sql.plan.context_plan import Property
 from sql.record import replace
@@ -60,11 +61,7 @@ class LevelNames:
 
     def stream(self, name: str, span: Span) -> Stream:
         """A declared stream; a problem for anything else."""
-        stream = self.site.catalog.streams.get(name)
-        if stream is None:
-            hint = did_you_mean(name, self.site.catalog.streams) or "declare it before the context"
-            self.problems.error("B202", f"unknown stream '{name}'", span, hint)
-            return Stream(name)
+        stream = stream_named(self.site, name, span, "declare it before the context") or Stream(name)
         if stream.kind != "stream":
             self.problems.error("B813", f"'{name}' is a {stream.word}, and a context divides streams", span)
         return stream

@@ -8,8 +8,7 @@ from sql.binder.crontabs import check_crontab
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
 from sql.binder.scope import Scope
-from sql.calendar.period import Period
-from sql.plan.bound import Const
+from sql.binder.windows.lengths import amounts_in, check_amounts
 from sql.plan.clauses import PeriodArgument
 from sql.plan.context_plan import (
     AfterPlan,
@@ -79,16 +78,7 @@ class PointBinder:
         return CrontabPlan(node.crontabs)
 
     def _period(self, node: ast.Expr) -> PeriodArgument:
-        assert isinstance(node, ast.PeriodLiteral)
         binder = ExpressionBinder(Scope(self.names.site, []), NO_SUBQUERY)
-        parts = tuple((binder.bind(part.amount, POINT), part.unit) for part in node.parts)
-        for bound, _ in parts:
-            binder.expect(bound, Type.NUMBER, "AFTER takes a length of time", node.span)
-        amounts = {unit: bound.value for bound, unit in parts if isinstance(bound, Const)}
-        try:
-            Period.of(
-                {unit: value for unit, value in amounts.items() if value is not None}, zero_allowed=True
-            )
-        except ValueError as error:
-            self.names.problems.error("B506", f"'after': {error}", node.span)
+        parts = tuple((binder.bind(amount, POINT), unit) for amount, unit in amounts_in(node))
+        check_amounts(binder, parts, "AFTER takes", "'after'", node.span, zero_allowed=True)
         return PeriodArgument(parts, node.span)

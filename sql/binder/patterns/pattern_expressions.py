@@ -13,10 +13,9 @@ from sql.binder.patterns.tags import PatternTags
 from sql.binder.place import Place
 from sql.binder.reads import note_reads
 from sql.binder.scope import Scope, Site, SourceScope
-from sql.calendar.period import Period
+from sql.binder.windows.lengths import amounts_in, check_amounts, check_count
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.pattern_plan import OWN, LengthPlan
-from sql.types import Type
 
 PARAMETER = Place("a parameter of a pattern", aliases=False, analytics=False)
 
@@ -66,36 +65,16 @@ class PatternExpressions:
         bound = self.parameter(node, visible)
         if bound is None or node is None:
             return None
-        if isinstance(bound, Const) and not (_is_count(bound) and bound.value >= least):
-            self.problems.error(
-                "B803", f"{what} is a whole number of at least {least}, not {bound.value!r}", node.span
-            )
-        elif not Type.INTEGER.accepts(bound.type):
-            self.problems.error("B803", f"{what} is a whole number, not {bound.type.value}", node.span)
+        check_count(self.problems, bound, f"{what} is", node.span, least=least, code="B803")
         return bound
 
     def length(self, node: ast.Expr, visible: Visible, what: str) -> LengthPlan:
         """A length of time; it may be 0."""
-        parts = node.parts if isinstance(node, ast.PeriodLiteral) else None
-        amounts = [(node, "second")] if parts is None else [(part.amount, part.unit) for part in parts]
-        bound: list[tuple[Bound, str]] = []
-        for amount, unit in amounts:
-            value = self.parameter(amount, visible)
-            assert value is not None
-            if not Type.NUMBER.accepts(value.type):
-                self.problems.error(
-                    "B301", f"{what} takes a length of time, not {value.type.value}", node.span
-                )
-            bound.append((value, unit))
-        constants = {unit: value.value for value, unit in bound if isinstance(value, Const)}
-        if len(constants) == len(bound) and all(
-            value.__class__ in (int, float) for value in constants.values()
-        ):
-            try:
-                Period.of(constants, zero_allowed=True)
-            except ValueError as error:
-                self.problems.error("B506", f"{what}: {error}", node.span)
-        return LengthPlan(tuple(bound), node.span)
+        binder = self.binder(visible)
+        parts = tuple((binder.bind(amount, PARAMETER), unit) for amount, unit in amounts_in(node))
+        self.note_reads(binder)
+        check_amounts(binder, parts, f"{what} takes", what, node.span, zero_allowed=True)
+        return LengthPlan(parts, node.span)
 
     def key(self, node: ast.Expr, visible: Visible, tags: Visible) -> Bound:
         """A key of `every-distinct`, which must depend on the operand's events."""
@@ -112,9 +91,6 @@ class PatternExpressions:
         return bound
 
 
-def _is_count(bound: Const) -> bool:
-    return bound.value.__class__ is int
-
-
 def is_above(low: Const, high: Const) -> bool:
-    return _is_count(low) and _is_count(high) and bool(low.value > high.value)
+    """True if both are numbers of times, and the first is the larger one."""
+    return low.value.__class__ is int and high.value.__class__ is int and bool(low.value > high.value)

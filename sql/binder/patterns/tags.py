@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sql import syntax as ast
+from sql.binder.catalog_names import stream_named
 from sql.binder.reads import Reads, note_reads
 from sql.binder.scope import Site, SourceScope
 from sql.catalog.streams import Stream
-from sql.errors import did_you_mean
 from sql.plan.pattern_plan import Tag
 from sql.types import Type
 
@@ -21,7 +21,7 @@ class PatternTags:
     """
 
     def __init__(self, root: ast.PatternNode, site: Site) -> None:
-        self.catalog = site.catalog
+        self.site = site
         self.problems = site.problems
         self.streams: dict[str, Stream] = {}
         self.reads: Reads = {}
@@ -104,18 +104,10 @@ class PatternTags:
             )
 
     def _stream(self, node: ast.FilterAtom) -> Stream:
-        stream = self.catalog.streams.get(node.stream)
-        if stream is None:
-            if node.stream not in self.streams:
-                self.problems.error(
-                    "B202",
-                    f"unknown stream '{node.stream}'",
-                    node.span,
-                    did_you_mean(node.stream, self.catalog.streams)
-                    or "declare it with CREATE STREAM or under streams:",
-                )
-            stream = Stream(node.stream)
-        elif stream.kind not in ("stream", "window"):
+        if node.stream in self.streams and node.stream not in self.site.catalog.streams:
+            return self.streams[node.stream]  # reported already
+        stream = stream_named(self.site, node.stream, node.span) or Stream(node.stream)
+        if stream.kind not in ("stream", "window"):
             self.problems.error("B533", f"table '{stream.name}' has no events for a pattern", node.span)
         self.streams[stream.name] = stream
         return stream

@@ -8,6 +8,7 @@ from itertools import compress, product
 from typing import Literal
 
 from sql import syntax as ast
+from sql.binder.catalog_names import unknown_column
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope
 from sql.catalog.streams import Catalog, Stream
@@ -235,12 +236,8 @@ def check_declared(problems: Problems, stream: Stream, items: Sequence[ItemPlan]
             continue
         known, given = stream.columns.get(item.name), item.value.type
         if known is None:
-            problems.error(
-                "B201",
-                f"unknown column '{item.name}' in '{stream.name}'",
-                at.span,
-                did_you_mean(item.name, stream.columns) or "declare the column, or leave it out here",
-            )
+            hint = "declare the column, or leave it out here"
+            unknown_column(problems, item.name, stream.name, stream.columns, at.span, hint)
         elif not (known.accepts(given) or given.accepts(known)):
             message = f"column '{item.name}' of '{stream.name}' is {known.value}, not {given.value}"
             problems.error("B549", message, at.span)
@@ -268,12 +265,7 @@ def check_columns(stream: Stream, items: Sequence[ItemPlan], scope: Scope, at: a
     aggregates = getattr(relation, "aggregates", {})
     for name, kind, exact in _given(items, scope):
         if name not in relation.columns:
-            problems.error(
-                "B201",
-                f"unknown column '{name}' in '{stream.name}'",
-                at.span,
-                did_you_mean(name, relation.columns),
-            )
+            unknown_column(problems, name, stream.name, relation.columns, at.span)
         elif name in aggregates:
             problems.error(
                 "B550", f"column '{name}' of '{stream.name}' is written by into table only", at.span

@@ -8,6 +8,7 @@ from typing import Literal
 from sql import syntax as ast
 from sql.binder.annotations import keeps_last, reclaim_ms
 from sql.binder.binding import BindSubquery
+from sql.binder.catalog_names import stream_named
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.patterns.bind import PatternBinder
 from sql.binder.patterns.recognize_binder import RecognizeBinder, refuse_beside
@@ -21,7 +22,6 @@ from sql.binder.windows.from_clause import bind_windows
 from sql.binder.windows.lengths import bind_period
 from sql.binder.windows.stream_windows import bind_lot
 from sql.catalog.streams import Stream
-from sql.errors import did_you_mean
 from sql.plan.clauses import SourcePlan, WindowPlan
 from sql.plan.logical import Mode
 from sql.plan.pattern_plan import LengthPlan
@@ -85,17 +85,7 @@ class SourceBinder:
             if not self.matches_alone:
                 pattern.refuse_annotations("beside other sources and in a trigger")
             return Stream(source.name, pattern.tags.columns(), declared=pattern.tags.declared())
-        streams = self.site.catalog.streams
-        stream = streams.get(source.name)
-        if stream is None:
-            hint = did_you_mean(source.name, streams)
-            self.site.problems.error(
-                "B202",
-                f"unknown stream '{source.name}'",
-                source.span,
-                hint or "declare it with CREATE STREAM or under streams:",
-            )
-        return stream or Stream(source.name)
+        return stream_named(self.site, source.name, source.span) or Stream(source.name)
 
     def _tags(self) -> Scope:
         return Scope(self.site, self.patterns[0].tags.sources())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.aggregates import base as aggregates
 from sql.binder.binding import no_subquery
+from sql.binder.catalog_names import unknown_column, unknown_relation
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.scope import Scope, Site, SourceScope
 from sql.binder.select_binder import SelectBinder
@@ -20,6 +21,7 @@ from sql.plan.declared import (
     TableDeclaration,
     WindowDeclaration,
 )
+from sql.plan.options import RuleOptions
 from sql.record import replace
 from sql.syntax.declared_expressions import written_out
 from sql.types import Type, type_named
@@ -182,31 +184,21 @@ def _type_of(node: ast.Expr) -> Type | None:
 
 def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> IndexDeclaration:
     """An index over a named window or table. Raises SqlError."""
-    problems = Problems()
-    relation = catalog.relations.get(statement.relation)
+    site = Site(catalog, RuleOptions(), text)
+    problems, relation = site.problems, catalog.relations.get(statement.relation)
     if relation is None:
-        problems.error(
-            "B202",
-            f"unknown named window or table '{statement.relation}'",
-            statement.span,
-            did_you_mean(statement.relation, catalog.relations),
-        )
-        problems.raise_if_any(text)
+        unknown_relation(site, statement.relation, statement.span)
+        site.raise_if_any()
     assert relation is not None
     for column in statement.columns:
         if column.name not in relation.columns:
-            problems.error(
-                "B201",
-                f"unknown column '{column.name}' in '{statement.relation}'",
-                column.span,
-                did_you_mean(column.name, relation.columns),
-            )
+            unknown_column(problems, column.name, statement.relation, relation.columns, column.span)
     ordered = [column for column in statement.columns if column.kind == "btree"]
     for column in ordered[1:]:
         problems.error("B555", "an index has one btree column, its last", column.span, "make it hash")
     if any(statement.name in other.named for other in catalog.relations.values()):
         problems.error("B551", f"an index '{statement.name}' is there already", statement.span)
-    problems.raise_if_any(text)
+    site.raise_if_any()
     equal = tuple(column.name for column in statement.columns if column.kind == "hash")
     return IndexDeclaration(statement.name, equal, ordered[0].name if ordered else None, statement.unique)
 

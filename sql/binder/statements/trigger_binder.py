@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sql import syntax as ast
+from sql.binder.catalog_names import unknown_column, unknown_relation
 from sql.binder.items import SELECT, ItemBinder
 from sql.binder.place import Place
 from sql.binder.relations import lookups, relation_binder
@@ -94,7 +95,7 @@ class TriggerBinder:
             return Stream("")
         found = self.site.catalog.streams.get(relation.name)
         if found is None or not found.is_relation:
-            _unknown(self.site, relation)
+            unknown_relation(self.site, relation.name, relation.span)
             self.site.raise_if_any()
         assert found is not None
         return found
@@ -226,12 +227,7 @@ class TriggerBinder:
         for item in assignments:
             value = self.binder.bind(item.value, ASSIGNED)
             if item.name not in columns:
-                self.problems.error(
-                    "B201",
-                    f"unknown column '{item.name}' in '{self.stream.name}'",
-                    item.span,
-                    did_you_mean(item.name, columns),
-                )
+                unknown_column(self.problems, item.name, self.stream.name, columns, item.span)
             elif item.name in getattr(relation, "aggregates", {}):
                 self.problems.error("B550", f"column '{item.name}' is written by into table only", item.span)
             else:
@@ -326,12 +322,7 @@ def _check_rows(site: Site, source: ast.Source) -> None:
     """Report a source that keeps no rows."""
     known = site.catalog.streams.get(source.name)
     if known is None:
-        _unknown(site, source)
+        unknown_relation(site, source.name, source.span)
     elif not known.is_relation:
         message = f"'{source.name}' is a {known.word}: it keeps no rows to ask for"
         site.problems.error("B557", message, source.span, "ask a named window or a table")
-
-
-def _unknown(site: Site, source: ast.Source) -> None:
-    hint = did_you_mean(source.name, site.catalog.relations)
-    site.problems.error("B202", f"unknown named window or table '{source.name}'", source.span, hint)

@@ -1,42 +1,74 @@
-"""Parameters of windows that all three languages share: lengths of time, and counts."""
+"""Parameters that all three languages share, of windows and of other clauses: lengths of time, and counts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sql import syntax as ast
-from sql.binder.expressions.expression_binder import ExpressionBinder
+from sql.binder.binding import Binding
 from sql.binder.place import Place
 from sql.calendar.period import Period
+from sql.errors import Problems, Span
 from sql.plan.bound import Bound, Const, Read
 from sql.plan.clauses import PeriodArgument
 from sql.types import Type
 
 PARAMETER = Place("a window parameter", aliases=False, analytics=False)
 
+Amounts = tuple[tuple[Bound, str], ...]
+"""The parts of a length of time, each with its unit."""
 
-def no_reads(binder: ExpressionBinder, bound: Bound, node: ast.Expr, what: str) -> None:
+
+def no_reads(binder: Binding, bound: Bound, node: ast.Expr, what: str) -> None:
     """Report a parameter that would have to be known before an event arrives."""
     if any(isinstance(part, Read) for part in bound.walk()):
-        binder.problems.error(
-            "B505", f"{what} is fixed when the statement starts and cannot read an event's columns", node.span
-        )
+        message = f"{what} is fixed when the statement starts and cannot read an event's columns"
+        binder.problems.error("B505", message, node.span)
 
 
-def bind_period(binder: ExpressionBinder, node: ast.Expr, what: str) -> PeriodArgument:
+def check_count(
+    problems: Problems, bound: Bound, what: str, span: Span, *, least: int = 1, code: str = "B504"
+) -> None:
+    """Report what cannot be a whole number of at least `least`; `what` is the sentence before these words."""
+    if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < least):
+        message = f"{what} a whole number of at least {least}, not {bound.value!r}"
+        problems.error(code, message, span)
+    elif not Type.INTEGER.accepts(bound.type):
+        problems.error(code, f"{what} a whole number, not {bound.type.value}", span)
+
+
+# --- lengths of time ----------------------------------------------------------------------------------------
+
+
+def bind_period(binder: Binding, node: ast.Expr, what: str) -> PeriodArgument:
     """A length of time: words, or a number of seconds. Constant ones below 1 ms are errors here."""
     if isinstance(node, ast.Unary) and isinstance(node.operand, ast.PeriodLiteral):
         binder.problems.error("B506", f"{what}: a time period has no sign", node.span)
         node = node.operand
-    if isinstance(node, ast.PeriodLiteral):
-        parts = tuple((binder.bind(part.amount, PARAMETER), part.unit) for part in node.parts)
-    else:
-        parts = ((binder.bind(node, PARAMETER), "second"),)
+    parts = tuple((binder.bind(amount, PARAMETER), unit) for amount, unit in amounts_in(node))
     for bound, _ in parts:
         no_reads(binder, bound, node, what)
-        binder.expect(bound, Type.NUMBER, f"{what} is a length of time", node.span)
+    check_amounts(binder, parts, f"{what} is", what, node.span)
+    return PeriodArgument(parts, node.span)
+
+
+def amounts_in(node: ast.Expr) -> Sequence[tuple[ast.Expr, str]]:
+    """The amounts of a length of time, each with its unit; a number alone is one of seconds."""
+    if isinstance(node, ast.PeriodLiteral):
+        return [(part.amount, part.unit) for part in node.parts]
+    return [(node, "second")]
+
+
+def check_amounts(
+    binder: Binding, parts: Amounts, what: str, name: str, span: Span, *, zero_allowed: bool = False
+) -> None:
+    """Report amounts that are no numbers, and constant ones that make no length of time; `what` is the
+    sentence before these words, `name` the parameter."""
+    for bound, _ in parts:
+        binder.expect(bound, Type.NUMBER, f"{what} a length of time", span)
     amounts = {unit: bound.value for bound, unit in parts if isinstance(bound, Const)}
     if len(amounts) == len(parts) and all(amount.__class__ in (int, float) for amount in amounts.values()):
         try:
-            Period.of(amounts)
+            Period.of(amounts, zero_allowed=zero_allowed)
         except ValueError as error:
-            binder.problems.error("B506", f"{what}: {error}", node.span)
-    return PeriodArgument(parts, node.span)
+            binder.problems.error("B506", f"{name}: {error}", span)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sql import syntax as ast
 from sql.algebra.windows.lots import lot_window
 from sql.binder.expressions.expression_binder import ExpressionBinder
-from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
-from sql.plan.bound import Bound, Const
+from sql.binder.windows.lengths import PARAMETER, bind_period, check_count, no_reads
+from sql.plan.bound import Bound
 from sql.plan.clauses import LotPlan, LotWindowPlan
 
 
@@ -44,8 +44,5 @@ def _lot_window(binder: ExpressionBinder, name: str, node: ast.Expr | None) -> L
 def _count(binder: ExpressionBinder, node: ast.Expr, what: str) -> Bound:
     bound = binder.bind(node, PARAMETER)
     no_reads(binder, bound, node, what)
-    if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < 1):
-        binder.problems.error(
-            "B504", f"{what} is a whole number of at least 1, not {bound.value!r}", node.span
-        )
+    check_count(binder.problems, bound, f"{what} is", node.span)
     return bound

@@ -9,7 +9,7 @@ from sql import syntax as ast
 from sql.algebra.windows.catalog import WindowParameter, WindowSpec
 from sql.binder.expressions.expression_binder import ExpressionBinder
 from sql.binder.place import Place
-from sql.binder.windows.lengths import PARAMETER, bind_period, no_reads
+from sql.binder.windows.lengths import PARAMETER, bind_period, check_count, no_reads
 from sql.errors import Span, did_you_mean
 from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import Criterion, PeriodArgument, PredicatePlan
@@ -77,16 +77,7 @@ def _size(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at: 
         return Const(1)
     bound = binder.bind(args[0], PARAMETER)
     no_reads(binder, bound, args[0], "a size")
-    if isinstance(bound, Const) and (bound.value.__class__ is not int or bound.value < 1):
-        binder.problems.error(
-            "B504",
-            f"the size of {spec.name} is a whole number of at least 1, not {bound.value!r}",
-            args[0].span,
-        )
-    elif not Type.INTEGER.accepts(bound.type):
-        binder.problems.error(
-            "B504", f"the size of {spec.name} is a whole number, not {bound.type.value}", args[0].span
-        )
+    check_count(binder.problems, bound, f"the size of {spec.name} is", args[0].span)
     return bound
 
 
