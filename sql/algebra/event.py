@@ -8,6 +8,7 @@ dict, a struct, a tuple of rows for joins); operators never read them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -43,7 +44,7 @@ class Delta(NamedTuple):
 
 
 def net(deltas: Iterable[Delta]) -> Delta:
-    """One delta for several, without the events that entered and left inside them."""
+    """One delta for several, in order of arrival, without the events that entered and left inside them."""
     inserted: dict[Event, None] = {}
     removed: dict[Event, None] = {}
     for delta in deltas:
@@ -53,7 +54,10 @@ def net(deltas: Iterable[Delta]) -> Delta:
                 del inserted[event]
             else:
                 removed[event] = None
-    return Delta(list(inserted), list(removed))
+    return Delta(sorted(inserted, key=_arrival), sorted(removed, key=_arrival))
+
+
+_arrival = attrgetter("seq")
 
 
 NOTHING = Event(None, 0, -1)
