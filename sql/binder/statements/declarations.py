@@ -205,9 +205,10 @@ def bind_index(statement: ast.CreateIndex, catalog: Catalog, text: str) -> Index
 
 def declare_expression(catalog: Catalog, statement: ast.CreateExpression, text: str) -> None:
     """Declare an expression for all statements behind it. SqlError where its name is that of a function,
-    or where it calls itself."""
+    or where it calls itself. A further name of a function, an alias, may be taken."""
     name = statement.name
-    if functions.lookup(name) is not None or aggregates.lookup(name) is not None:
+    function = functions.lookup(name) or aggregates.lookup(name)
+    if function is not None and function.name == name:
         message = f"'{name}' is a function already"
         raise SqlError.of("B551", message, statement.span, "choose another name", text=text)
     body = statement.body.walk()
