@@ -4,10 +4,9 @@ listeners are found."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from functools import partial
 from typing import NamedTuple
 
-from sql.algebra.pattern.listening import ByKey, ByRange, FilterTests, InOrder, Listening
+from sql.algebra.pattern.listening import FilterTests
 from sql.codegen.functions import FunctionSet
 from sql.plan.bound import Bound, Op, Slot, TableRead, all_of, conjuncts, sources_read
 from sql.plan.pattern_plan import OWN
@@ -77,8 +76,8 @@ def parts_of(condition: Bound | None) -> Parts:
     return Parts(all_of(alone), rows, bound, [operator == "is" for operator in operators], left)
 
 
-def listening_of(condition: Bound | None, functions: FunctionSet) -> Callable[[], Listening]:
-    """Makes what finds the listeners of a filter."""
+def tests_of(condition: Bound | None, functions: FunctionSet) -> FilterTests:
+    """The parts of a filter's condition as functions."""
     parts = parts_of(condition)
     own = None if parts.alone is None else functions.true(parts.alone)
     for chosen in () if parts.rows else parts.left:
@@ -86,14 +85,13 @@ def listening_of(condition: Bound | None, functions: FunctionSet) -> Callable[[]
         if found is not None:
             left = true_of([part for part in parts.left if part is not chosen], functions)
             row, tag, operator = found
-            tests = FilterTests(own, left, functions.value(row), functions.value(tag))
-            return partial(ByRange, tests, operator)
+            return FilterTests(own, left, functions.value(row), functions.value(tag), operator)
     left = true_of(parts.left, functions)
     if not parts.rows:
-        return partial(InOrder, FilterTests(own, left))
+        return FilterTests(own, left)
     of_row = functions.wanted_key(parts.rows, parts.nulls)
     of_binding = functions.wanted_key(parts.tags, parts.nulls)
-    return partial(ByKey, FilterTests(own, left, of_row, of_binding))
+    return FilterTests(own, left, of_row, of_binding)
 
 
 def true_of(parts: list[Bound], functions: FunctionSet) -> Callable[..., bool] | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from sql.algebra.pattern.listening import Listening
+from sql.algebra.pattern.listening import FilterTests
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.plan.pattern_plan import FilterPlan
@@ -19,7 +17,7 @@ class Filter(PatternInstance):
 
     def start(self) -> None:
         machine = self.machine
-        self.number = machine.number = machine.number + 1
+        self.seq = machine.seq = machine.seq + 1
         self.begun = machine.now
         machine.listening[self.node].add(self)
 
@@ -43,24 +41,24 @@ class Filter(PatternInstance):
             parent.on_true(self, binding, over=True)
 
     def quit(self) -> None:
-        if self.parent is not None and self.number:  # not where its parent ends before it has been started
+        if self.parent is not None and self.seq:  # not where its parent ends before it has been started
             self.machine.listening[self.node].remove(self)
         self.parent = None
 
     def pack(self, packer: Packer) -> tuple[int, int, int]:
-        return self.number, packer.binding(self.binding), self.begun
+        return self.seq, packer.binding(self.binding), self.begun
 
     def unpack(self, state: tuple[int, int, int], unpacker: Unpacker) -> None:
-        self.number, binding, self.begun = state
+        self.seq, binding, self.begun = state
         self.binding = unpacker.binding(binding)
-        unpacker.listeners.append((self.number, lambda: self.machine.listening[self.node].add(self)))
+        unpacker.listeners.append((self.seq, lambda: self.machine.listening[self.node].add(self)))
 
 
 class FilterNode(PatternPart):
     """A filter. `stays`: under `every` and repeats it goes on listening after a match.
-    `listening` makes what finds its instances in one pattern."""
+    `tests`: the parts of its condition."""
 
     instance = Filter
     step: FilterPlan
     stays: bool
-    listening: Callable[[], Listening]
+    tests: FilterTests

@@ -52,11 +52,11 @@ class WithinSearch(GuardSearch):
 
     def start(self) -> None:
         node, machine = self.node, self.machine
-        self.number = machine.number = machine.number + 1
+        self.seq = machine.seq = machine.seq + 1
         length = machine.length(node.length, self.binding)
         self.left = None if node.maximum is None else machine.evaluate(node.maximum, self.binding)
         super().start()
-        if self.child is not None and length is not None:
+        if self.parent is not None and length is not None:
             self.due = max(length.add(machine.now, machine.zone), machine.now + 1)
             machine.timers.add(self)
 
@@ -75,10 +75,10 @@ class WithinSearch(GuardSearch):
         super().quit()
 
     def pack(self, packer: Packer) -> WithinState:
-        return self.number, self.due, self.left, *super().pack(packer)
+        return self.seq, self.due, self.left, *super().pack(packer)
 
     def unpack(self, state: WithinState, unpacker: Unpacker) -> None:
-        self.number, self.due, self.left, *operand = state
+        self.seq, self.due, self.left, *operand = state
         super().unpack(operand, unpacker)
         if self.due is not None:
             unpacker.timers.append(self)

@@ -75,9 +75,9 @@ class Partials:
 
 
 class Timed(Protocol):
-    """An instance that waits for an instant. `number` decides between two that are due at once."""
+    """An instance that waits for an instant. `seq` decides between two that are due at once."""
 
-    number: int
+    seq: int
     due: int | None
     """The time in ms; None: it waits no more, and is skipped when its turn comes."""
 
@@ -86,7 +86,7 @@ class Timed(Protocol):
 
 
 class PatternTimers:
-    """A heap of all waiting timers, by (due, number). An ended one stays in until it surfaces, or until more
+    """A heap of all waiting timers, by (due, seq). An ended one stays in until it surfaces, or until more
     than half have ended."""
 
     SWEEP_MIN = 64
@@ -98,7 +98,7 @@ class PatternTimers:
     def add(self, timed: Timed) -> None:
         """Wait for the instance's `due`."""
         assert timed.due is not None
-        heappush(self.heap, (timed.due, timed.number, timed))
+        heappush(self.heap, (timed.due, timed.seq, timed))
 
     def cancel(self, timed: Timed) -> None:
         """An instance has ended; if it waits, it does so no more."""
@@ -138,7 +138,7 @@ class Machine:
         self.zone = zone
         self.options = options
         self.now = 0
-        self.number = 0
+        self.seq = 0
         """The number of the last start; it orders matches, and timers that are due together."""
         self.listening: dict[Hashable, Listening] = {}
         """What listens, by the node of the filter."""

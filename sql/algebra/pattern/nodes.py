@@ -50,7 +50,7 @@ class PatternInstance(ABC):
     """A node that has been started. It belongs to a parent until it is over; `parent`
     is None from then on."""
 
-    __slots__ = ("binding", "machine", "node", "number", "parent")
+    __slots__ = ("binding", "machine", "node", "parent", "seq")
     node: Any
 
     def __init__(self, node: PatternPart, parent: Parent, binding: Binding) -> None:
@@ -58,7 +58,7 @@ class PatternInstance(ABC):
         self.node = node
         self.parent: Parent | None = parent
         self.binding = binding
-        self.number = 0
+        self.seq = 0
         """The number of its start, of what listens or waits for an instant; 0 before."""
 
     @abstractmethod
@@ -131,12 +131,6 @@ class OneOperand(PatternInstance, Parent):
         if child is self.child:
             self.child = None
             self.fail()
-
-    def quit(self) -> None:
-        self.parent = None
-        child, self.child = self.child, None
-        if child is not None:
-            child.quit()
 
     def below(self) -> Iterable[PatternInstance]:
         return () if self.child is None else (self.child,)

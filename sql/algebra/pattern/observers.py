@@ -28,7 +28,7 @@ class Observer(PatternInstance):
         """Wait for the next instant; without one a schedule is false, and an interval
         of NULL waits for ever."""
         machine = self.machine
-        self.number = machine.number = machine.number + 1
+        self.seq = machine.seq = machine.seq + 1
         self.begun = machine.now
         due = self.node.next_due(self)
         if due is None:
@@ -61,10 +61,10 @@ class Observer(PatternInstance):
         self.machine.timers.cancel(self)
 
     def pack(self, packer: Packer) -> tuple[int, int | None, int, int]:
-        return self.number, self.due, packer.binding(self.binding), self.begun
+        return self.seq, self.due, packer.binding(self.binding), self.begun
 
     def unpack(self, state: tuple[int, int | None, int, int], unpacker: Unpacker) -> None:
-        self.number, self.due, binding, self.begun = state
+        self.seq, self.due, binding, self.begun = state
         self.binding = unpacker.binding(binding)
         if self.due is not None:
             unpacker.timers.append(self)

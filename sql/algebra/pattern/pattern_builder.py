@@ -3,13 +3,13 @@ instance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import tzinfo
-from functools import cached_property, partial, singledispatchmethod
+from functools import cached_property, partial
 from typing import TypeVar
 
 from sql.algebra.pattern.every import EveryNode
-from sql.algebra.pattern.filter_conditions import listening_of
+from sql.algebra.pattern.filter_conditions import tests_of
 from sql.algebra.pattern.filters import FilterNode
 from sql.algebra.pattern.guards import WhileNode, WithinNode
 from sql.algebra.pattern.listening import Binding
@@ -30,7 +30,7 @@ from sql.errors import DataError
 from sql.plan import pattern_plan as plans
 from sql.plan.bound import Bound, Const
 from sql.plan.options import RuleOptions
-from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan
+from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan, StepPlan
 
 Value = TypeVar("Value")
 
@@ -59,70 +59,52 @@ class PatternBuilder:
 
     # --- the kinds of nodes ---------------------------------------------------------------------------------
 
-    @singledispatchmethod
-    def _step(self, step: object, *, stays: bool = False) -> PatternPart:
+    def _step(self, step: StepPlan, *, stays: bool = False) -> PatternPart:
         """The node of a step, with those below it. `stays`: its parent is one under which filters go on
         listening."""
+        match step:
+            case plans.FilterPlan():
+                node = FilterNode(step, stays, tests_of(step.condition, self.functions))
+                self.filters.append(node)
+                return node
+            case plans.IntervalPlan(length):
+                return IntervalNode(step, self._length(length))
+            case plans.AtPlan(fields):
+                return CrontabNode(step, Crontab.parse([part.text for part in fields], self.zone))
+            case plans.SchedulePlan():
+                return ScheduleNode(step, self._schedule(step), stays)
+            case plans.FollowedByPlan(steps, maxima):
+                return FollowedByNode(self._steps(steps), [self._count(item) for item in maxima])
+            case plans.AllOfPlan(parts):
+                return AllOfNode(self._steps(parts), [isinstance(part, plans.AbsentPlan) for part in parts])
+            case plans.AnyOfPlan(parts):
+                return AnyOfNode(self._steps(parts))
+            case plans.AbsentPlan(operand):
+                return AbsentNode(self._step(operand))
+            case plans.EveryPlan():
+                return self._every(step)
+            case plans.RepeatPlan():
+                return self._repeat(step)
+            case plans.WithinPlan(operand, length, maximum):
+                return WithinNode(self._step(operand), self._length(length), self._count(maximum))
+            case plans.WhilePlan(operand, condition):
+                return WhileNode(self._step(operand), over_tags(self.functions.value(condition)))
         raise TypeError(f"no node for a {type(step).__name__}")
 
-    @_step.register
-    def _(self, step: plans.FilterPlan, *, stays: bool = False) -> PatternPart:
-        node = FilterNode(step, stays, listening_of(step.condition, self.functions))
-        self.filters.append(node)
-        return node
+    def _steps(self, steps: Iterable[StepPlan]) -> list[PatternPart]:
+        return [self._step(step) for step in steps]
 
-    @_step.register
-    def _(self, step: plans.IntervalPlan, *, stays: bool = False) -> PatternPart:
-        return IntervalNode(step, self._length(step.length))
-
-    @_step.register
-    def _(self, step: plans.AtPlan, *, stays: bool = False) -> PatternPart:
-        return CrontabNode(step, Crontab.parse([part.text for part in step.fields], self.zone))
-
-    @_step.register
-    def _(self, step: plans.SchedulePlan, *, stays: bool = False) -> PatternPart:
-        return ScheduleNode(step, self._schedule(step), stays)
-
-    @_step.register
-    def _(self, step: plans.FollowedByPlan, *, stays: bool = False) -> PatternPart:
-        steps = [self._step(part) for part in step.steps]
-        return FollowedByNode(steps, [self._count(item) for item in step.maxima])
-
-    @_step.register
-    def _(self, step: plans.AllOfPlan, *, stays: bool = False) -> PatternPart:
-        absent = [isinstance(part, plans.AbsentPlan) for part in step.parts]
-        return AllOfNode([self._step(part) for part in step.parts], absent)
-
-    @_step.register
-    def _(self, step: plans.AnyOfPlan, *, stays: bool = False) -> PatternPart:
-        return AnyOfNode([self._step(part) for part in step.parts])
-
-    @_step.register
-    def _(self, step: plans.AbsentPlan, *, stays: bool = False) -> PatternPart:
-        return AbsentNode(self._step(step.operand))
-
-    @_step.register
-    def _(self, step: plans.EveryPlan, *, stays: bool = False) -> PatternPart:
-        operand = self._step(step.operand, stays=True)
+    def _every(self, step: plans.EveryPlan) -> EveryNode:
         key = over_tags(self.functions.key(step.keys)) if step.keys else None
-        return EveryNode(operand, key, None if step.length is None else self._length(step.length))
+        length = None if step.length is None else self._length(step.length)
+        return EveryNode(self._step(step.operand, stays=True), key, length)
 
-    @_step.register
-    def _(self, step: plans.RepeatPlan, *, stays: bool = False) -> PatternPart:
+    def _repeat(self, step: plans.RepeatPlan) -> RepeatNode:
         operand = self._step(step.operand, stays=True)
         until = None if step.until is None else self._step(step.until, stays=True)
         low = self._count(step.low)
         high = low if step.high is step.low else self._count(step.high)
         return RepeatNode(operand, until, low, high, step.tags)
-
-    @_step.register
-    def _(self, step: plans.WithinPlan, *, stays: bool = False) -> PatternPart:
-        operand, length = self._step(step.operand), self._length(step.length)
-        return WithinNode(operand, length, self._count(step.maximum))
-
-    @_step.register
-    def _(self, step: plans.WhilePlan, *, stays: bool = False) -> PatternPart:
-        return WhileNode(self._step(step.operand), over_tags(self.functions.value(step.condition)))
 
     # --- parameters of steps, as functions of the tags ------------------------------------------------------
 

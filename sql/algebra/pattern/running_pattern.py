@@ -58,7 +58,7 @@ class Pattern:
         self.heard: dict[str, list[Listening]] = {}
         """What listens, by stream."""
         for node in program.filters:
-            listening = self.machine.listening[node] = node.listening()
+            listening = self.machine.listening[node] = Listening(node.tests)
             self.heard.setdefault(node.step.stream, []).append(listening)
         self.root: PatternInstance | None = None
         self.matches: list[Binding] = []
@@ -78,12 +78,12 @@ class Pattern:
         found: list[Listener] = []
         for listening in self.heard.get(stream, ()):
             if listening.count and (listening.own is None or listening.own(row)):
-                listening.find(row, found)
+                found += listening.find(row)
         if not found:
             return []
         self.machine.now = now
         if len(found) > 1:
-            found.sort(key=_number)
+            found.sort(key=_seq)
             if self.consumes:
                 level = max(listener.consume for listener in found)
                 found = [listener for listener in found if listener.consume == level]
@@ -108,7 +108,7 @@ class Pattern:
         return out
 
     def advance(self, now: int) -> list[Binding]:
-        """Do what is due at or before `now`: each at `now`, in order of (due, number)."""
+        """Do what is due at or before `now`: each at `now`, in order of (due, seq)."""
         machine = self.machine
         machine.now = now
         while (timed := machine.timers.take(now)) is not None:
@@ -178,7 +178,7 @@ class Pattern:
         root = packed(self.root, packer)
         return {
             "version": SNAPSHOT_VERSION,
-            "number": self.machine.number,
+            "number": self.machine.seq,
             "counts": dict(self.machine.counts),
             "root": root,
             "bindings": packer.bindings,
@@ -197,12 +197,12 @@ class Pattern:
             listen()
         for timed in unpacker.timers:
             machine.timers.add(timed)
-        machine.number = state["number"]
+        machine.seq = state["number"]
         machine.counts.clear()
         machine.counts.update(state["counts"])
 
 
-_number = attrgetter("number")
+_seq = attrgetter("seq")
 
 
 def _without_overlaps(matches: Sequence[Binding]) -> list[Binding]:

@@ -102,7 +102,7 @@ class OrderedIndex:
     def __init__(self, key: Callable[[Event], Hashable], value: Values) -> None:
         self.key = key
         self.value = value
-        self.by_key: dict[Hashable, SortedRows] = {}
+        self.by_key: dict[Hashable, SortedRows[Event]] = {}
 
     def add(self, event: Event) -> None:
         """A row came."""

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from sql.algebra.event import Event
 from sql.types import order_key
 
 BLOCK_MAX = 128
@@ -30,6 +29,15 @@ UNORDERED = -1
 _number = attrgetter("seq")
 
 
+class Numbered(Protocol):
+    """A row, or whatever else is kept in order of a value: those of one value stand in order of `seq`."""
+
+    seq: int
+
+
+Row = TypeVar("Row", bound=Numbered)
+
+
 def placed(value: object) -> tuple[int, Any]:
     """The kind of a value, and what orders it among those of its kind."""
     kind = value.__class__
@@ -41,16 +49,16 @@ def placed(value: object) -> tuple[int, Any]:
     return rank, order
 
 
-class SortedRows:
+class SortedRows(Generic[Row]):
     """Rows in order of values of any kind. Rows of one value stand in order of their numbers."""
 
     def __init__(self) -> None:
-        self.kinds: dict[int, OneKind] = {}
+        self.kinds: dict[int, OneKind[Row]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
 
-    def add(self, value: object, event: Event) -> None:
+    def add(self, value: object, event: Row) -> None:
         """A row came."""
         kind, order = placed(value)
         rows = self.kinds.get(kind)
@@ -58,7 +66,7 @@ class SortedRows:
             rows = self.kinds[kind] = OneKind()
         rows.add(order, event)
 
-    def remove(self, value: object, event: Event) -> None:
+    def remove(self, value: object, event: Row) -> None:
         """A row left."""
         kind, order = placed(value)
         rows = self.kinds[kind]
@@ -66,13 +74,13 @@ class SortedRows:
         if not rows.blocks:
             del self.kinds[kind]
 
-    def equal(self, value: object) -> list[Event]:
+    def equal(self, value: object) -> list[Row]:
         """The rows of a value; NaN is one."""
         kind, order = placed(value)
         rows = self.kinds.get(kind)
         return [] if rows is None else rows.between(order, order, True, True)
 
-    def between(self, low: object, high: object, low_inside: bool, high_inside: bool) -> list[Event]:
+    def between(self, low: object, high: object, low_inside: bool, high_inside: bool) -> list[Row]:
         """The rows in a range, in order of the value.
         Values of another kind than its low end are in no range."""
         kind, low_order = placed(high if low is None else low)
@@ -90,11 +98,11 @@ class SortedRows:
         )
 
 
-class OneKind:
+class OneKind(Generic[Row]):
     """Rows in order of values that compare with each other."""
 
     def __init__(self) -> None:
-        self.blocks: list[tuple[list[Any], list[Event]]] = []
+        self.blocks: list[tuple[list[Any], list[Row]]] = []
         """The values, and beside them their rows."""
         self.highest: list[Any] = []
         self.last: list[int] = []
@@ -107,12 +115,12 @@ class OneKind:
         return bisect_left(self.last, number, first, equal)
 
     @staticmethod
-    def _place(values: list[Any], events: list[Event], value: object, number: int) -> int:
+    def _place(values: list[Any], events: list[Row], value: object, number: int) -> int:
         """The place in its block where a row is, or belongs."""
         first = bisect_left(values, value)
         return bisect_left(events, number, first, bisect_right(values, value, first), key=_number)
 
-    def add(self, value: object, event: Event) -> None:
+    def add(self, value: object, event: Row) -> None:
         """A row came."""
         if not self.blocks:
             self.blocks.append(([value], [event]))
@@ -134,7 +142,7 @@ class OneKind:
             block += 1
         self._note_end(block)
 
-    def remove(self, value: object, event: Event) -> None:
+    def remove(self, value: object, event: Row) -> None:
         """A row left."""
         block = self._block(value, event.seq)
         values, events = self.blocks[block]
@@ -150,7 +158,7 @@ class OneKind:
         self.highest[block] = values[-1]
         self.last[block] = events[-1].seq
 
-    def between(self, low: object, high: object, low_inside: bool, high_inside: bool) -> list[Event]:
+    def between(self, low: object, high: object, low_inside: bool, high_inside: bool) -> list[Row]:
         """The rows in a range, of which None is no bound."""
         after = bisect_left if low_inside else bisect_right
         before = bisect_right if high_inside else bisect_left

@@ -72,7 +72,8 @@ def test_an_index_never_changes_a_result(statement: str, kind: str, request: pyt
 
 
 def test_ranges_of_an_ordered_index() -> None:
-    random, index = Random(3), SortedRows()
+    random = Random(3)
+    index: SortedRows[Event] = SortedRows()
     rows: list[Event] = []
     values: list[Any] = [*range(40), 2.5, -inf, "a", "m", True]
     for number in range(4 * BLOCK_MAX):
