@@ -191,11 +191,18 @@ class _Translation:
                 "the action cloud merges its rows over all gateways, and "
                 "penstock cloud backfill runs it over archived events of each"
             )
+        if self._ends_without_value(where):
+            hint = "a comma in { … } ends a value: put the text before it in quotes, or on a line of its own"
         if hint is None and known:
             hint = f"known keys are {', '.join(sorted(known))}"
         self.report.error(
             "R101", f"unknown key '{key}' in {_name(where[:-1])}", self.document.key_span(where), hint
         )
+
+    def _ends_without_value(self, where: Path) -> bool:
+        """True for `b FROM m` in `{sql: SELECT a, b FROM m, actions: …}`: YAML takes it for a key."""
+        end = self.document.key_span(where).end
+        return self.document.text.text[end:].lstrip()[:1] in (",", "}")
 
     def _rule_of_model(self, inner: Path, error: ErrorDetails) -> None:
         """Report an error of our validators; a sentence that begins with a quoted key is about that key."""

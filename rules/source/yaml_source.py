@@ -226,6 +226,13 @@ def _value(event: yaml.ScalarEvent, span: Span, builder: Builder, report: Report
     return value
 
 
+NO_COLON, NO_END = "could not find expected ':'", "unexpected end of stream"
+BEGUN_BEFORE = (NO_COLON, NO_END)
+"""Errors whose place is where the construct begins."""
+
+OUTSIDE = "this line does not fit: its indentation belongs to no open mapping or list"
+BESIDE = "indent it as the keys beside it"
+
 _PLAINER = (
     ("mapping values", "a second ':' in this line", "quote a text that has ': ' in it"),
     (
@@ -233,21 +240,19 @@ _PLAINER = (
         "this character cannot begin a value",
         "quote the text, and indent with spaces, not with tabs",
     ),
-    ("could not find expected ':'", "':' is missing after the key", None),
-    ("block end", "this line does not fit: its indentation belongs to no open mapping or list", None),
-    (
-        "did not find expected key",
-        "this line does not fit: its indentation belongs to no open mapping or list",
-        None,
-    ),
-    ("unexpected end of stream", "the quote that begins here has no end", None),
+    (NO_COLON, "':' is missing after the key", None),
+    ("block end", OUTSIDE, BESIDE),
+    ("did not find expected '-'", OUTSIDE, BESIDE),
+    ("did not find expected key", OUTSIDE, BESIDE),
+    ("found a tab", "a tab cannot indent a line", "indent with spaces"),
+    (NO_END, "the quote that begins here has no end", None),
     ("escape c", "an unknown escape in a double-quoted text", "use single quotes, or double the backslash"),
 )
 
 
 TOO_FAR_IN = (
     "this line goes on with the text of the line before, for it is indented further",
-    "indent it as the keys beside it",
+    BESIDE,
 )
 """Message and hint for a key that YAML takes for the rest of a text."""
 
@@ -268,9 +273,10 @@ def _syntax_error(error: yaml.MarkedYAMLError, report: Report) -> None:
             if known == "mapping values" and _begins_line(report.text, start):
                 report.error("R001", TOO_FAR_IN[0], Span(start, start + 1), TOO_FAR_IN[1])
                 return
-            if known == "unexpected end of stream" and context is not None:
+            if known in BEGUN_BEFORE and context is not None:
                 start = context.index
-            report.error("R001", message, Span(start, start + 1), hint)
+            word = re.match(r"[\w.-]+", report.text.text[start:]) if known == NO_COLON else None
+            report.error("R001", message, Span(start, start + 1), f"write {word[0]}:" if word else hint)
             return
     began = ""
     if error.context and context is not None:

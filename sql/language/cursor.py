@@ -44,6 +44,7 @@ CLAUSE_WORDS = frozenset(
             "filter",
             "partition",
             "retain",
+            "within",
         ),
     }
 )
@@ -63,6 +64,13 @@ SET_OPERATIONS = {
 def span_of(token: Token) -> Span:
     """The characters of one token."""
     return Span(token.start, token.end + 1)
+
+
+def _misspelt(token: Token) -> str | None:
+    """The keyword that a name was probably meant to be."""
+    if token.token_type is not TokenType.VAR or token.text.lower() in CLAUSE_WORDS:
+        return None
+    return did_you_mean(token.text, CLAUSE_WORDS)
 
 
 def node_of(parsed: Any) -> Expr:
@@ -123,6 +131,7 @@ class Cursor(Parser):
             self._refuse("P001", f"the statement ends too early{wanted}", Span(end, end))
         shown = self.sql[token.start : token.end + 1]
         hint = habits.hint(self._tokens, habits.place(self._tokens, token, self._index))
+        hint = hint or _misspelt(token)
         self._refuse("P001", f"unexpected {shorten(shown)!r}{wanted}", span_of(token), hint)
 
     def _unexpected_rest(self) -> NoReturn:
@@ -135,15 +144,10 @@ class Cursor(Parser):
         for word in (self._prev, token):
             if word.text.lower() in SET_OPERATIONS and word.token_type is not TokenType.IDENTIFIER:
                 self._unsupported(word.text.upper(), word, SET_OPERATIONS[word.text.lower()])
-            hint = None
-            if word.token_type is TokenType.VAR and word.text.lower() not in CLAUSE_WORDS:
-                hint = did_you_mean(word.text, CLAUSE_WORDS)
-            if hint:
-                break
+            if habit is None and (habit := _misspelt(word)):
+                token = word
         shown = shorten(self.sql[token.start : token.end + 1])
-        self._refuse(
-            "P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), habit or hint
-        )
+        self._refuse("P001", f"unexpected {shown!r} where nothing more can stand", span_of(token), habit)
 
     def _unsupported(self, construct: str, token: Token, hint: str | None = None) -> NoReturn:
         self._refuse("P090", f"{construct} is not supported yet", span_of(token), hint)

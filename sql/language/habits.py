@@ -106,8 +106,10 @@ def _interval(tokens: Sequence[Token], at: int) -> str | None:
 
 def _missing_comma(tokens: Sequence[Token], at: int) -> str | None:
     """`SELECT m avg(c)` and `SELECT m x avg(c)`: a name behind a name is an alias, and
-    nothing may follow it."""
+    nothing may follow it. `GROUP BY m TUMBLINGWINDOW(ss, 10)`: a call behind a key."""
     words = [token.text.lower() for token in tokens[:at]]
+    if "group" in words and _kind(tokens, at) in NAME_TOKENS and _kind(tokens, at + 1) is TokenType.L_PAREN:
+        return f"a comma is missing before '{tokens[at].text}'"
     if at < 2 or words[0] != "select" or "from" in words[:at] or did_you_mean(words[at - 1], ["from"]):
         return None
     call = at - 1 if _kind(tokens, at) is TokenType.L_PAREN else at
@@ -122,10 +124,26 @@ def _missing_comma(tokens: Sequence[Token], at: int) -> str | None:
     return None
 
 
+def _arrow(tokens: Sequence[Token], at: int) -> str | None:
+    """`pattern [a=A - b=B]`."""
+    is_dash = _kind(tokens, at) is TokenType.DASH and any(token.text.lower() == "pattern" for token in tokens)
+    return "write ->, which means 'followed by'" if is_dash else None
+
+
+def _missing_by(tokens: Sequence[Token], at: int) -> str | None:
+    """`group c` and `order c`."""
+    word = _word(tokens, at)
+    if word in ("group", "order") and _word(tokens, at + 1) != "by":
+        return f"write {word.upper()} BY"
+    return None
+
+
 _HABITS: tuple[Callable[[Sequence[Token], int], str | None], ...] = (
     _doubled_sign,
     _equality,
     _top,
     _interval,
     _missing_comma,
+    _arrow,
+    _missing_by,
 )

@@ -20,6 +20,7 @@ from edge.intake.sources.known import source_kind
 from edge.intake.sources.registry import BadSource, SourceKind, settings_of
 from rules.compiled import Compiled
 from rules.problems import FileProblem
+from sql.catalog.stores import STORES
 from sql.catalog.streams import Stream
 from sql.catalog.topics import OPTION, topic_parts
 from sql.errors import Problem, did_you_mean
@@ -47,9 +48,9 @@ def _complaints(stream: Stream) -> Iterator[Complaint]:
         return
     kind = source_kind(name)
     if kind is None and name not in (MQTT, MEMORY):
-        known = did_you_mean(name, stream_types()) or f"this gateway has {', '.join(stream_types())}"
-        message = f"TYPE '{name}' of stream '{stream.name}' is no source of this gateway"
-        yield "TYPE", _error(message, known)
+        types = (*stream_types(), *(STORES if stream.kind == "lookup" else ()))
+        message = f"TYPE '{name}' of {_called(stream)} is no source of this gateway"
+        yield "TYPE", _error(message, did_you_mean(name, types) or f"this gateway has {', '.join(types)}")
         return
     try:
         parts = topic_parts(stream)
@@ -63,6 +64,10 @@ def _complaints(stream: Stream) -> Iterator[Complaint]:
         yield from _of_source(stream, kind)
     else:
         yield from _of_topic(stream)
+
+
+def _called(stream: Stream) -> str:
+    return f"{'stream' if stream.kind == 'stream' else 'table'} '{stream.name}'"
 
 
 def _error(message: str, hint: str | None = None) -> Problem:
@@ -95,7 +100,7 @@ def _of_store(stream: Stream, name: str) -> Iterator[Complaint]:
 
 
 def _of_source(stream: Stream, kind: SourceKind) -> Iterator[Complaint]:
-    called = f"{'stream' if stream.kind == 'stream' else 'table'} '{stream.name}'"
+    called = _called(stream)
     if kind.name != "simulator" and not stream.datasource:
         hint = "write the file's name, or the path of the address"
         yield "DATASOURCE", _error(f"{called} has no DATASOURCE", hint)

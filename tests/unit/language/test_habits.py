@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sql.errors import SqlError
+from sql.errors import Span, SqlError
 from sql.language import parse
 
 HABITS = [
@@ -32,6 +32,11 @@ HABITS = [
     ),
     ("SELECT c FORM m", "did you mean 'from'?"),
     ("SELECT 10x FROM m", "put a space between them"),
+    ("SELECT avg(c) FROM m GROUP BY d TUMBLINGWINDOW(ss, 10)", "a comma is missing before 'TUMBLINGWINDOW'"),
+    ("select * from pattern [every a=A - b=B]", "write ->, which means 'followed by'"),
+    ("select c from m group c", "write GROUP BY"),
+    ("select c from m order c", "write ORDER BY"),
+    ("from v in m withn 5.0 select v", "did you mean 'within'?"),
 ]
 
 
@@ -40,6 +45,13 @@ def test_the_hint_says_what_to_write(text: str, hint: str) -> None:
     with pytest.raises(SqlError) as raised:
         parse(text)
     assert raised.value.problems[0].hint == hint
+
+
+def test_a_misspelt_keyword_that_was_taken_for_a_name_is_the_one_that_is_marked() -> None:
+    with pytest.raises(SqlError) as raised:
+        parse("SELECT c FORM m")
+    (problem,) = raised.value.problems
+    assert problem.message == "unexpected 'FORM' where nothing more can stand" and problem.span == Span(9, 13)
 
 
 @pytest.mark.parametrize(

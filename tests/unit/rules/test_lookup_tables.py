@@ -273,3 +273,12 @@ def test_a_secret_in_a_declaration_is_refused_where_it_stands() -> None:
         "f.yaml:4:71: R109 secrets are not resolved in the EXTRA of 'doors'",
         "f.yaml:10:12: R109 secrets are not resolved in the EXTRA of 'site'",
     ]
+
+
+def test_a_misspelt_type_of_a_table_says_which_types_there_are() -> None:
+    text = "tables:\n  site: {kind: lookup, type: sqll, datasource: site}\n"
+    (problem,) = compile_rules(unite([load_text(text, "t.yaml")])).problems
+    assert (
+        problem.hint
+        == 'write KEY="column", by which rows are looked up; only TYPE http, redis, sql needs none'
+    )

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rules.loader import load_text
 from rules.problems import FileProblem
 from rules.source.document import Document, Limits
 from rules.source.scalars import offsets
@@ -309,3 +310,16 @@ def test_a_key_indented_too_far_is_told_from_a_second_colon() -> None:
     ]
     second = (2, "a second ':' in this line", "quote a text that has ': ' in it")
     assert told("id: r\nsql: SELECT a: b FROM s\n") == [second]
+    outside = "this line does not fit: its indentation belongs to no open mapping or list"
+    beside = "indent it as the keys beside it"
+    assert told("rules:\n  - id: r\n   sql: SELECT 1\n") == [(3, outside, beside)]
+    assert told("id: r\nrules\n  - id: r\n") == [(2, "':' is missing after the key", "write rules:")]
+
+
+def test_a_text_with_a_comma_in_braces_needs_quotes() -> None:
+    file = load_text("rules:\n  r: {sql: SELECT a, b FROM m, actions: [{log: {}}]}\n", "r.yaml")
+    (unknown,) = [problem for problem in file.problems if problem.code == "R101"]
+    assert (unknown.message, unknown.hint) == (
+        "unknown key 'b FROM m' in 'r'",
+        "a comma in { … } ends a value: put the text before it in quotes, or on a line of its own",
+    )
