@@ -2,7 +2,7 @@
 
 A member serves one socket. The loop sleeps until a socket is ready or a member's time has come, and lets
 those members turn. Nothing polls: without traffic the loop sleeps until the next deadline. Only members that
-may have changed are asked what they wait for; a member without work costs nothing.
+may have changed settle before a sleep; a member without work costs nothing.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Member(Protocol):
     """Something served by the loop; all of it runs on the loop's thread. It turns when its descriptor is
     ready or its time has come."""
 
-    def interest(self) -> Interest:
-        """The descriptor and the time to wait for."""
+    def settle(self) -> Interest:
+        """Send what waits, as far as that is possible at once; what to wait for then."""
 
     def prompt(self) -> bool:
         """Take what is there, so that the other side sends what it holds back; whether there was anything."""
 
     def turn(self, is_ready: bool) -> bool:
-        """Do what can be done; whether it may wait for something else from now on. `is_ready`: there is
-        something to read, or room to write; else its time has come, and it is asked in any case."""
+        """Do what can be done; whether it is to settle again. `is_ready`: there is something to read, or room
+        to write; else its time has come, and it settles in any case."""
 
 
 ANSWER_MS = 1
@@ -54,6 +54,8 @@ class Poller:
         self._by_descriptor: dict[int, Member] = {}
         self._deadlines: dict[Member, int] = {}
         """When members are to turn, in ms of the monotonic clock; left out where time does not matter."""
+        self._due_ms: int | None = None
+        """The earliest of them."""
         self._changed: set[Member] = set()
         self._poll = select.poll()
         self._poll.register(self._wakeup, select.POLLIN)
@@ -66,7 +68,7 @@ class Poller:
             self._wakeup.set()
 
     def changed(self, member: Member) -> None:
-        """Read anew which socket and which deadline a member has, before the next sleep."""
+        """Let a member settle before the next sleep."""
         self._changed.add(member)
         self.wake()
 
@@ -78,7 +80,7 @@ class Poller:
     def remove(self, member: Member) -> None:
         """Serve it no longer."""
         self._register(member, -1, 0)
-        self._deadlines.pop(member, None)
+        self._set_deadline(member, None)
         del self._members[member]
 
     def wait(self, timeout_ms: int | None, gather_until_ms: int = 0) -> None:
@@ -90,60 +92,75 @@ class Poller:
         """
         self._owner = threading.get_ident()
         now_ms = monotonic_ms()
-        due_ms = self._next_ms()
-        if due_ms is not None and due_ms <= now_ms:
+        if self._changed:
+            self._settle()
+        if self._due_ms is not None and self._due_ms <= now_ms:
             self._turn_due(now_ms)
-            due_ms = self._next_ms()
+            self._settle()
+        due_ms = self._due_ms
         until_ms = None if timeout_ms is None else now_ms + timeout_ms
-        prompted: list[Member] = []
+        turning: list[Member] = []
         if gather_until_ms > now_ms and (due_ms is None or due_ms > now_ms):
             if self._orders.poll(gather_until_ms - now_ms):
                 self._wakeup.clear()
                 return
             now_ms = gather_until_ms
-            prompted = [member for member in self._by_descriptor.values() if member.prompt()]
-            if prompted:
-                until_ms = now_ms + ANSWER_MS
+            for member in self._by_descriptor.values():
+                if member.prompt():
+                    turning.append(member)
+                    until_ms = now_ms + ANSWER_MS
         if due_ms is not None and (until_ms is None or due_ms < until_ms):
             until_ms = due_ms
         ready = self._poll.poll(None if until_ms is None else max(0, until_ms - now_ms))
-        for descriptor, _ in ready:
-            member = self._by_descriptor.get(descriptor)
-            if member is None:  # it is the wake-up's, or of a member that was removed in this turn
-                self._wakeup.clear()
-            elif member not in prompted and member.turn(True):
-                self._changed.add(member)
-        for member in prompted:
-            if member.turn(True):
-                self._changed.add(member)
+        self._serve(ready, turning)
         if not ready:
             self._turn_due(monotonic_ms())
+
+    def _serve(self, ready: list[tuple[int, int]], turning: list[Member]) -> None:
+        """Let members turn: these, and those whose sockets are ready."""
+        for descriptor, _ in ready:
+            found = self._by_descriptor.get(descriptor)
+            if found is None:  # it is the wake-up's
+                self._wakeup.clear()
+            elif found not in turning:
+                turning.append(found)
+        for member in turning:
+            if member in self._members and member.turn(True):  # one before it may have removed it
+                self._changed.add(member)
 
     def close(self) -> None:
         """Release the descriptors of the loop."""
         self._wakeup.close()
 
-    def _next_ms(self) -> int | None:
-        """The earliest deadline, once changed members were asked; None if there is none."""
+    def _settle(self) -> None:
+        """Let changed members settle."""
         while self._changed:
             member = self._changed.pop()
-            if member in self._members:
-                self._expect(member, member.interest())
-        return min(self._deadlines.values(), default=None)
+            if member not in self._members:
+                continue
+            descriptor, mask, due_ms = member.settle()
+            known = self._members.get(member)
+            if known is None:  # it was removed meanwhile
+                continue
+            self._set_deadline(member, due_ms)
+            if known != (descriptor, mask):
+                self._register(member, descriptor, mask)
 
-    def _expect(self, member: Member, interest: Interest) -> None:
-        descriptor, mask, due_ms = interest
+    def _set_deadline(self, member: Member, due_ms: int | None) -> None:
+        if self._deadlines.get(member) == due_ms:
+            return
         if due_ms is None:
-            self._deadlines.pop(member, None)
+            del self._deadlines[member]
         else:
             self._deadlines[member] = due_ms
-        if self._members[member] != (descriptor, mask):
-            self._register(member, descriptor, mask)
+        self._due_ms = min(self._deadlines.values(), default=None)
 
     def _turn_due(self, now_ms: int) -> None:
         """Let members turn whose time has come."""
+        if self._due_ms is None or self._due_ms > now_ms:
+            return
         for member in [member for member, due_ms in self._deadlines.items() if due_ms <= now_ms]:
-            self._deadlines.pop(member, None)
+            self._set_deadline(member, None)
             self._changed.add(member)
             member.turn(False)
 

@@ -154,7 +154,15 @@ class BufferedReader(StockReader):
     def read(self, batch: list[Message], bad: list[BadMessage]) -> bool:
         self._batch, self._bad = batch, bad
         ahead, self._ahead = self._ahead, b""
-        data = self._received(not ahead)
+        try:
+            data: bytes = self._socket.recv(RECEIVE_BYTES)
+        except _NOTHING_THERE:
+            data = b""
+        except OSError as error:
+            data = self._ended(ahead, f"receiving failed: {error}")
+        else:
+            if not data:
+                self._ended(ahead, "connection closed by the broker")
         if not (data or ahead):
             return False
         # paho sends pings, and gives a connection up, by this time stamp.
@@ -173,20 +181,11 @@ class BufferedReader(StockReader):
                 return False
         return bool(self._ahead)
 
-    def _received(self, must: bool) -> bytes:
-        """The bytes of the socket; a broken one raises `ConnectionLost` unless there is
-        something to be read before."""
-        try:
-            data: bytes = self._socket.recv(RECEIVE_BYTES)
-        except _NOTHING_THERE:
-            return b""
-        except OSError as error:
-            if must:
-                raise ConnectionLost(f"receiving failed: {error}") from error
-            return b""
-        if must and not data:
-            raise ConnectionLost("connection closed by the broker")
-        return data
+    def _ended(self, ahead: bytes, why: str) -> bytes:
+        """Nothing more comes: raises `ConnectionLost` unless something was read ahead; the next read does."""
+        if not ahead:
+            raise ConnectionLost(why)
+        return b""
 
     def acknowledge(self, ids: Sequence[int]) -> None:
         packets = struct.pack(f">{len(ids)}I", *[_PUBACK_WITHOUT_ID | packet_id for packet_id in ids])

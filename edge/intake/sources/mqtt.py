@@ -62,7 +62,7 @@ class MqttSource:
         self._is_alone = poller is None
         self._poller = poller or Poller()
         if publishing is not None:
-            publishing.on_waiting = partial(self._poller.changed, self)
+            publishing.on_waiting = self._changed
 
         def made(version: Version, epoch: int) -> Connection:
             connection = Connection(options, version, epoch, self._orders, self._counters, clock)
@@ -96,7 +96,7 @@ class MqttSource:
                     "use qos 1, whose duplicates penstock makes harmless"
                 )
         self._orders.wanted = dict(wanted)
-        self._poller.changed(self)
+        self._changed()
 
     def start(self, on_batch: OnBatch, on_bad: OnBad | None = None) -> None:
         """Begin to connect. Does not wait: a broker that is away makes the source
@@ -118,15 +118,15 @@ class MqttSource:
 
     def acknowledge(self, tokens: Iterable[int]) -> None:
         self._orders.tokens.extend(tokens)
-        self._poller.changed(self)
+        self._changed()
 
     def pause(self) -> None:
         self._orders.paused = True
-        self._poller.changed(self)
+        self._changed()
 
     def resume(self) -> None:
         self._orders.paused = False
-        self._poller.changed(self)
+        self._changed()
 
     def stop(self, timeout_ms: int) -> bool:
         """Send the acknowledgements, publish "offline", disconnect. The session stays with the broker.
@@ -191,30 +191,45 @@ class MqttSource:
 
     # The loop.
 
-    def interest(self) -> Interest:
-        connection = self.attempts.connection
-        return (-1, 0, self.attempts.due_ms()) if connection is None else connection.interest()
+    def settle(self) -> Interest:
+        return -1, 0, self.attempts.due_ms()
 
     def prompt(self) -> bool:
-        connection = self.attempts.connection
-        return connection is not None and connection.prompt()
+        return False
 
     def turn(self, is_ready: bool) -> bool:
-        """Go on with the connection there is, or with making one; whether it may wait for something else."""
+        """Go on with making a connection; the loop serves it once it is made."""
         if self._orders.stopping:
             return False
+        self.attempts.turn()
         connection = self.attempts.connection
-        if connection is None:
-            self.attempts.turn()
-            return True
-        try:
-            return connection.turn(is_ready, self._on_batch, self._on_bad)
-        except Exception as error:  # noqa: BLE001 - the consumer's as well: the messages must come again
-            self.attempts.lost(error)
-            return True
+        if connection is not None:
+            connection.on_batch, connection.on_bad, connection.on_lost = (
+                self._on_batch,
+                self._on_bad,
+                self._lost,
+            )
+            self._poller.add(connection)
+        return True
+
+    def _lost(self, error: Exception) -> None:
+        """The connection has failed: make another."""
+        self._leave()
+        self.attempts.lost(error)
+        self._poller.changed(self)
+
+    def _leave(self) -> None:
+        """The loop no longer serves the connection."""
+        if self.attempts.connection is not None:
+            self._poller.remove(self.attempts.connection)
+
+    def _changed(self) -> None:
+        """Let the loop see to a wish."""
+        self._poller.changed(self.attempts.connection or self)
 
     def end(self) -> None:
         """Say goodbye on the connection there is."""
+        self._leave()
         self.attempts.end(self._farewell_ms)
 
 

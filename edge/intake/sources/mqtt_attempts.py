@@ -152,7 +152,9 @@ class Attempts:
             self._granted = dict(session.granted)
 
     def due_ms(self) -> int | None:
-        """When `turn` should be called where there is no connection, on the monotonic clock."""
+        """When `turn` should be called, on the monotonic clock; None while there is a connection."""
+        if self.connection is not None:
+            return None
         if self._opening is not None:
             return AT_ONCE if self._opening.is_over else None  # its thread wakes the loop
         return self._pause.until_ms

@@ -1,7 +1,8 @@
 """One connection to a broker, from CONNECT to its end: session, subscriptions, and its turns in a loop.
 
-A turn: read, hand on, acknowledge, write, keep alive. Once the connection is open, everything that touches
-paho happens on the thread of the loop; other threads leave their wishes in `Orders` and wake it.
+It is a member of the loop (`edge.base.poller`): it reads and hands on in its turns, and acknowledges and
+publishes when it settles. Once the connection is open, everything that touches paho happens on the thread of
+the loop; other threads leave their wishes in `Orders` and wake it.
 """
 
 from __future__ import annotations
@@ -78,8 +79,7 @@ class Counters:
 
 
 class Connection:
-    """A single connection: `open`, then `turn` whenever its socket is ready or something is due, then
-    `farewell`."""
+    """A single connection: `open`, then the loop serves it until `on_lost` is called, or until `farewell`."""
 
     def __init__(
         self,
@@ -107,6 +107,8 @@ class Connection:
         self._descriptor = -1
         self._more = False
         self._behind = False
+        self._is_prompted = False
+        """The kernel was told to acknowledge at once, since the last turn."""
         self._pinged_ms = 0
         self._looked_ms = 0
         """The time of the last check of the keepalive."""
@@ -120,6 +122,10 @@ class Connection:
         self.on_session: Callable[[dict[str, int], bool], None] = lambda granted, is_new: None
         """Called with the subscriptions that the broker keeps, and True if its session is new, before
         any message of it."""
+        self.on_batch: OnBatch = lambda batch: None
+        self.on_bad: OnBad = lambda bad: None
+        self.on_lost: Callable[[Exception], None] = lambda error: None
+        """Called when the connection has failed; it has no further turn then."""
 
     def open(self, granted: dict[str, int], answer_ms: int) -> None:
         """Connect the socket and send CONNECT; blocks, on any thread. Raises `OSError`.
@@ -157,26 +163,6 @@ class Connection:
             )
         self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
 
-    def turn(self, is_ready: bool, on_batch: OnBatch, on_bad: OnBad) -> bool:
-        """Do what can be done without waiting: read where the socket is ready, else what is due. Whether the
-        connection may wait for something else from now on. Raises `ConnectionLost` and `OSError`."""
-        was_open = self.accepted and not self._more
-        if not self._reading():
-            self._behind = True
-        elif is_ready or self._more:
-            self._read(on_batch, on_bad)
-        if not is_ready:
-            self._do_what_is_due()
-        client = self._client
-        if client.want_write():
-            client.loop_write()
-        elif is_ready:
-            acknowledge_at_once(self._socket)
-            return not was_open or self._more or (self.publishing is not None and self.publishing.can_send)
-        if client.socket() is None:
-            raise ConnectionLost("connection closed")
-        return True
-
     @property
     def _client(self) -> Client:
         assert self._opened is not None, "open() comes first"
@@ -212,34 +198,59 @@ class Connection:
 
     # The loop.
 
-    def interest(self) -> Interest:
-        """The socket, what to wait for (bytes, and room to write where something waits), and the time of the
-        next turn: at once where there is something to send."""
-        assert self._opened is not None, "open() comes first"
-        is_reading, is_writing = self._reading(), self._opened.want_write()
+    def settle(self) -> Interest:
+        """Acknowledge, tell the broker what has changed, and publish. To wait for then: bytes, and room to
+        write where something waits; and the next turn, at once where more waits to be read."""
+        client = self._client
+        try:
+            if self.accepted:
+                self._tell(client)
+        except Exception as error:  # noqa: BLE001 - as in `turn`
+            self.on_lost(error)
+            return self._descriptor, 0, None
+        is_reading, is_writing = self._reading(), client.want_write()
         mask = (select.POLLIN if is_reading else 0) | (select.POLLOUT if is_writing else 0)
-        at_once = (is_reading and self._more) or (self.accepted and self._has_work(is_writing=is_writing))
+        at_once = (is_reading and self._more) or (not is_writing and self._has_more())
         return self._descriptor, mask, AT_ONCE if at_once else self._due_ms()
 
     def prompt(self) -> bool:
         """Take what is there of the subscriptions: brokers hold back small packets until the kernel has
         acknowledged the ones before. Whether there was anything."""
         orders, reader = self._orders, self._sender
-        if orders.wanted and not orders.paused and reader is not None and reader.read_ahead():
-            acknowledge_at_once(self._socket)
-            return True
-        return False
+        if not orders.wanted or orders.paused or reader is None:
+            return False
+        self._is_prompted = True
+        has_read = reader.read_ahead()
+        acknowledge_at_once(self._socket)
+        return has_read
 
-    def _has_work(self, *, is_writing: bool) -> bool:
-        """True if there is something to tell the broker: acknowledgements, wishes, and messages unless it is
-        slow to read."""
-        orders, publishing = self._orders, self.publishing
-        return (
-            bool(orders.tokens)
-            or self.subscriptions.are_behind(orders.wanted)
-            or orders.presence.is_behind()
-            or (publishing is not None and not is_writing and publishing.can_send)
-        )
+    def turn(self, is_ready: bool) -> bool:
+        """Read where the socket is ready, else do what is due; whether to settle again."""
+        try:
+            return self._turned(is_ready)
+        except Exception as error:  # noqa: BLE001 - the consumer's as well: the messages must come again
+            self.on_lost(error)
+            return True
+
+    def _turned(self, is_ready: bool) -> bool:
+        was_open = self.accepted and not self._more
+        if not self._reading():
+            self._behind = True
+        elif is_ready or self._more:
+            self._read()
+        if not is_ready:
+            self._keep_alive()
+        client = self._client
+        if client.want_write():
+            client.loop_write()
+        elif is_ready:
+            if not self._is_prompted:
+                acknowledge_at_once(self._socket)
+            self._is_prompted = False
+            return not was_open or self._more or self._has_more()
+        if client.socket() is None:
+            raise ConnectionLost("connection closed")
+        return True
 
     def _due_ms(self) -> int:
         """When the broker's answers are overdue, or the keepalive is to be checked."""
@@ -253,7 +264,7 @@ class Connection:
         """True if the socket is to be read: not while paused, but always before the broker accepts us."""
         return not (self._orders.paused and self.accepted)
 
-    def _read(self, on_batch: OnBatch, on_bad: OnBad) -> None:
+    def _read(self) -> None:
         """Read and hand on, also what came before the connection broke."""
         batch: list[Message] = []
         bad: list[BadMessage] = []
@@ -273,25 +284,28 @@ class Connection:
             counters.duplicates += reader.duplicates - before
             counters.payload_bytes += payload_bytes(batch)
             if bad:
-                on_bad(bad)
+                self.on_bad(bad)
             if batch:
-                on_batch(batch)
+                self.on_batch(batch)
 
-    def _do_what_is_due(self) -> None:
-        """Acknowledge, tell the broker what has changed, publish, and keep the connection alive."""
-        now_ms = self._clock.monotonic_ms()
-        if self.accepted:
+    def _has_more(self) -> bool:
+        """True if something waits to be published."""
+        return self.accepted and self.publishing is not None and self.publishing.can_send
+
+    def _tell(self, client: Client) -> None:
+        """Send acknowledgements, subscriptions, the status, and what waits to be published unless the broker
+        is slow to read or to confirm."""
+        orders, publishing = self._orders, self.publishing
+        if orders.tokens:
             self._acknowledge()
-            if self.subscriptions.are_behind(self._orders.wanted):
-                self.subscriptions.follow(self._client, self._orders.wanted)
-            if self._orders.presence.is_behind():
-                self._orders.presence.follow(self._client)
-            if self.publishing is not None:
-                self._publish(self.publishing, now_ms)
-        elif now_ms > self._answer_by_ms:
-            raise ConnectionLost("the broker did not answer CONNECT in time")
-        if now_ms - self._looked_ms >= self.options.keepalive_s * 250:
-            self._keep_alive(now_ms)
+        if self.subscriptions.are_behind(orders.wanted):
+            self.subscriptions.follow(client, orders.wanted)
+        if orders.presence.is_behind():
+            orders.presence.follow(client)
+        if publishing is not None and publishing.can_send and not client.want_write():
+            packets = publishing.packets(self._clock.monotonic_ms())
+            if packets and self._sender is not None:
+                self._sender.send(packets)
 
     def _acknowledge(self) -> None:
         """Send the acknowledgements so far.
@@ -307,23 +321,21 @@ class Connection:
         self._counters.acknowledged += len(ids)
         self._counters.stale_acknowledgements += len(waiting) - len(ids)
 
-    def _publish(self, publishing: Publishing, now_ms: int) -> None:
-        """Send what waits, unless the broker is slow to read or to confirm."""
-        overdue_ms = publishing.overdue_ms()
-        if overdue_ms is not None and overdue_ms <= now_ms:
+    def _keep_alive(self) -> None:
+        """Give a broker up that does not answer or confirm in time, and do paho's housekeeping; not where it
+        would hang up because we have not read what the broker answered."""
+        now_ms = self._clock.monotonic_ms()
+        overdue_ms = None if self.publishing is None else self.publishing.overdue_ms()
+        if not self.accepted and now_ms > self._answer_by_ms:
+            raise ConnectionLost("the broker did not answer CONNECT in time")
+        if self.accepted and overdue_ms is not None and overdue_ms <= now_ms:
             raise ConnectionLost("the broker did not confirm in time")
-        if publishing.can_send and not self._client.want_write() and self._sender is not None:
-            packets = publishing.packets(now_ms)
-            if packets:
-                self._sender.send(packets)
-
-    def _keep_alive(self, now_ms: int) -> None:
-        """paho's housekeeping, unless it would hang up because we have not read what the broker answered."""
+        if now_ms - self._looked_ms < self.options.keepalive_s * 250:
+            return
         self._looked_ms = now_ms
         if not self._behind:
             self._client.loop_misc()
-            return
-        if now_ms - self._pinged_ms >= self.options.keepalive_s * 500 and not self._client.want_write():
+        elif now_ms - self._pinged_ms >= self.options.keepalive_s * 500 and not self._client.want_write():
             self._pinged_ms = now_ms
             with suppress(BlockingIOError):
                 self._socket.send(PINGREQ)

@@ -38,17 +38,10 @@ class PublishParser:
 
     def feed(self, data: bytes, batch: list[Message], bad: list[BadMessage]) -> None:
         """Parse what has arrived; an incomplete packet waits for the next call. Raises `ConnectionLost`."""
-        if self._skip:
-            dropped = min(self._skip, len(data))
-            self._skip -= dropped
-            data = data[dropped:]
-        if self._chunks:
-            self._chunks.append(data)
-            self._held += len(data)
-            if self._held < self._needed:
+        if self._skip or self._chunks:
+            data = self._continued(data)
+            if not data:
                 return
-            data = b"".join(self._chunks)
-            self._chunks.clear()
         try:
             position = self._parse(data, batch, bad)
         except IndexError:
@@ -56,6 +49,22 @@ class PublishParser:
         if position < len(data):
             self._chunks.append(data[position:])
             self._held = len(data) - position
+
+    def _continued(self, data: bytes) -> bytes:
+        """The data without what is dropped of it, behind the beginning of its first packet; empty where that
+        is still incomplete."""
+        dropped = min(self._skip, len(data))
+        self._skip -= dropped
+        data = data[dropped:]
+        if not self._chunks:
+            return data
+        self._chunks.append(data)
+        self._held += len(data)
+        if self._held < self._needed:
+            return b""
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        return data
 
     def cut_off_id(self) -> int | None:
         """The packet id of a first transmission that is incomplete; None where none is,

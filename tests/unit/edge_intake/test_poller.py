@@ -1,4 +1,4 @@
-"""The wait of the loop: who is asked, what ends the sleep, and what gathers meanwhile."""
+"""The wait of the loop: who settles, what ends the sleep, and what gathers meanwhile."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Listener:
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.connection = connection
-        self.asked = 0
+        self.settled = 0
         self.due_ms: int | None = None
         self.turns: list[bool] = []
         self.heard = b""
         self.ahead = b""
         self.is_fickle = False
 
-    def interest(self) -> Interest:
-        self.asked += 1
+    def settle(self) -> Interest:
+        self.settled += 1
         return self.connection.fileno(), select.POLLIN, self.due_ms
 
     def prompt(self) -> bool:
@@ -60,23 +60,23 @@ def line() -> Iterator[tuple[Poller, Listener, socket.socket]]:
 Line = tuple[Poller, Listener, socket.socket]
 
 
-def test_a_member_is_asked_again_only_when_it_may_have_changed(line: Line) -> None:
+def test_a_member_settles_again_only_when_it_may_have_changed(line: Line) -> None:
     poller, member, other = line
     for _ in range(3):
         poller.wait(0)
-    assert (member.asked, member.turns) == (1, [])
+    assert (member.settled, member.turns) == (1, [])
     other.send(b"a")
     poller.wait(1_000)
     poller.wait(0)
-    assert (member.asked, member.turns, member.heard) == (1, [True], b"a")
+    assert (member.settled, member.turns, member.heard) == (1, [True], b"a")
     member.is_fickle = True
     other.send(b"b")
     poller.wait(1_000)
     poller.wait(0)
-    assert (member.asked, member.turns, member.heard) == (2, [True, True], b"ab")
+    assert (member.settled, member.turns, member.heard) == (2, [True, True], b"ab")
     poller.changed(member)
     poller.wait(0)
-    assert member.asked == 3
+    assert member.settled == 3
 
 
 def test_a_member_turns_when_its_time_has_come_and_not_before(line: Line) -> None:
