@@ -88,7 +88,7 @@ class Daemon:
         self.cloud = CloudPath(config, self.clock)
         self.spool = self.cloud.spools.results
         self.outbox = Outbox(self.dead_letters, limits.delivery_rows_max)
-        self.intake: Intake[Arrival] = Intake(limits.intake_bytes_max)
+        self.intake: Intake[Arrival] = Intake()
         self.engine = Engine(Catalog())
         self.gateway = Gateway(
             self.engine,

@@ -28,7 +28,7 @@ from edge.delivery.assigned import have_receipts
 from edge.delivery.dead_letters import DeadLetters
 from edge.delivery.outbox import Outbox
 from edge.delivery.refusals import Refusals, rule_defect
-from edge.intake.backlog import Arrival, Backlog
+from edge.intake.backlog import SLICE_BYTES, Arrival, Backlog, tokens_of
 from edge.intake.broker_state import MAIN, BrokerStates
 from edge.intake.message_keys import MessageKeys
 from edge.intake.open_sources import OpenSources
@@ -123,6 +123,8 @@ class Gateway:
         )
         self._taken_ms = NEVER
         """When messages were last taken in, on the monotonic clock."""
+        self._is_blocked = False
+        """Messages wait until slow sinks have taken more of the results."""
         self._is_busy = False
         """Messages came within twice `latency_ms` of those before: further ones are worth waiting for."""
 
@@ -135,9 +137,9 @@ class Gateway:
             for call in self.intake.take_calls():
                 call()
         began_ms = self.clock.monotonic_ms()
-        if self.intake.items and (self.sources.closing or not self.outbox.is_full()):
+        if self.intake.items:
             self.backlog.put(self.intake.take_items())
-            if not self.backlog.is_large:
+            if self.backlog.bytes <= SLICE_BYTES:  # else messages behind them have waited for their reading
                 before_ms, self._taken_ms = self._taken_ms, began_ms
                 self._is_busy = self._taken_ms - before_ms <= 2 * self.latency_ms
         now_ms = self.clock.now_ms()
@@ -145,7 +147,8 @@ class Gateway:
         if alarm_ms is not None and alarm_ms <= now_ms:
             self.deployed.on_alarm(now_ms)
         self._fire(now_ms)
-        ended_ms = self._push_backlog(now_ms, began_ms)
+        self._is_blocked = self.outbox.is_full() and not self.sources.closing
+        ended_ms = began_ms if self._is_blocked else self._push_backlog(now_ms, began_ms)
         if self._taken_ms == began_ms and ended_ms == began_ms + 1:
             self._taken_ms = ended_ms  # it took less than that: clocks count whole milliseconds
         self.deployed.consult(now_ms)
@@ -221,17 +224,17 @@ class Gateway:
             self.brokers[arrival.session.connection].begin(arrival.session)
         connection, broker = self.brokers.of_source(arrival.source)
         fresh = arrival.messages if broker is None else broker.redeliveries.fresh(arrival.messages)
-        streams_of = self.streams.router(connection).match
-        fresh = self.message_keys.fresh(fresh, streams_of)
+        if self.message_keys.are_used:
+            fresh = self.message_keys.fresh(fresh, self.streams.router(connection).match)
         if fresh and self.commits is not None:
             self.commits.append_batch(now_ms, fresh, connection)
         for bad in arrival.bad:
             self.refusals.message(bad, now_ms, connection)
         if self.taps.listeners:
-            self.taps.messages(fresh, now_ms, streams_of)
+            self.taps.messages(fresh, now_ms, self.streams.router(connection).match)
         opened = self.outbox.opened = []
         is_lasting = self.take(fresh, now_ms, connection) or len(fresh) < len(arrival.messages)
-        tokens = [item[2] for item in (*arrival.messages, *arrival.bad) if item[2] is not None]
+        tokens = tokens_of(arrival)
         acknowledge = self.sources.acknowledgement(arrival.source) if tokens else None
         if self.commits is not None and acknowledge is not None:
             is_done = None if is_lasting else partial(have_receipts, opened)
@@ -241,7 +244,9 @@ class Gateway:
         """Let recorded messages of a connection take effect; whether it must outlast a crash."""
         decoded = self.decode(messages, now_ms, connection)
         for stream, rows in self.streams.in_order(messages, decoded, connection):
-            self.push(stream, rows, now_ms, decoded.origins.get(stream))
+            self._push(stream, rows, now_ms, decoded.origins.get(stream))
+            if self.chained:
+                self.follow_chains(now_ms)
         return not self.streams.lasting.isdisjoint(decoded.rows)
 
     def decode(self, messages: Sequence[Message], now_ms: int, connection: str) -> Decoded:
@@ -251,9 +256,9 @@ class Gateway:
             self.refusals.message(refused.message, now_ms, connection, refused.streams)
         return decoded
 
-    def push(self, stream: str, rows: list[Any], now_ms: int, origins: Origins | None = None) -> None:
+    def push(self, stream: str, rows: list[Any], now_ms: int) -> None:
         """Give rows of a stream to its rules, and their chained results to those that read them."""
-        self._push(stream, rows, now_ms, origins)
+        self._push(stream, rows, now_ms)
         if self.chained:
             self.follow_chains(now_ms)
 
@@ -314,7 +319,7 @@ class Gateway:
         unacknowledged = self.commits.acknowledgements.messages if self.commits else 0
         if self.backlog.bytes >= self._limits.intake_bytes_max:
             self.backlog.relieve(self._limits.intake_bytes_max)
-        waiting_bytes = self.intake.bytes + self.backlog.bytes
+        waiting_bytes = self.backlog.bytes
         must_pause = self.outbox.is_full() or (self.commits is not None and self.commits.problem is not None)
         if not self.sources.paused:
             if (
@@ -334,7 +339,7 @@ class Gateway:
 
     def _sleep_ms(self, commit_in_ms: int | None) -> int | None:
         """Until the next thing that is due of itself; 0 when there is work left."""
-        if self.backlog or self.intake.items:
+        if self.intake.items or (self.backlog and not self._is_blocked):
             return 0
         waits = [] if commit_in_ms is None else [commit_in_ms]
         deadline_ms = self.engine.next_deadline_ms()

@@ -110,7 +110,7 @@ def _open(gateway: Gateway, name: str, source: MqttSource) -> None:
     if session is not None:
         source.attempts.go_on(session)
     source.attempts.on_session = lambda session: gateway.intake.put(
-        Arrival(added, [], [], replace(session, connection=name)), 0
+        Arrival(added, [], [], replace(session, connection=name))
     )
     gateway.backlog.sheds.add(added)
     gateway.sources.add(added, source)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,6 +43,9 @@ LONG_MS, SHORT_MS = 5, 2
 """A slice that took longer makes the next ones half as large; one that took less, twice as large."""
 
 
+_token = itemgetter(2)
+
+
 class Arrival(Struct, frozen=True):
     """The messages of one wake-up of a source."""
 
@@ -49,6 +53,12 @@ class Arrival(Struct, frozen=True):
     messages: list[Message]
     bad: list[BadMessage]
     session: Session | None = None
+
+
+def tokens_of(arrival: Arrival) -> list[int]:
+    """The tokens of its messages, bad ones included, that are to be acknowledged."""
+    tokens = [*map(_token, arrival.messages), *map(_token, arrival.bad)]
+    return [token for token in tokens if token is not None] if None in tokens else tokens
 
 
 class Backlog:
@@ -68,15 +78,12 @@ class Backlog:
         """Into how many parts a slice of the usual size is cut."""
         self._arrivals: deque[tuple[Arrival, int]] = deque()
         """Each with its payload bytes."""
+        self._arrived = 0
+        """The number of their messages."""
         self._lanes: dict[tuple[str, str], deque[Message]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._arrivals or self._lanes)
-
-    @property
-    def is_large(self) -> bool:
-        """True if more bytes wait than a slice has: messages behind them have waited for their reading."""
-        return self.bytes > SLICE_BYTES
 
     def holds(self, source: str) -> bool:
         """True if messages of a source wait."""
@@ -89,6 +96,7 @@ class Backlog:
         for arrival in arrivals:
             size = payload_bytes(arrival.messages)
             self.bytes += size
+            self._arrived += len(arrival.messages)
             self._arrivals.append((arrival, size))
 
     def took(self, elapsed_ms: int) -> None:
@@ -139,13 +147,18 @@ class Backlog:
         """The messages to be processed next; None when nothing waits."""
         if not self._arrivals:
             return self._from_lanes() if self._lanes else None
-        if not self._lanes and self._is_slice():
+        if not self._lanes and (
+            self._arrived <= 1
+            or (self._arrived <= SLICE_MESSAGES // self._parts and self.bytes <= SLICE_BYTES // self._parts)
+        ):
             arrival, size = self._arrivals.popleft()
+            self._arrived -= len(arrival.messages)
             self.bytes -= size
             return arrival
         # A session defines the packet ids of later messages: earlier messages go first.
         while self._arrivals and not (self._lanes and self._arrivals[0][0].session is not None):
             arrival, _ = self._arrivals.popleft()
+            self._arrived -= len(arrival.messages)
             self._spread(arrival)
             if arrival.session is not None or arrival.bad:
                 return replace(arrival, messages=[])
@@ -188,12 +201,3 @@ class Backlog:
         if lane:
             self._lanes[key] = lane
         return size
-
-    def _is_slice(self) -> bool:
-        """True if all that has arrived makes no more than a slice."""
-        count = 0
-        for arrival, _ in self._arrivals:
-            count += len(arrival.messages)
-        if count > SLICE_MESSAGES // self._parts:
-            return False
-        return count <= 1 or self.bytes <= SLICE_BYTES // self._parts

@@ -53,6 +53,11 @@ class MessageKeys:
         self._fields: dict[str, str] = {}
         self._restored: dict[str, tuple[str, list[Any]]] = {}
 
+    @property
+    def are_used(self) -> bool:
+        """True if a stream names a key."""
+        return bool(self._streams)
+
     def follow(self, fields: Mapping[str, str]) -> None:
         """These streams have a key from now on; what was known of others is forgotten, as
         where the field changed."""
@@ -69,8 +74,6 @@ class MessageKeys:
     def fresh(self, messages: list[Message], streams_of: Callable[[str], Iterable[str]]) -> list[Message]:
         """The messages whose key is new; from now on it is known. `streams_of` gives
         the streams of a topic."""
-        if not self._streams:
-            return messages
         found = [message for message in messages if self._is_new(message, streams_of(message[0]))]
         self.recognised += len(messages) - len(found)
         return found

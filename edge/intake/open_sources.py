@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from edge.base.message import BadMessage, Message, payload_bytes
+from edge.base.message import BadMessage, Message
 from edge.intake.backlog import Arrival
 from edge.intake.queue import Intake
 from edge.intake.sources.base import Source
 
 log = logging.getLogger("penstock.gateway")
-
-MESSAGE_OVERHEAD_BYTES = 100
-"""The memory of a waiting message beside its payload."""
 
 
 class OpenSources(Mapping[str, Source]):
@@ -50,11 +47,10 @@ class OpenSources(Mapping[str, Source]):
         self._sources[name] = source
 
         def on_batch(messages: list[Message]) -> None:
-            size = payload_bytes(messages) + MESSAGE_OVERHEAD_BYTES * len(messages)
-            self._intake.put(Arrival(name, messages, []), size)
+            self._intake.put(Arrival(name, messages, []))
 
         def on_bad(bad: list[BadMessage]) -> None:
-            self._intake.put(Arrival(name, [], bad), MESSAGE_OVERHEAD_BYTES * len(bad))
+            self._intake.put(Arrival(name, [], bad))
 
         source.start(on_batch, on_bad)
         if self.paused:

@@ -1,7 +1,6 @@
 """The one queue between the threads of the sources and the gateway loop.
 
-Sources put batches and never wait. The queue counts bytes: above `bytes_max` it reports itself full and the
-gateway pauses the sources, so the broker keeps what does not fit; at half of it they are resumed. Other
+Sources put batches and never wait; the loop takes them over in each turn, and bounds what waits there. Other
 threads (HTTP, rule watcher, signals) reach the loop through `call`, which runs a function in the loop between
 two batches and returns its result.
 """
@@ -9,6 +8,7 @@ two batches and returns its result.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
@@ -22,22 +22,18 @@ Result = TypeVar("Result")
 class Intake(Generic[Item]):
     """Batches and calls for the gateway loop; `put`, `call` and `wake` may be used from any thread."""
 
-    def __init__(self, bytes_max: int, poller: Poller | None = None) -> None:
+    def __init__(self, poller: Poller | None = None) -> None:
         """`poller` is where the loop sleeps."""
-        self.bytes_max = bytes_max
-        self.bytes = 0
         self.poller = poller or Poller()
-        self.items: list[Item] = []
+        self.items: deque[Item] = deque()
         self.calls: list[Callable[[], None]] = []
         """What waits; `take_items` and `take_calls` take it."""
         self._closed = False
         self._lock = threading.Lock()
 
-    def put(self, item: Item, size_bytes: int) -> None:
+    def put(self, item: Item) -> None:
         """Add a batch. Always accepted: what a source has already read must go somewhere."""
-        with self._lock:
-            self.items.append(item)
-            self.bytes += size_bytes
+        self.items.append(item)
         self.poller.wake()
 
     def call(self, function: Callable[[], Result], timeout_s: float) -> Result:
@@ -70,10 +66,7 @@ class Intake(Generic[Item]):
     def take_items(self) -> list[Item]:
         """All waiting items at once: batches are as large as the traffic makes them, never
         waited for."""
-        with self._lock:
-            items, self.items = self.items, []
-            self.bytes = 0
-            return items
+        return [self.items.popleft() for _ in range(len(self.items))]
 
     def take_calls(self) -> list[Callable[[], None]]:
         """The functions that other threads have handed over for the loop to call."""

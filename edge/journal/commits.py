@@ -151,9 +151,10 @@ class Commits:
         now_ms = self._clock.monotonic_ms()
         config = self._config
         due = []
-        acknowledge_ms = self.acknowledgements.due_ms(config.sync_interval_ms, self._quiet_ms)
-        if acknowledge_ms is not None:
-            due.append(acknowledge_ms - now_ms)
+        if self.acknowledgements.messages:
+            acknowledge_ms = self.acknowledgements.due_ms(config.sync_interval_ms, self._quiet_ms)
+            if acknowledge_ms is not None:
+                due.append(acknowledge_ms - now_ms)
         if self._changed_ms is not None:
             due.append(self._changed_ms + config.idle_interval_ms - now_ms)
         if (rows_ms := self._effects.due_in_ms()) is not None:

@@ -214,14 +214,10 @@ class MqttSource:
 
     def _lost(self, error: Exception) -> None:
         """The connection has failed: make another."""
-        self._leave()
+        assert self.attempts.connection is not None, "only a connection has turns"
+        self._poller.remove(self.attempts.connection)
         self.attempts.lost(error)
         self._poller.changed(self)
-
-    def _leave(self) -> None:
-        """The loop no longer serves the connection."""
-        if self.attempts.connection is not None:
-            self._poller.remove(self.attempts.connection)
 
     def _changed(self) -> None:
         """Let the loop see to a wish."""
@@ -229,7 +225,8 @@ class MqttSource:
 
     def end(self) -> None:
         """Say goodbye on the connection there is."""
-        self._leave()
+        if self.attempts.connection is not None:
+            self._poller.remove(self.attempts.connection)
         self.attempts.end(self._farewell_ms)
 
 

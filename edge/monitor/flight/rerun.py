@@ -90,7 +90,7 @@ class Rerun:
         self.outbox = _Listening(letters, hear)
         self.engine = Engine(Catalog())
         clock, bus = SimulatedClock(), MemoryBus()
-        self.gateway = Gateway(self.engine, clock, Intake(1), self.outbox, letters, Limits())
+        self.gateway = Gateway(self.engine, clock, Intake(), self.outbox, letters, Limits())
         builder = _MemoryOnly(Environment(clock, random.Random(), data, letters, bus), letters, self.outbox)
         self.manager = Manager(
             self.gateway,

@@ -261,6 +261,26 @@ def test_a_full_spool_stops_intake_and_nothing_is_lost(folder: Path) -> None:
     assert not world.source.paused
 
 
+def test_the_loop_sleeps_while_messages_wait_for_a_slow_sink(folder: Path) -> None:
+    world = world_of(folder, EACH, spool_bytes_max=2_000)
+    world.outbox.rows_max = 3
+    while not world.outbox.is_full():
+        world.source.send({"n": world.source.token})
+        world.gateway.turn()
+    numbered = world.outbox.numbers["r"]
+    world.source.send({"n": world.source.token})
+    sleeps_ms = [world.gateway.turn() for _ in range(3)]
+    assert all(sleeps_ms), "it is not turned again at once"
+    assert world.outbox.numbers["r"] == numbered
+    for _ in range(20):
+        oldest = world.spool.outgoing.oldest()
+        if oldest is not None:
+            free(world, oldest)
+        world.clock.move(1_000)
+        world.gateway.turn()
+    assert world.outbox.numbers["r"] == world.source.token
+
+
 def free(world: World, oldest: Any) -> None:
     """Upload one file, as the uploader would."""
     from cloud_sync.layout import form_file
@@ -272,9 +292,10 @@ def free(world: World, oldest: Any) -> None:
 
 
 def test_intake_pauses_at_its_bound_and_resumes_at_half(folder: Path) -> None:
-    world = world_of(folder, EACH, intake_bytes_max=1_000)
+    world = world_of(folder, EACH, intake_bytes_max=50)
     for number in range(10):
         world.source.send({"n": number})
+    world.gateway.backlog.put(world.gateway.intake.take_items())
     world.gateway._brake()
     assert world.source.paused
     world.gateway.turn()

@@ -62,7 +62,7 @@ def test_equal_topics_and_packet_ids_are_told_apart(tmp_path: Path) -> None:
 def test_after_a_crash_each_broker_s_repetitions_are_known(tmp_path: Path, stored: bool) -> None:
     world, far = two(tmp_path)
     session = Session("line2 gw", {"plant/#": 1}, connection="line2")
-    world.intake.put(Arrival("mqtt.line2", [], [], session), 0)
+    world.intake.put(Arrival("mqtt.line2", [], [], session))
     world.source.send({"n": 1})
     far.send({"n": 2}, {"n": 3})
     assert results(world) == [("a", 1), ("b", 2), ("b", 3)]
@@ -82,7 +82,7 @@ def test_a_new_session_of_one_broker_is_none_of_the_other(tmp_path: Path) -> Non
     far.send({"n": 2})
     world.gateway.turn()
     fresh = Session("line2 gw", {}, is_new=True, connection="line2")
-    world.intake.put(Arrival("mqtt.line2", [], [], fresh), 0)
+    world.intake.put(Arrival("mqtt.line2", [], [], fresh))
     world.source.on_batch([("plant/x", b'{"n": 1}', 1, 2 | DUPLICATE)])
     far.on_batch([("plant/x", b'{"n": 2}', 1, 2 | DUPLICATE)])
     assert results(world) == [("a", 1), ("b", 2), ("b", 2)]

@@ -132,7 +132,7 @@ class World:
         self.spool = Spool(self.folder / "spool.db", "gw", self.spool_settings)
         self.outbox = Outbox(self.letters, rows_max=1_000)
         self.poller = Sleepless(self.clock)
-        self.intake: Intake[Arrival] = Intake(self.limits.intake_bytes_max, self.poller)
+        self.intake: Intake[Arrival] = Intake(self.poller)
         self.engine = Engine(Catalog())
         self.gateway = Gateway(self.engine, self.clock, self.intake, self.outbox, self.letters, self.limits)
         bus = MemoryBus()
