@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.expression_writer import ExpressionWriter
@@ -21,13 +22,13 @@ WINDOW_SLOTS = {
 """The reads of a window's bounds by its rows."""
 
 
-def batch_loop(finders: Mapping[int, str]) -> str:
-    """The head of a loop over a batch of events `e`. `finders`: by place the text that looks up something for
-    all of them, which each event finds in `found_<place>`."""
+def batch_loop(finders: Mapping[Any, str], row: str = "e") -> str:
+    """The head of a loop over a batch of events, each in the local `row`. `finders`: by name the text that
+    looks up something for all of them, which each event finds in `found_<name>`."""
     if not finders:
-        return "for e in rows:"
-    found = ", ".join(f"found_{place}" for place in finders)
-    return f"for e, {found} in zip(rows, {', '.join(finders.values())}):"
+        return f"for {row} in rows:"
+    found = ", ".join(f"found_{name}" for name in finders)
+    return f"for {row}, {found} in zip(rows, {', '.join(finders.values())}):"
 
 
 class LoopWriter:

@@ -9,8 +9,9 @@ from tests.support.streams import catalog_of
 STREAM = """CREATE STREAM m (dev STRING, temp FLOAT, hum FLOAT, ts BIGINT, ok BOOLEAN)
             WITH (DATASOURCE='m', FORMAT='json')"""
 
-CONTEXTS = (
+DECLARED = (
     "create context ByDev partition by dev from m",
+    "create window W#unique(dev) as (dev string, temp double)",
     "create context Session initiated by m(temp > 90) as hot terminated by m(temp < 20, dev = hot.dev)",
 )
 
@@ -41,6 +42,9 @@ RULES = {
     "batch": "select irstream avg(temp) as a from m#time_batch(10 sec)",
     "prior": "select dev, temp, prior(1, temp) as p from m#length(1000)",
     "output_last": "select dev, sum(temp) as s from m group by dev output last every 1 sec",
+    "join": "select a.dev as dev, a.temp as new, b.temp as old from m#lastevent as a, m#unique(dev) as b "
+    "where a.dev = b.dev",
+    "join_window": "select m.dev as dev, w.temp as old from m unidirectional, W as w where w.dev = m.dev",
     "recognize": "select * from m match_recognize (partition by dev measures A.temp as first, "
     "last(B.temp) as low pattern (A B+ C) define B as B.temp < prev(B.temp), C as C.temp > A.temp)",
     "pattern_pair": "select a.dev as dev from pattern [every a=m(temp > 95) -> b=m(dev = a.dev, temp < 90)"
@@ -61,6 +65,6 @@ RULES = {
 def compiled(name: str) -> str:
     """The text of a rule as `penstock explain --code` shows it."""
     catalog = catalog_of(STREAM)
-    for text in CONTEXTS:
+    for text in DECLARED:
         run_script(Engine(catalog), text, 0)
     return explain_code(name, plan_rule(RULES[name], catalog), catalog).rstrip() + "\n"

@@ -1,14 +1,14 @@
 """A row and its partners in the other sources, as loops in one another: first the
 sources that an index finds.
 
-for y1 in find_1(key, ()):
+for y1 in find_0_1(key, ()):
     r1 = y1.row
-    for r2 in find_2(key, ()):     of a relation: `r2.temp` reads a column, `r2.row` is all of them
+    for r2 in find_0_2(key, ()):   of a relation: `r2.temp` reads a column, `r2.row` is all of them
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -31,14 +31,12 @@ class JoinLoops:
         tested: Sequence[Bound],
         start: int,
         stores: Sequence[Any],
-        find: str = "find",
         *,
         looks_ahead: bool = False,
     ) -> None:
-        """`parts` of conditions say where to look; those `tested` hold for every row that is found. `find`:
-        what the names of the functions that look begin with. `looks_ahead`: the partners of which an event
-        has the key are looked up for a batch of events at once."""
-        self.find = find
+        """`parts` of conditions say where to look; those `tested` hold for every row that is found.
+        `looks_ahead`: the partners of which an event has the key are looked up for a batch of events at
+        once."""
         self.start = start
         self.stores = stores
         self.width = len(stores)
@@ -76,25 +74,30 @@ class JoinLoops:
         return all(search.is_single for _, search in self.searches)
 
     def opened(self, stores: Sequence[Any]) -> list[Callable[..., Any]]:
-        """The functions that the text calls `find_1`, …: one for each search, in order."""
+        """The functions that the text calls `find_0_1`, …: one for each search, in order."""
         return [
             search.ahead(stores[place]) if place in self.ahead else search.opened(stores[place])
             for place, search in self.searches
         ]
 
     def batch(self, source: SourceWriter, names: Names) -> Suite:
-        """The loop over a batch of events `e`, each with what is looked up for it."""
+        """The loop over the rows of a batch of events, each with what is looked up for it."""
         keys: dict[str, str] = {}
         for column in dict.fromkeys(self.ahead.values()):
             keys[column] = f"keys_{len(keys)}"
             source.line(f"{keys[column]} = {names.bind(keys_of, 'keys_of')}(rows, {column!r})")
-        found = {place: f"{self.find}_{place}({keys[column]})" for place, column in self.ahead.items()}
-        return source.block(batch_loop(found))
+        found = {self._name(place): f"find_{self._name(place)}({keys[column]})"
+                 for place, column in self.ahead.items()}  # fmt: skip
+        return source.block(batch_loop(found, f"r{self.start}"))
+
+    def _name(self, place: int) -> str:
+        """The end of the names for what is looked up in a source."""
+        return f"{self.start}_{place}"
 
     @property
     def finders(self) -> list[str]:
         """The names of what the text calls, in order."""
-        return [f"{self.find}_{place}" for place, _ in self.searches]
+        return [f"find_{self._name(place)}" for place, _ in self.searches]
 
     def rows(self) -> dict[int, str]:
         """The local of each source's row."""
@@ -116,16 +119,23 @@ class JoinLoops:
             for place, search in self.searches:
                 if self.needs_event:
                     source.line(f"x = {self.event(known)}")
+                name = self._name(place)
                 if place in self.ahead:
-                    rows = search.each_of(loop, f"found_{place}", self.partner(place))
+                    rows = search.each_of(loop, f"found_{name}", self.partner(place))
                 else:
-                    rows = search.each(loop, f"{self.find}_{place}", self.partner(place))
+                    rows = search.each(loop, f"find_{name}", self.partner(place))
                 stack.enter_context(rows)
                 if place not in self.kept:
                     source.line(f"r{place} = y{place}.row")
                 known.add(place)
                 loop = loop.inner()
             yield loop
+
+    def sides(self, kept: Container[int] = ()) -> str:
+        """The text of the rows of all sources; of those `kept` the rows of relations themselves."""
+        return ", ".join(
+            self.partner(place) if place in kept else self.whole(place) for place in range(self.width)
+        )
 
     def write_test(self, loop: LoopWriter) -> None:
         """Go on with the next row where what no index settles does not hold."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sql.algebra.event import Event
+from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Inner
 from sql.algebra.join.outer import Outer
 from sql.algebra.join.store import Pulled, Rows, Store
@@ -28,13 +28,25 @@ class JoinSources:
         self.shape = shape
         self.stores: list[Store] = [pulled.get(place) or Rows(shape) for place in range(len(plan.sources))]
         self.drivers = [place for place, source in enumerate(plan.sources) if source.unidirectional]
+        self.kinds = [join.kind for join in plan.joins]
+        self.is_outer = any(kind in ("left", "right", "full") for kind in self.kinds)
 
     def way(self) -> Inner | Outer:
         """The search for joined rows that the kinds of the joins need."""
-        kinds, on = [join.kind for join in self.plan.joins], [join.on for join in self.plan.joins]
-        if any(kind in ("left", "right", "full") for kind in kinds):
-            return Outer(kinds, on, self.stores, self.shape, self.functions)
+        on = [join.on for join in self.plan.joins]
+        if self.is_outer:
+            return Outer(self.kinds, on, self.stores, self.shape, self.functions)
         return Inner(on, self.plan.where, self.stores, self.shape, self.functions)
+
+    def apply(self, changes: Mapping[int, Delta]) -> None:
+        """Keep the rows that came, and drop those that left."""
+        for place, delta in changes.items():
+            store = self.stores[place]
+            if isinstance(store, Rows):
+                for event in delta.inserted:
+                    store.add(event)
+                for event in delta.removed:
+                    store.remove(event)
 
     def held(self) -> Iterator[Event]:
         """The rows that are kept."""

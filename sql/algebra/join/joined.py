@@ -14,7 +14,7 @@ from sql.algebra.event import Delta, Event
 from sql.algebra.join.inner import Inner, Sides
 from sql.algebra.join.join_sources import JoinSources
 from sql.algebra.join.outer import Outer
-from sql.algebra.join.store import Pulled, Rows
+from sql.algebra.join.store import Pulled
 from sql.algebra.operator import FindEvent
 from sql.codegen.functions import FunctionSet
 from sql.plan.logical import Plan
@@ -31,9 +31,9 @@ class Joined(JoinSources):
         self,
         plan: Plan,
         functions: FunctionSet,
-        new_event: NewEvent,
         shape: Shape,
         pulled: Mapping[int, Pulled],
+        new_event: NewEvent,
     ) -> None:
         super().__init__(plan, functions, shape, pulled)
         self.new_event = new_event
@@ -59,7 +59,7 @@ class Joined(JoinSources):
     # --- inner joins ----------------------------------------------------------------------------------------
 
     def _increment(self, inner: Inner, changes: Mapping[int, Delta]) -> Delta:
-        self._apply(changes)
+        self.apply(changes)
         inserted = []
         entered: dict[int, set[Event]] = {}
         for index in sorted(changes):
@@ -72,15 +72,6 @@ class Joined(JoinSources):
             for event in changes[index].removed:
                 removed += [self._leave(sides) for sides in tuple(self.rows_of.get(event, ()))]
         return Delta(inserted, removed)
-
-    def _apply(self, changes: Mapping[int, Delta]) -> None:
-        for index, delta in changes.items():
-            store = self.stores[index]
-            if isinstance(store, Rows):
-                for event in delta.inserted:
-                    store.add(event)
-                for event in delta.removed:
-                    store.remove(event)
 
     def _net(self, net: Mapping[Sides, int]) -> Delta:
         removed = [self._leave(sides) for sides, count in net.items() if count < 0]
@@ -119,7 +110,7 @@ class Joined(JoinSources):
     # --- unidirectional -------------------------------------------------------------------------------------
 
     def _drive(self, changes: Mapping[int, Delta]) -> Delta:
-        self._apply({index: delta for index, delta in changes.items() if index not in self.drivers})
+        self.apply({index: delta for index, delta in changes.items() if index not in self.drivers})
         inserted = []
         for driver in self.drivers:
             for event in changes[driver].inserted if driver in changes else ():

@@ -50,14 +50,15 @@ class StatementFrame:
         self.shape = around.env.shape
         self.catalog, self.context, self.warnings = around.settings
         self.use = use
-        self.is_driven = drives(plan) and not use.is_correlated
-        """True if events go through a loop; else changes are handed over."""
+        is_evaluated = use.is_correlated or use.found is not None
+        self.is_driven = drives(plan) and not is_evaluated
+        """True if events go through a loop; else changes are handed over, or rows that a search has found."""
         self.is_timed = takes_times(plan) and self.is_driven and not use.in_cells
         """True if the loop takes each event with its own instant."""
         self.is_joined = plan.reads_tuples or use.is_correlated
         """True if rows are tuples of the rows of several sources."""
         is_joining = self.is_driven and driver_of(plan) is not None
-        is_found = is_joining or use.is_correlated or use.found is not None
+        is_found = is_joining or is_evaluated
         self.where = None if is_found and not plan.hits else plan.where
         """WHERE, unless the search for the rows has evaluated it."""
         self.kept = self._kept(is_joining=is_joining)

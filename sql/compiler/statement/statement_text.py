@@ -24,8 +24,7 @@ from sql.compiler.statement.change import ChangeText
 from sql.compiler.statement.driving import driver_of, passes_rows
 from sql.compiler.statement.enter import EnterText
 from sql.compiler.statement.feeding import FeedingText
-from sql.compiler.statement.joins.driven import DrivenText
-from sql.compiler.statement.joins.passing_text import PassingText
+from sql.compiler.statement.join_text import JoinText
 from sql.compiler.statement.push import PushText
 from sql.compiler.statement.statement_frame import StatementFrame
 
@@ -41,11 +40,10 @@ class StatementText:
         self.is_driven = frame.is_driven
         self.has_value = frame.use.is_asked and frame.may_defer
         """True if the text has a function `value`, and makes no rows."""
-        place = driver_of(plan)
-        self.driven = DrivenText(frame, place) if frame.is_driven and place is not None else None
-        """The loop of a join that one stream drives."""
+        is_driven = frame.is_driven and driver_of(plan) is not None
         is_called = frame.is_driven or frame.use.calls_windows or frame.use.pulls
-        self.passing = PassingText(frame) if passes_rows(plan) and not is_called else None
+        is_passing = passes_rows(plan) and not is_called
+        self.join = JoinText(frame) if is_driven or is_passing else None
         """The loops of a join whose rows are not kept."""
         self.enter = EnterText(frame, has_change=self.has_change)
         self.code = self._compile()
@@ -53,9 +51,9 @@ class StatementText:
     @property
     def has_change(self) -> bool:
         """True if updates come from operators that are called, or from lots of several rows."""
-        if self.passing is not None:
-            return False
-        if self.plan.mode == "lots" or self.driven is not None or self.plan.into_table is not None:
+        if self.join is not None:
+            return not self.join.makes_rows
+        if self.plan.mode == "lots" or self.plan.into_table is not None:
             return True
         window = self.frame.window
         is_silent = window is not None and not window.has_timers
@@ -64,7 +62,9 @@ class StatementText:
     @property
     def needs_show(self) -> bool:
         """True if rows are made by a function of their own."""
-        return self.passing is None and (self.has_change or not self.enter.is_single or self.enter.notes_left)
+        if self.join is not None:
+            return not self.join.makes_rows
+        return self.has_change or not self.enter.is_single or self.enter.notes_left
 
     def _compile(self) -> Generated:
         source = SourceWriter()
@@ -78,10 +78,8 @@ class StatementText:
             change.write(source)
         if self.keeps_values and self.plan.mode == "lots":
             change.write_values(source)
-        if self.passing is not None:
-            self.passing.write(source)
-        elif self.driven is not None:
-            self.driven.write(source)
+        if self.join is not None:
+            self.join.write(source)
         elif self.is_driven and self.plan.into_table is not None:
             FeedingText(self.frame).write(source)
         elif self.is_driven:
@@ -106,10 +104,9 @@ class StatementText:
     @property
     def loops(self) -> dict[str, str]:
         """The functions that take arriving events, by stream; none where changes are handed over."""
-        if self.passing is not None:
-            return self.passing.loops
-        place = 0 if self.driven is None else self.driven.place
-        return {self.plan.sources[place].stream: "push"} if self.is_driven else {}
+        if self.join is not None:
+            return self.join.loops
+        return {self.plan.sources[0].stream: "push"} if self.is_driven else {}
 
     @cached_property
     def reader(self) -> Generated:

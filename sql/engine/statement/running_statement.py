@@ -13,7 +13,7 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.event_store import EventStore
-from sql.algebra.join.passing import sides_of
+from sql.algebra.join.passing import Passing
 from sql.algebra.operator import earliest
 from sql.algebra.output.given import Everything
 from sql.algebra.output.row_order import in_order
@@ -104,7 +104,8 @@ class RunningStatement(StatementCore):
     def change(self, delta: Change, new: list[Any], old: list[Any]) -> None:
         """One change, through the text: its rows go to `new` and `old`, or as an update to the output."""
         if not isinstance(delta, Delta):
-            self.code["join"](self, *sides_of(delta, len(self.windows)), self.now_ms, new)
+            assert isinstance(self.joined, Passing)
+            self.code["join"](self, *self.joined.sides(delta), self.now_ms, new)
             return
         if self.sources.starts_anew:
             self.groups.reset()

@@ -89,12 +89,11 @@ class StatementCore(RunningQuery, Running):
         return Feed(relation, partial(self.arrival, index))
 
     def _joined(self) -> Joined | Passing | None:
-        plan, functions, passing = self.plan, self.program.functions, self.program.text.passing
-        if passing is not None:
-            return Passing(plan, functions, self.program.shape, self.pulled, passing.kept, passing.chains)
-        return (
-            Joined(plan, functions, self.new_event, self.program.shape, self.pulled) if plan.joins else None
-        )
+        program, text = self.program, self.program.text.join
+        settings = self.plan, program.functions, program.shape, self.pulled
+        if text is not None:
+            return Passing(*settings, text.chains)
+        return Joined(*settings, self.new_event) if self.plan.joins else None
 
     @property
     def kept(self) -> dict[str, Stateful | None]:

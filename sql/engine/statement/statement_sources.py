@@ -42,12 +42,9 @@ class Sources:
             self.subqueries = Subqueries(*settings, run, statement.tell)
         self.windows = statement.windows
         self.joined = statement.joined
-        self.starts_anew = isinstance(self.joined, Joined) and bool(self.joined.drivers)
+        self.starts_anew = self.joined is not None and bool(self.joined.drivers)
         """True if aggregates begin anew with each change: what each event of a
         unidirectional stream finds."""
-        driven, relations = program.text.driven, [statement.pulled.get(i) for i in range(len(self.windows))]
-        self.finders = [] if driven is None else driven.chain.opened(relations)
-        """The functions that the compiled loop of a join calls to find partners."""
         is_heard = statement.env.partition is not None
         self.matches = {
             index: Matches(code, statement.start_ms, is_heard=is_heard)
