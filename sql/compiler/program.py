@@ -24,7 +24,7 @@ from sql.compiler.pattern_code import PatternCode
 from sql.compiler.recognize_text import RecognizeCode
 from sql.compiler.shared_code import Answer, Environment, SharedCode, no_answer
 from sql.compiler.statement.deferral import is_fleeting
-from sql.compiler.statement.driving import PLAIN, Use, drives
+from sql.compiler.statement.driving import Use, drives
 from sql.compiler.statement.fold import keeps_values
 from sql.compiler.statement.statement_frame import StatementFrame
 from sql.compiler.statement.statement_text import StatementText
@@ -36,7 +36,7 @@ from sql.plan.logical import Plan, SubqueryPlan
 class Program(SharedCode):
     """A compiled statement or stream query."""
 
-    def __init__(self, plan: Plan, env: Environment, use: Use = PLAIN) -> None:
+    def __init__(self, plan: Plan, env: Environment, use: Use = "rule") -> None:
         super().__init__(env, plan.options, len(plan.subqueries))
         self.plan = plan
         self.shape = env.shape
@@ -86,7 +86,7 @@ class Program(SharedCode):
         )  # fmt: skip
 
     def _builder(self, source: SourcePlan) -> WindowBuilder:
-        alone = drives(self.plan) and not self.use.calls_windows
+        alone = drives(self.plan) and self.use != "observed"
         return WindowBuilder(
             source, self.options, *self.settings, self.shape, self.answers,
             alone=alone, keeps_values=alone and keeps_values(self.plan), shown_by=self._shown_by(),
@@ -119,14 +119,10 @@ class Program(SharedCode):
         }
 
 
-def looking_code(
-    plan: Plan, env: Environment, *, is_asked: bool = False, found: int | None = None
-) -> Program:
-    """The program of a statement that only reads named windows. `found`: the place of the relation that is
-    searched, known where there is no other source."""
-    if len(plan.sources) == 1 and plan.sources[0].relation is not None:
-        found = 0
-    return Program(plan, env, Use(pulls=True, is_asked=is_asked, found=found))
+def looking_code(plan: Plan, env: Environment, use: Use = "looking") -> Program:
+    """The program of a statement that only reads named windows. The rows of a relation alone are searched."""
+    is_searched = len(plan.sources) == 1 and plan.sources[0].relation is not None
+    return Program(plan, env, "evaluated" if is_searched else use)
 
 
 # --- subqueries ---------------------------------------------------------------------------------------------
@@ -157,8 +153,7 @@ class CorrelatedCode:
             return
         width = range(1, 1 + len(part.outer))
         self.finder = Finder(plan.where, 0, width, rows, self.functions, shape=shape, nullable=width)
-        use = Use(is_correlated=True, found=0 if rows.of_relation else None)
-        self.text = StatementText(StatementFrame(plan, around, self.answers, use, None))
+        self.text = StatementText(StatementFrame(plan, around, self.answers, "correlated", None))
 
 
 def store_of(source: SourcePlan, code: CorrelatedCode, env: Environment) -> Rows | Pulled | Carried:
@@ -177,8 +172,8 @@ class AloneCode:
         self.part = part
         plan = part.plan
         self.shows_each = _shows_each(plan)
-        is_asked = part.kind == "scalar" and self.shows_each and not _reads_columns(plan)
-        self.program = looking_code(plan, env, is_asked=is_asked)
+        is_value = part.kind == "scalar" and self.shows_each and not _reads_columns(plan)
+        self.program = looking_code(plan, env, "value" if is_value else "looking")
         self.reads_relations = any(source.relation for source in plan.sources)
         self.finder = finder_of(self.program) if self.reads_relations else None
 

@@ -10,7 +10,6 @@ from sql.compiler.program import Program
 from sql.compiler.route import route_of
 from sql.compiler.shared_code import Environment
 from sql.compiler.statement.deferral import fits_cells
-from sql.compiler.statement.driving import Use
 from sql.engine.asking.asking_query import Asking
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.relations.on_select import LoopedSelect
@@ -32,7 +31,7 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     the rule is alone on its stream and in processing time."""
     context, within = plan.context, catalog_of(catalog, plan)
     if context is not None and fits_cells(plan) and not has_own(catalog, context):
-        program = Program(plan, Environment(name, within, 0), Use(in_cells=True))
+        program = Program(plan, Environment(name, within, 0), "cells")
         loop = route_of(context, plan.sources[0].stream, {name: plan}, within, program.context)
         route = "" if loop is None or plan.timestamp is not None else f"{loop.text.rstrip()}\n\n"
         return f"{_header(name, plan)}\n\n{route}{program.text.code.text}"

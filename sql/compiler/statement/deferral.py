@@ -14,9 +14,12 @@ from sql.plan.bound import Bound, Const, reads_clock, slot_kinds
 from sql.plan.clauses import OutputPlan
 from sql.plan.logical import Plan
 
+Deferral = Literal["content", "groups"]
+"""The source of rows that are made when an output limit is due: the content, or the groups touched since."""
 
-def deferral(plan: Plan, *, in_cells: bool = False) -> Literal["content", "groups"] | None:
-    """True if the rows of an output limit can be made when it is due, because they do not
+
+def deferral(plan: Plan, *, in_cells: bool = False) -> Deferral | None:
+    """The source of the rows of an output limit where they can be made when it is due, because they do not
     depend on what was between.
 
     A snapshot shows the content. `last` shows the last row of only aggregates, or that of each group: the

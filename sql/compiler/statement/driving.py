@@ -8,7 +8,7 @@ otherwise     as changes, which windows and joins that are called hand over
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal
 
 from sql.algebra.join.inner import parts_of
 from sql.algebra.windows.catalog import role_of
@@ -17,29 +17,24 @@ from sql.plan.bound import Apply, Bound, Slot, TableRead
 from sql.plan.clauses import SourcePlan
 from sql.plan.logical import Plan
 
+Use = Literal["rule", "observed", "cells", "looking", "value", "evaluated", "correlated"]
+"""The use of a compiled statement.
 
-class Use(NamedTuple):
-    """The use of a compiled statement.
+rule        an instance of its own, all of whose rows are emitted
+observed    the same, with no window written into the loop, so that observers can stand before all of them
+cells       one instance serves all partitions of a context, whose state is in cells
+looking     named windows are only searched, and do not feed the statement
+value       the same, and only the value of the content is read
+evaluated   only rows that a search has found in its last source are evaluated; WHERE holds for them
+correlated  the same for a subquery, anew for each event of the statement around it: its rows are tuples, of
+            its own row and those of that event
+"""
 
-    calls_windows  no window is written into the loop, so that observers can stand before all of them
-    pulls          named windows are only searched, and do not feed the statement
-    is_asked       only the value of the content is read
-    in_cells       one instance serves all partitions of a context, whose state is in cells
-    is_correlated  a subquery that is evaluated anew for each event of the statement around it: its rows are
-                   tuples, of its own row and those of that event
-    found          the place of the relation in which a search finds the rows, which WHERE holds for
-    """
+SEARCHING: frozenset[Use] = frozenset(("looking", "value", "evaluated"))
+"""The uses in which named windows do not feed the statement."""
 
-    calls_windows: bool = False
-    pulls: bool = False
-    is_asked: bool = False
-    in_cells: bool = False
-    is_correlated: bool = False
-    found: int | None = None
-
-
-PLAIN = Use()
-"""The use of a rule: an instance of its own, all of whose rows are emitted."""
+EVALUATING: frozenset[Use] = frozenset(("evaluated", "correlated"))
+"""The uses in which nothing drives the statement: it evaluates the rows that a search has found."""
 
 
 def drives(plan: Plan) -> bool:
@@ -118,6 +113,13 @@ def makes_rows(plan: Plan) -> bool:
         return False
     changes_rows = plan.order_by or plan.distinct or plan.spreads or plan.limit or plan.offset or plan.output
     return not changes_rows and not plan.subqueries
+
+
+def found_in(plan: Plan) -> frozenset[int]:
+    """The source whose rows a search hands on as its relation keeps them, where the text alone reads them."""
+    last = len(plan.sources) - 1
+    is_kept = plan.sources[last].relation in ("window", "table") and plan.reads_columns_in_text
+    return frozenset((last,) if is_kept else ())
 
 
 def is_looked_into(plan: Plan, source: SourcePlan) -> bool:

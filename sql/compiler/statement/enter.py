@@ -34,16 +34,14 @@ class EnterText:
     def is_single(self) -> bool:
         """True if an arriving event gives at most one row, which is an emission as it stands."""
         show = self.show
-        is_called = self.frame.has_window and self.window is None
-        if not show.is_direct or show.has_old or self.frame.reads_beside or is_called:
+        if not show.is_direct or show.has_old or self.frame.reads_beside or self.frame.calls_window:
             return False
         return show.kind != "group" or not self._leaves_on_arrival or self._keeps_group
 
     @property
     def _alone_changes_state(self) -> bool:
         """True if there is one group, and no function that the loop calls changes or reads it."""
-        is_called = self.frame.has_window and self.window is None
-        is_alone = self.is_single or (self.show.defers == "content" and not is_called)
+        is_alone = self.is_single or (self.show.defers == "content" and not self.frame.calls_window)
         return is_alone and bool(self.fold.attributes) and not self.fold.is_grouped
 
     @property

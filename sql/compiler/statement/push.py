@@ -128,7 +128,7 @@ class PushText:
             self._write_admitted(loop, made_first)
         if self.frame.earlier.depth:
             source.line("recent.append(e)")
-        if self.frame.has_window and self.window is None:
+        if self.frame.calls_window:
             self._write_called(loop, made_first)
         else:
             self.enter.write(loop, made_first)

@@ -16,7 +16,7 @@ from sql.codegen.expression_code import Code
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import criteria_text, write_row
 from sql.codegen.source import SourceWriter
-from sql.compiler.statement.deferral import deferral
+from sql.compiler.statement.deferral import Deferral
 from sql.plan.logical import Plan
 
 MakeLoop = Callable[..., LoopWriter]
@@ -26,25 +26,12 @@ MakeLoop = Callable[..., LoopWriter]
 class Show:
     """Writes the rows of one statement."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        make_loop: MakeLoop,
-        *,
-        may_defer: bool,
-        is_asked: bool = False,
-        in_cells: bool = False,
-    ) -> None:
-        """`may_defer`: no window is called, so that the content is at any time as the loop left it.
-        `is_asked`: no rows are emitted, only the value of the content is read."""
+    def __init__(self, plan: Plan, make_loop: MakeLoop, defers: Deferral | None) -> None:
+        """`defers`: what rows are made of that are made at the output's instants only."""
         self.plan = plan
         self.kind = plan.row_kind
         self.make_loop = make_loop
-        self.defers = (
-            "content" if may_defer and is_asked else deferral(plan, in_cells=in_cells) if may_defer else None
-        )
-        """The source of rows made only at the output's instants: the content, or the
-        groups touched since."""
+        self.defers = defers
         self.collects = self.defers is None and (plan.output is not None or _forces_updates(plan))
         """True if updates are handed on one by one: to an output limit, or to be posted
         even when they are empty."""

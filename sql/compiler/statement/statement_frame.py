@@ -26,8 +26,16 @@ from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter
 from sql.compiler.locals import LOCALS
 from sql.compiler.shared_code import Answer, SharedCode
-from sql.compiler.statement.deferral import events_of
-from sql.compiler.statement.driving import Use, driver_of, drives, hands_on, takes_times
+from sql.compiler.statement.deferral import deferral, events_of
+from sql.compiler.statement.driving import (
+    EVALUATING,
+    Use,
+    driver_of,
+    drives,
+    found_in,
+    hands_on,
+    takes_times,
+)
 from sql.compiler.statement.earlier import Earlier
 from sql.compiler.statement.fold import Fold
 from sql.compiler.statement.show import Show
@@ -50,48 +58,49 @@ class StatementFrame:
         self.shape = around.env.shape
         self.catalog, self.context, self.warnings = around.settings
         self.use = use
-        is_evaluated = use.is_correlated or use.found is not None
-        self.is_driven = drives(plan) and not is_evaluated
+        self.is_driven = drives(plan) and use not in EVALUATING
         """True if events go through a loop; else changes are handed over, or rows that a search has found."""
-        self.is_timed = takes_times(plan) and self.is_driven and not use.in_cells
+        self.in_cells = use == "cells"
+        self.is_timed = takes_times(plan) and self.is_driven and not self.in_cells
         """True if the loop takes each event with its own instant."""
-        self.is_joined = plan.reads_tuples or use.is_correlated
+        self.is_joined = plan.reads_tuples or use == "correlated"
         """True if rows are tuples of the rows of several sources."""
-        is_joining = self.is_driven and driver_of(plan) is not None
-        is_found = is_joining or is_evaluated
+        self.is_driven_join = self.is_driven and driver_of(plan) is not None
+        """True if one stream drives a join, and its events look their partners up."""
+        is_found = self.is_driven_join or use in EVALUATING
         self.where = None if is_found and not plan.hits else plan.where
         """WHERE, unless the search for the rows has evaluated it."""
-        self.kept = self._kept(is_joining=is_joining)
+        self.kept = self._kept()
         """The sources whose rows are handed over as their relations keep them: the text alone reads them."""
-        self.in_cells = use.in_cells
-        unknown = Removal.NEVER if use.is_correlated else Removal.ANY
+        unknown = Removal.NEVER if use == "correlated" else Removal.ANY
         removal = unknown if window is None else window.departure
-        written = None if use.calls_windows else window
+        written = None if use == "observed" else window
         self.window: Policy | None = written if isinstance(written, Policy) else None
         """The window whose entering and leaving is written into the loop."""
         self.gate: Gated | None = written if isinstance(written, Gated) else None
         """The window that holds events back."""
         self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
+        self.calls_window = self.has_window and self.window is None
+        """True if the loop calls a window, which gives the changes of its content."""
         self.keeps_values = isinstance(written, Queue | Gated) and written.keeps_values
         """True if windows keep what events contribute, in the place of events."""
         self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
         self.names = self._names(answers)
-        self.may_defer = self.is_driven and (self.window is not None or not self.has_window)
-        """True if no window is called, so that the content is at any time as the loop left it."""
-        self.show = Show(
-            plan, self.make_loop, may_defer=self.may_defer, is_asked=use.is_asked, in_cells=use.in_cells
-        )
+        may_defer = self.is_driven and not self.calls_window
+        self.has_value = may_defer and use == "value"
+        """True if the text has a function `value`, and makes no rows."""
+        defers = deferral(plan, in_cells=self.in_cells) if may_defer else None
+        self.show = Show(plan, self.make_loop, "content" if self.has_value else defers)
         reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
         self.earlier = Earlier(plan.prevs, reader, self.window, has_window=self.has_window,
                                reads_in_place=self._reads_in_place)  # fmt: skip
         self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
         """True if rows need values that only the instance can find: earlier events."""
 
-    def _kept(self, *, is_joining: bool) -> frozenset[int]:
-        if is_joining:
-            return frozenset() if self.use.calls_windows else hands_on(self.plan)
-        found = self.use.found
-        return frozenset() if found is None or not self.plan.reads_columns_in_text else frozenset((found,))
+    def _kept(self) -> frozenset[int]:
+        if self.is_driven_join and self.use != "observed":
+            return hands_on(self.plan)
+        return found_in(self.plan) if self.use in EVALUATING else frozenset()
 
     def _names(self, answers: Sequence[Answer]) -> Names:
         """The names that the text uses itself, and its globals."""

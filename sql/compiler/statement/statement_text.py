@@ -21,7 +21,7 @@ from functools import cached_property
 
 from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.statement.change import ChangeText
-from sql.compiler.statement.driving import driver_of, passes_rows
+from sql.compiler.statement.driving import passes_rows
 from sql.compiler.statement.enter import EnterText
 from sql.compiler.statement.feeding import FeedingText
 from sql.compiler.statement.join_text import JoinText
@@ -38,12 +38,9 @@ class StatementText:
         self.fold, self.show, self.earlier = frame.fold, frame.show, frame.earlier
         self.keeps_values = frame.keeps_values
         self.is_driven = frame.is_driven
-        self.has_value = frame.use.is_asked and frame.may_defer
-        """True if the text has a function `value`, and makes no rows."""
-        is_driven = frame.is_driven and driver_of(plan) is not None
-        is_called = frame.is_driven or frame.use.calls_windows or frame.use.pulls
-        is_passing = passes_rows(plan) and not is_called
-        self.join = JoinText(frame) if is_driven or is_passing else None
+        self.has_value = frame.has_value
+        is_passing = passes_rows(plan) and frame.use == "rule" and not frame.is_driven
+        self.join = JoinText(frame) if frame.is_driven_join or is_passing else None
         """The loops of a join whose rows are not kept."""
         self.enter = EnterText(frame, has_change=self.has_change)
         self.code = self._compile()

@@ -12,7 +12,6 @@ from sql.catalog.step_loop import StepLoop
 from sql.catalog.streams import Catalog, Variable
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
-from sql.compiler.statement.driving import Use
 from sql.engine.context.bodies import Body, Cell, CellStatement, InstanceBody, Member
 from sql.engine.query import Running
 from sql.engine.relations.declaring import DeclaringStatement, VariableStatement
@@ -34,7 +33,7 @@ def new_body(member: Member, members: Mapping[str, Member], partition: Partition
             member.code = compiler(member.inner)(Environment(name, shared, now_ms, row))
         return InstanceBody(member, partition, member.code(env), env.catalog)
     env = Environment(name, member.catalog, now_ms, row)
-    member.cells = CellStatement(Program(member.inner, env, Use(in_cells=True)), env)
+    member.cells = CellStatement(Program(member.inner, env, "cells"), env)
     return new_body(member, members, partition, now_ms)
 
 

@@ -55,7 +55,7 @@ class SelectCode(TriggerCode):
         assert isinstance(acts, ChoicePlan)
         super().__init__(plan, env, plan.sources[0], ())
         self.delete = acts.delete
-        self.program = looking_code(replace(plan, where=None, acts=None), env, found=1)
+        self.program = looking_code(replace(plan, where=None, acts=None), env, "evaluated")
         self.passes, self.functions = self.program.filters[0], self.program.functions
         first = RunningStatement(self.program, env)
         rows = first.pulled[1]

@@ -22,7 +22,7 @@ from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.hits import HitCounters
 from sql.compiler.program import Program, as_seen
 from sql.compiler.shared_code import Environment, Seat
-from sql.compiler.statement.driving import is_looked_into
+from sql.compiler.statement.driving import SEARCHING, is_looked_into
 from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.statement.earlier_events import EarlierEvents
 from sql.engine.statement.groups import Groups
@@ -82,7 +82,7 @@ class StatementCore(RunningQuery, Running):
         if source.relation is None:
             return program.builders[index].build(self.start_ms, self, lambda: self.start_ms)
         relation = self.catalog.relations[source.stream]
-        if program.use.pulls:
+        if program.use in SEARCHING:
             return Looked(Pulled(relation, program.filters[index]))
         if is_looked_into(self.plan, source):
             return Looked(Pulled(as_seen(source, self.env), program.filters[index]))

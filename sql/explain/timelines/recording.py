@@ -20,7 +20,6 @@ from sql.binder.scope import META
 from sql.catalog.streams import Catalog
 from sql.compiler.program import Program
 from sql.compiler.shared_code import Environment
-from sql.compiler.statement.driving import Use
 from sql.emission import Emission
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.sampled.sampled_query import SampledQuery
@@ -84,7 +83,7 @@ def _query(
     them."""
     env = Environment("explain", catalog, start_ms)
     if plan.mode != "sample":
-        return instance_of(Program(plan, env, Use(calls_windows=True)), env)
+        return instance_of(Program(plan, env, "observed"), env)
     assert plan.window is not None
     tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
     return SampledQuery(SampledText(plan, env, tap=tap), env)
