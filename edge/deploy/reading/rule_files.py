@@ -89,8 +89,6 @@ class RuleFiles:
         # the rest compiles.
         while True:
             compiled, found = self._compile(used)
-            if self._configured is not None:
-                found = [*found, *configured_problems(compiled, self._configured)]
             told += [problem for problem in found if used.get(problem.path) is current.get(problem.path)]
             failed = {problem.path for problem in found if problem.is_error} & used.keys()
             if not failed:
@@ -143,6 +141,7 @@ class RuleFiles:
             *stream_problems(compiled),
             *circle_problems(compiled),
             *outgoing_problems(compiled, self._outgoing_allow),
+            *(() if self._configured is None else configured_problems(compiled, self._configured)),
         ]
         return compiled, found
 

@@ -8,6 +8,7 @@ import pytest
 
 from edge.cli import main
 from edge.config import Config
+from edge.deploy.manage.files import ManagedFiles, Refusal
 from edge.deploy.reading.rule_files import RuleFiles
 from edge.intake.sources.registry import Configured, configured_of
 from rules.secrets import Secrets
@@ -189,6 +190,21 @@ def test_check_looks_names_up_in_a_configuration(tmp_path: Path, capsys: pytest.
     assert main(["check", str(rules)]) == 0
     assert main(["check", str(rules), "--config", str(configuration)]) == 1
     assert f"{rules}:3:48: E104 connection 'far'" in capsys.readouterr().out
+
+
+def test_what_is_posted_over_http_is_refused_for_the_same_reasons(tmp_path: Path) -> None:
+    rules = RuleFiles(
+        write(tmp_path, "streams: {s: {datasource: t}}\n"), "UTC", Secrets(), configured=CONFIGURED
+    )
+    managed = ManagedFiles(rules)
+    action = '{"mqtt": {"topic": "t", "connectionSelector": "%s"}}'
+    rule = '{"id": "r", "sql": "SELECT * FROM s", "actions": [' + action + "]}"
+    with pytest.raises(Refusal, match="E104 connection 'farr'"):
+        managed.create("rule", "r", rule % "farr")
+    with pytest.raises(Refusal, match=r"E101 .*no connection of the gateway's configuration"):
+        managed.create("stream", "q", 'CREATE STREAM q () WITH (DATASOURCE="t", CONF_KEY="nearr")')
+    managed.create("rule", "r", rule % "far")
+    assert list(rules.read().rules) == ["r"]
 
 
 def write(folder: Path, text: str) -> Path:
