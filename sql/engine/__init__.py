@@ -3,6 +3,7 @@
     engine, dispatch, steps    events and time come in, results go out and on: boundary of rules, step loop
     deployment, start          a rule starts and stops; the query of its plan
     roster, timers             the running queries, the readers of each stream, the deadlines
+    boundary                   what a rule raises is its own matter
     filter_index, families     an event meets only the rules that can match it; rules alike share a loop
     sharing                    rules that share groups, or a stage of event time
     query                      what all queries have in common

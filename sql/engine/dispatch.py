@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sql.algebra.event import Delta
 from sql.catalog.streams import Catalog
 from sql.emission import Emission, Row, joined
+from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime
-from sql.engine.filter_index import Feeder
 from sql.engine.interplay import meet
 from sql.engine.roster import Roster
 from sql.engine.steps import Consumer, Steps
@@ -34,7 +34,7 @@ class Dispatch:
         self.roster = Roster(catalog, self.defect)
         self.timers = Timers(self.roster.queries, self.roster.order)
         self.steps = Steps(self.roster, self)
-        self.feeder = Feeder(self.timers, self.defect)
+        self.boundary = Boundary(self.timers, self.defect)
         self.defects = 0
         """Exceptions that no rule should raise."""
         self.on_defect: Callable[[str, Exception], None] = lambda rule, error: None
@@ -116,18 +116,13 @@ class Dispatch:
     def give_all(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for the rules of their stream that can match them."""
         collect = self.steps.collect if self.roster.moves_rows else None
-        return self.feeder.feed(self.roster.index(stream), stream, rows, now_ms, collect)
+        return self.boundary.feed(self.roster.index(stream), stream, rows, now_ms, collect)
 
     def give_lane(self, lane: Lane, rows: Sequence[Any], now_ms: int) -> list[Emission]:
         """Events for a context and its statements."""
-        name = lane.host.name
-        try:
-            return lane.push(rows, now_ms)
-        except Exception as error:  # noqa: BLE001 - the rule boundary
-            return self.defect(name, rows, now_ms, error)
-        finally:
-            self.timers.suspended.difference_update(lane.names)
-            self.timers.schedule(name)
+        out = self.boundary.call(lane.host.name, rows, now_ms, lambda: lane.push(rows, now_ms))
+        self.timers.suspended.difference_update(lane.names)
+        return out
 
     def give(
         self, name: str, stream: str, rows: Sequence[Any], now_ms: int, *, as_lot: bool = False
@@ -141,19 +136,11 @@ class Dispatch:
         self, name: str, rows: Sequence[Any], now_ms: int, act: Callable[[], list[Emission]]
     ) -> list[Emission]:
         """The emissions of a rule that takes events."""
-        try:
-            out = act()
-        except Exception as error:  # noqa: BLE001 - the rule boundary
-            return self.defect(name, rows, now_ms, error)
-        self.timers.suspended.discard(name)
-        self.timers.schedule(name)
-        return self.collect(out)
+        return self.collect(self.boundary.call(name, rows, now_ms, act))
 
     def defect(self, name: str, rows: Sequence[Any], now_ms: int, error: Exception) -> list[Emission]:
-        """The rule boundary: what no rule should raise costs that rule its rows, and no other rule anything.
-
-        Its timers rest until events come again, for one that fails would be due again at once.
-        """
+        """A rule has raised what none should. Its timers rest until events come again, for one that fails
+        would be due again at once."""
         self.defects += 1
         self.on_defect(name, error)
         self.timers.suspended.add(name)

@@ -8,6 +8,7 @@ reads no clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sql.algebra.row_blocks import plain
@@ -177,12 +178,8 @@ class Engine:
             self._reach(until_ms)
             if query.plan.insert is not None:
                 at = max(at, until_ms)
-            try:
-                emissions = query.advance(until_ms)
-            except Exception as error:  # noqa: BLE001 - the rule boundary
-                emissions = dispatch.defect(name, (), now_ms, error)
+            emissions = dispatch.boundary.call(name, (), now_ms, partial(query.advance, until_ms))
             out += dispatch.collect(query.unseen(emissions) if how == "skip" else emissions)
-            self.timers.schedule(name)
         dispatch.join_posts(out)
         return out if self.steps.is_idle else self.steps.finish(out, at)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -29,8 +29,7 @@ from sql.engine.query import Running, RunningQuery
 from sql.engine.rowwise_query import Rowwise, row_family_of
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.window_family import window_family_of
-from sql.engine.sharing import Defect, Party, first_of
-from sql.engine.timers import Timers
+from sql.engine.sharing import Party
 from sql.rows import Shape, attribute_name
 
 _order = attrgetter("order")
@@ -41,9 +40,6 @@ STRETCHES_MAX = 1_000_000
 INDEX_MIN = FAMILY_MIN = 8
 """Fewer rules on one column are not worth the look into its index, and fewer rules alike
 not a loop of their own."""
-
-
-Collect = Callable[[list[Emission]], list[Emission]]
 
 
 @dataclass(slots=True, eq=False)
@@ -317,45 +313,3 @@ class FilterIndex:
         for party in dict.fromkeys(self.parties.values()):
             party.reconcile()
         self.total = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Feeder:
-    """The way of events through an index: what a rule raises costs that rule its rows, and no other rule
-    anything."""
-
-    timers: Timers
-    defect: Defect
-
-    def feed(
-        self,
-        index: FilterIndex,
-        stream: str,
-        rows: Sequence[Any],
-        at: At,
-        collect: Collect | None = None,
-    ) -> list[Emission]:
-        """Events for the rules of their stream that can match them; `collect` takes the emissions of rules
-        whose rows move on, and gives what is left of them."""
-        out: list[Emission] = []
-        suspended, schedule = self.timers.suspended, self.timers.schedule
-        for entry, mine, times in index.route(rows, at, out):
-            rested: set[str] = set()
-            if suspended:
-                rested = suspended.intersection([query.name for query in entry.queries])
-                suspended.difference_update(rested)
-            before = len(out)
-            try:
-                woken = entry.query.pour(stream, mine, times, out)
-            except Exception as error:  # noqa: BLE001 - the rule boundary
-                for query in entry.queries:
-                    out += self.defect(query.name, mine, first_of(times), error)
-                continue
-            if collect is not None and not entry.emits_as_made:
-                out[before:] = collect(out[before:])
-            for name in (*woken, *rested) if rested else woken:
-                schedule(name)
-        for name in index.take_woken():
-            suspended.discard(name)
-            schedule(name)
-        return out

@@ -1,8 +1,9 @@
-"""Start the query of a plan: a rule without a window, a statement, or a sampled rule;
-in event time behind a stage.
+"""From a plan to a running query.
 
-Statements, patterns, contexts and stores are imported for the first plan that has one: most gateways run few
-kinds of rules.
+    compiler   the text of a plan, made once: the instances of a statement in a context share it
+    starter    a rule's only instance; in event time behind a stage, and behind its joins with stores
+
+What runs a plan is imported for the first plan of its kind: most gateways run few kinds of rules.
 """
 
 from __future__ import annotations
@@ -29,16 +30,28 @@ def start(plan: Plan, env: Environment, *, by_instants: bool = False) -> Running
 def starter(plan: Plan, *, by_instants: bool = False) -> MakeInstance:
     """The function that starts the query of a plan. It imports nothing more: a thread of its own can call
     `starter` before the loop starts the query."""
-    if isinstance(plan.acts, AskedDeclaration):
-        from sql.engine.asking.asked_table import AskedStatement
-
-        return partial(AskedStatement, plan)
-    query = _on_dicts(plan) if plan.acts is not None or not plan.sources else _query(plan, by_instants)
+    if plan.acts is not None or not plan.sources:
+        query = _on_dicts(plan)
+    else:
+        query = _query(plan, by_instants)
+        query = query if plan.timestamp is None else _behind(EventTime, query)
     if not plan.asks:
         return query
     from sql.engine.asking.asking_query import Asking
 
-    return lambda env: Asking(query(env), env)
+    return _behind(Asking, query)
+
+
+def _behind(stage: Callable[[Running, Environment], Running], query: MakeInstance) -> MakeInstance:
+    return lambda env: stage(query(env), env)
+
+
+def _query(plan: Plan, by_instants: bool) -> MakeInstance:
+    """Starts the query of a plan that reads streams."""
+    if is_rowwise(plan):
+        return partial(Rowwise, plan)
+    make = compiler(plan, by_instants=by_instants)
+    return lambda env: make(env)(env)
 
 
 def _on_dicts(plan: Plan) -> MakeInstance:
@@ -52,24 +65,13 @@ def _on_dicts(plan: Plan) -> MakeInstance:
     return started
 
 
-def _query(plan: Plan, by_instants: bool) -> MakeInstance:
-    """Starts the query of a plan that reads streams; in event time behind a stage."""
-    query = _untimed(plan, by_instants)
-    return query if plan.timestamp is None else lambda env: EventTime(query(env), env)
+def compiler(plan: Plan, *, by_instants: bool = False) -> Callable[[Environment], MakeInstance]:
+    """The function that compiles a plan, given the environment of the first instance, and gives what makes
+    instances."""
+    if isinstance(plan.acts, AskedDeclaration):
+        from sql.engine.asking.asked_table import AskedStatement
 
-
-def _untimed(plan: Plan, by_instants: bool) -> MakeInstance:
-    if plan.mode == "sample":
-        return lambda env: SampledQuery(SampledText(plan, env, by_instants=by_instants), env)
-    if is_rowwise(plan):
-        return partial(Rowwise, plan)
-    make = compiler(plan)
-    return lambda env: make(env)(env)
-
-
-def compiler(plan: Plan) -> Callable[[Environment], MakeInstance]:
-    """The function that compiles a plan, given the environment of the first instance: each partition of a
-    context has one. It is imported for the first plan of its kind."""
+        return lambda env: partial(AskedStatement, plan)
     if plan.acts is not None:
         from sql.engine.relations.acting_code import ACTING
 
@@ -79,7 +81,7 @@ def compiler(plan: Plan) -> Callable[[Environment], MakeInstance]:
 
         return lambda env: partial(Once, OnceCode(plan, env))
     if plan.mode == "sample":
-        return lambda env: partial(SampledQuery, SampledText(plan, env))
+        return lambda env: partial(SampledQuery, SampledText(plan, env, by_instants=by_instants))
     from sql.compiler.program import Program
     from sql.engine.statement.statement_instances import instance_of
 

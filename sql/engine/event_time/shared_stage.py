@@ -11,13 +11,15 @@ the same events waiting.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sql.emission import Emission
+from sql.engine.boundary import Boundary
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.event_time.stage import EventTimeStage
 from sql.engine.families import At
-from sql.engine.filter_index import Feeder, FilterIndex
+from sql.engine.filter_index import FilterIndex
 from sql.engine.query import Running
 from sql.engine.sampled.sampled_query import SampledQuery
 from sql.engine.sampled.shared_groups import GroupParty
@@ -31,7 +33,6 @@ class Audience:
     def __init__(self, stage: EventTimeStage, members: Sequence[EventTime], defect: Defect) -> None:
         self.stage = stage
         self.by_name = {member.name: member for member in members}
-        self.defect = defect
         self.queries: dict[str, Running] = {member.name: member.query for member in members}
         rules = self.queries.values()
         self.index = FilterIndex(rules, parties(rules, SampledQuery, GroupParty, defect))
@@ -39,7 +40,7 @@ class Audience:
         self.timers = Timers(self.queries, {name: place for place, name in enumerate(self.queries)})
         """The deadlines of the rules by the event clock."""
         self.timers.schedule_all()
-        self.feeder = Feeder(self.timers, defect)
+        self.boundary = Boundary(self.timers, defect)
 
     # --- membership -----------------------------------------------------------------------------------------
 
@@ -75,19 +76,15 @@ class Audience:
 
     def give(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
         """Released events, for the rules that can match them."""
-        return self.feeder.feed(self.index, stream, rows, times)
+        return self.boundary.feed(self.index, stream, rows, times)
 
     def step_to(self, until_ms: int) -> list[Emission]:
         """Do what is due in any rule up to an instant."""
         out: list[Emission] = []
         while due := self.timers.due(until_ms):
             for name in due:
-                try:
-                    out += self.queries[name].step_to(until_ms)
-                except Exception as error:  # noqa: BLE001 - the rule boundary
-                    out += self.defect(name, (), until_ms, error)
-                else:
-                    self.timers.schedule(name)
+                step = partial(self.queries[name].step_to, until_ms)
+                out += self.boundary.call(name, (), until_ms, step)
         return out
 
     def table_rows(self, stream: str, rows: Sequence[Any]) -> list[Emission]:
