@@ -18,8 +18,8 @@ from sql.aggregates.base import Removal
 from sql.algebra.event import Event
 from sql.algebra.kept import Accumulated
 from sql.algebra.recognize import HeldRecognizer, Recognizer
-from sql.algebra.recognize.attempts import Reading, Rules
 from sql.algebra.recognize.automaton import RecognizeProgram
+from sql.algebra.recognize.readings import Reading, Rules
 from sql.algebra.window_builder import period
 from sql.codegen.expression_code import Code
 from sql.codegen.expression_writer import ExpressionWriter
@@ -49,8 +49,7 @@ class RecognizeText:
     def __init__(
         self, plan: RecognizePlan, program: RecognizeProgram, around: SharedCode, *, is_held: bool
     ) -> None:
-        """`is_held`: rows may leave a window, or matches wait for the end of an interval; `step` is given
-        the readings of one attempt. Else it is given those of a partition."""
+        """`is_held`: rows may leave a window, or matches wait for the end of an interval."""
         self.plan = plan
         self.catalog, self.context, self.warnings = around.settings
         self.shape = around.env.shape
@@ -68,7 +67,7 @@ class RecognizeText:
         """True if the first reading that is complete ends all others."""
         self.covers = is_one_path
         """True if of readings of an attempt that can go on alike the preferred is enough."""
-        self.is_by_attempt = is_one_path and not is_held and not self.is_first_only
+        self.is_by_attempt = is_one_path and not self.is_first_only
         self.names = Names()
         self.names.reserve(frozenset((*_LOCALS, *self.places, *self.lists.values(), *self.previous.values())))
         self.names.bound |= {

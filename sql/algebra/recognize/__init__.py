@@ -1,9 +1,12 @@
 """match_recognize: patterns over neighbouring rows of a partition.
 
-`automaton` turns a row pattern into places and the order in which they follow each other.
-Rows that come one by one and stay go through `recognizer`; those that leave a window,
-or whose matches wait for the end of an interval, through `held`, with the `attempts` of each partition.
-What a row does to a reading is compiled from the conditions (`sql.compiler.recognize_text`).
+    row ──► partition of its key ──► step: every reading, and a new one ──► readings that go on
+                                                                        └─► complete ones ──► skip ──► matches
+
+`automaton` turns a row pattern into places and the order in which they follow each other. A reading is the
+place of its newest row, and the rows of each variable; `step` is compiled from the conditions
+(`sql.compiler.recognize_text`). `readings` keeps those of a partition. `recognizer` is for rows that come one
+by one and stay; `held` for rows that leave a window, and for matches that wait for the end of an interval.
 """
 
 from sql.algebra.recognize.held import HeldRecognizer

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from datetime import tzinfo
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any
 
-from sql.algebra.recognize.attempts import Attempt, Attempts, Match, Reading, Rules
+from sql.algebra.recognize.readings import HeldReadings, Match, Reading, Rules, Waiting
 from sql.algebra.recognize.recognizer import Fail, Key, RecognizerBase, Row
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.plan.recognize_plan import RecognizePlan
 
-Found = dict[Hashable, dict[int, tuple[Attempt, list[Match]]]]
-"""The matches of a change, by partition and first row."""
+Found = dict[int, list[Match]]
+"""The matches of a partition by their first rows."""
 
 
-class HeldRecognizer(RecognizerBase[Attempts]):
+class HeldRecognizer(RecognizerBase[HeldReadings]):
     """Drive it with `change` as the window changes and `advance` as time goes; both give the readings of the
     matches."""
 
-    make = Attempts
+    make = HeldReadings
 
     def __init__(
         self,
@@ -46,61 +48,20 @@ class HeldRecognizer(RecognizerBase[Attempts]):
     # --- driving --------------------------------------------------------------------------------------------
 
     def change(self, inserted: Sequence[Row], removed: Sequence[Row], now: int, fail: Fail) -> list[Reading]:
-        """Remove rows, then add rows. `fail` is called for those that cannot be evaluated (not read)."""
-        left: dict[Hashable, set[int]] = {}
-        for number, row, _ in removed:
+        """Remove rows, then add rows; those that come together are read before any match is chosen. `fail` is
+        called for those that cannot be evaluated (not read)."""
+        self._remove(removed)
+        found: dict[Hashable, Found] = {}
+        for row in inserted:
             try:
-                left.setdefault(self.key(row), set()).add(number)
-            except DATA_ERRORS:  # it was reported when the row came
-                continue
-        for key, numbers in left.items():
-            partition = self.partitions.get(key)
-            if partition is not None:
-                before = len(partition.live)
-                partition.remove(numbers)
-                self._settle(key, partition, before)
-        found: Found = {}
-        for number, row, at in inserted:
-            try:
-                self._read(number, row, at, found)
+                self._add(row, found)
             except DATA_ERRORS as error:
-                fail(row, error)
-        return self._matches(found)
-
-    def _read(self, number: int, row: object, at: int, found: Found) -> None:
-        """Lead a row through the attempts of its partition. Rows that come together are read before any
-        match is chosen."""
-        key = self.key(row)
-        partition = self.partitions.get(key)
-        if partition is None:
-            partition = Attempts(self.rules)
-        before, keeps = len(partition.live), self.interval is not None
-        may_begin = self.live < self.most
-        read = partition.read(number, row, at, may_begin=may_begin, keeps=keeps)
-        self.partitions[key] = partition
-        self.counts["attempts_dropped"] += not may_begin
-        for attempt in partition.live:
-            self.counts["attempts_dropped"] += max(0, len(attempt.readings) - self.most)
-            del attempt.readings[self.most :]
-        complete = found.setdefault(key, {})
-        for attempt, matches in read:
-            complete.setdefault(attempt.first, (attempt, []))[1].extend(matches)
-        if self.windowed:
-            partition.rows[number] = (row, at)
-        if keeps:
-            self._wait(key, partition)
-        self.live += len(partition.live) - before
-
-    def _matches(self, found: Found) -> list[Reading]:
-        """The matches of a change, in order of their last rows."""
+                fail(row[1], error)
         told: list[Match] = []
         for key, by_first in found.items():
             partition = self.partitions[key]
-            before = len(partition.live)
-            in_order = [by_first[first] for first in sorted(by_first)]
-            told += (
-                self._told(partition, in_order) if self.interval is None else self._held(partition, in_order)
-            )
+            before = len(partition)
+            told += self._told(partition, by_first) if self.interval is None else self._terminated(partition)
             self._settle(key, partition, before)
         if self.plan.all_matches:
             told.sort(key=attrgetter("last"))
@@ -110,26 +71,103 @@ class HeldRecognizer(RecognizerBase[Attempts]):
         self.counts["matches"] += len(told)
         return [match.reading for match in told]
 
-    def _settle(self, key: Hashable, partition: Attempts, before: int) -> None:
+    def _settle(self, key: Hashable, partition: HeldReadings, before: int) -> None:
         """Count the attempts of a partition again, and forget it where nothing can come of it.
 
         Rows that are kept for `prev` alone are forgotten where more partitions than attempts may live.
         """
-        self.live += len(partition.live) - before
+        self.live += len(partition) - before
         if partition.is_idle and (not self.rules.depth or len(self.partitions) > self.most):
             self.counts["partitions_forgotten"] += self.rules.depth > 0
             del self.partitions[key]
 
-    def _told(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Match]:
+    # --- rows -----------------------------------------------------------------------------------------------
+
+    def _add(self, row: Row, found: dict[Hashable, Found]) -> None:
+        """A row comes, and begins an attempt where one more may live."""
+        key, may_begin = self.key(row[1]), self.live < self.most
+        partition = self.partitions.get(key)
+        if partition is None:
+            partition = HeldReadings(self.rules)
+        before = len(partition)
+        matches = self._read(key, partition, row, may_begin=may_begin)
+        self.partitions[key] = partition
+        self.counts["attempts_dropped"] += not may_begin
+        by_first = found.setdefault(key, {})
+        for first, more in matches.items():
+            by_first.setdefault(first, []).extend(more)
+        if self.windowed:
+            partition.rows[row[0]] = row[1:]
+        self.live += len(partition) - before
+
+    def _read(self, key: Hashable, partition: HeldReadings, row: Row, *, may_begin: bool) -> Found:
+        """Lead a row through the attempts of its partition; the matches that it completes, by their first
+        rows. A row that a condition cannot be evaluated for changes nothing."""
+        rules, (number, event, at) = self.rules, row
+        readings = partition.readings
+        if may_begin:
+            readings = [*readings, (number, *rules.begin)]
+        live, told = rules.step(readings, number, event, partition.recent)
+        partition.readings = live if len(live) <= self.most else self._bounded(live)
+        partition.recent = (event, *partition.recent)[: rules.depth]
+        found: Found = {}
+        for reading in told:
+            found.setdefault(reading[0], []).append(Match(number, reading))
+        if self.interval is not None:
+            self._wait(key, partition, number, at, found)
+        return found
+
+    def _bounded(self, readings: list[Reading]) -> list[Reading]:
+        """The readings, of each attempt as many as may live."""
+        counts = Counter[int]()
+        kept = []
+        for reading in readings:
+            counts[reading[0]] += 1
+            if counts[reading[0]] <= self.most:
+                kept.append(reading)
+        self.counts["attempts_dropped"] += len(readings) - len(kept)
+        return kept
+
+    def _remove(self, removed: Sequence[Row]) -> None:
+        """Rows leave the window: the oldest end what holds them; any other order reads what remains anew."""
+        left: dict[Hashable, list[int]] = {}
+        for number, row, _ in removed:
+            try:
+                left.setdefault(self.key(row), []).append(number)
+            except DATA_ERRORS:  # it was reported when the row came
+                continue
+        for key, numbers in left.items():
+            partition = self.partitions.get(key)
+            held = [] if partition is None else [number for number in numbers if number in partition.rows]
+            if partition is None or not held:
+                continue
+            before, oldest = len(partition), list(partition.rows)[: len(held)]
+            for number in held:
+                del partition.rows[number]
+            if set(oldest) == set(held):
+                partition.end(range(max(held) + 1))
+            else:
+                self._read_anew(key, partition)
+            self._settle(key, partition, before)
+
+    def _read_anew(self, key: Hashable, partition: HeldReadings) -> None:
+        partition.readings, partition.waiting, partition.recent = [], {}, self.rules.nothing
+        for number, (row, at) in partition.rows.items():
+            with suppress(*DATA_ERRORS):  # behind another row than when it came: it fits nothing
+                self._read(key, partition, (number, row, at), may_begin=True)
+
+    # --- matches --------------------------------------------------------------------------------------------
+
+    def _told(self, partition: HeldReadings, found: Found) -> list[Match]:
         """The matches, the earliest attempt first, that skipping allows."""
         told: list[Match] = []
         skipped = -1
-        for attempt, matches in found:
-            if attempt.first > skipped or self.plan.all_matches:
-                chosen = self._chosen(matches)
+        for first in sorted(found):
+            if first > skipped or self.plan.all_matches:
+                chosen = self._chosen(found[first])
                 told += chosen
                 skipped = max(skipped, *(self._skipped(match) for match in chosen))
-        partition.drop(skipped)
+        partition.end(range(skipped + 1))
         return told
 
     def _chosen(self, matches: list[Match]) -> list[Match]:
@@ -145,61 +183,64 @@ class HeldRecognizer(RecognizerBase[Attempts]):
 
     # --- intervals ------------------------------------------------------------------------------------------
 
-    def _wait(self, key: Hashable, partition: Attempts) -> None:
-        """Note when the interval of the newest attempt ends."""
-        newest = partition.live[-1] if partition.live else None
-        if newest is not None and newest.due is None and self.interval is not None:
-            newest.due = self.interval.add(newest.begun, self.zone)
-            heappush(self.dues, (newest.due, newest.first, key))
+    def _wait(self, key: Hashable, partition: HeldReadings, number: int, at: int, found: Found) -> None:
+        """Matches wait for the end of their interval; an attempt lives as long as some do, or readings."""
+        assert self.interval is not None
+        going_on = {reading[0] for reading in partition.readings}
+        if number in going_on or number in found:
+            due = self.interval.add(at, self.zone)
+            partition.waiting[number] = Waiting(due)
+            heappush(self.dues, (due, number, key))
+        for first, matches in found.items():
+            held = partition.waiting[first]
+            held.complete = self._chosen([*held.complete, *matches])
+        waiting = partition.waiting.items()
+        partition.waiting = {first: held for first, held in waiting if held.complete or first in going_on}
 
-    def _held(self, partition: Attempts, found: Sequence[tuple[Attempt, list[Match]]]) -> list[Match]:
-        """Matches wait for the end of their interval, or for the row after which nothing can be added."""
-        for attempt, matches in found:
-            attempt.complete = self._chosen([*attempt.complete, *matches])
+    def _terminated(self, partition: HeldReadings) -> list[Match]:
+        """The matches of attempts to which nothing can be added, where these need not wait."""
         if not self.plan.or_terminated:
             return []
-        ended = [attempt for attempt in partition.live if self._is_terminated(attempt)]
-        return [match for attempt in ended for match in self._end(partition, attempt)]
+        going_on = {reading[0] for reading in partition.readings}
+        ended = [
+            first
+            for first, held in partition.waiting.items()
+            if held.complete and (first not in going_on or self._is_final(held))
+        ]
+        return [match for first in ended for match in self._end(partition, first)]
 
-    def _is_terminated(self, attempt: Attempt) -> bool:
-        """True if nothing can be added to what has matched: no reading goes on, or one has reached the
-        pattern's end."""
-        final = self.rules.final
-        return bool(attempt.complete) and (
-            not attempt.readings or any(match.reading[1] in final for match in attempt.complete)
-        )
+    def _is_final(self, held: Waiting) -> bool:
+        """True if a match has reached the pattern's end."""
+        return any(match.reading[1] in self.rules.final for match in held.complete)
 
-    def _end(self, partition: Attempts, attempt: Attempt) -> list[Match]:
+    def _end(self, partition: HeldReadings, first: int) -> list[Match]:
         """End an attempt: its matches are emitted, unless an earlier match has ended it."""
-        if all(other is not attempt for other in partition.live):
+        held = partition.waiting.get(first)
+        if held is None:
             return []
-        partition.live = [other for other in partition.live if other is not attempt]
-        if attempt.complete:
-            partition.drop(self._skipped(attempt.complete[-1]))
-        return attempt.complete
+        partition.end((first,))
+        if held.complete:
+            partition.end(range(self._skipped(held.complete[-1]) + 1))
+        return held.complete
 
     def next_deadline(self) -> int | None:
         """When the interval of an attempt ends next."""
-        while self.dues and self._attempt(self.dues[0]) is None:
+        while self.dues:
+            due, first, key = self.dues[0]
+            if key in self.partitions and first in self.partitions[key].waiting:
+                return due
             heappop(self.dues)
-        return self.dues[0][0] if self.dues else None
-
-    def _attempt(self, entry: tuple[int, int, Hashable]) -> Attempt | None:
-        partition = self.partitions.get(entry[2])
-        if partition is None:
-            return None
-        return next((attempt for attempt in partition.live if attempt.first == entry[1]), None)
+        return None
 
     def advance(self, now: int) -> list[Reading]:
         """End the attempts whose interval is over by now, in order of their ends."""
         told: list[Match] = []
         while (due := self.next_deadline()) is not None and due <= now:
-            entry = heappop(self.dues)
-            attempt, partition = self._attempt(entry), self.partitions[entry[2]]
-            assert attempt is not None
-            before = len(partition.live)
-            told += self._end(partition, attempt)
-            self._settle(entry[2], partition, before)
+            _, first, key = heappop(self.dues)
+            partition = self.partitions[key]
+            before = len(partition)
+            told += self._end(partition, first)
+            self._settle(key, partition, before)
         return self._counted(told)
 
     def present(self, rows: Iterable[Row], fail: Fail) -> list[Reading]:
@@ -214,9 +255,8 @@ class HeldRecognizer(RecognizerBase[Attempts]):
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
         super().restore(state, make_row)
         self.dues = [
-            (attempt.due, attempt.first, key)
+            (held.due, first, key)
             for key, partition in self.partitions.items()
-            for attempt in partition.live
-            if attempt.due is not None
+            for first, held in partition.waiting.items()
         ]
         heapify(self.dues)

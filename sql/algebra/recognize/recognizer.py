@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from sql.algebra.event_store import pack_key, unpack_key
-from sql.algebra.recognize.attempts import Attempts, Reading, ReadingPacker, ReadingUnpacker, Rules
+from sql.algebra.recognize.readings import Reading, ReadingPacker, Readings, ReadingUnpacker, Rules
 from sql.codegen.functions import DATA_ERRORS
 from sql.errors import CorruptState
 from sql.plan.recognize_plan import RecognizePlan
@@ -21,36 +21,13 @@ Row = tuple[int, Any, int]
 Fail = Callable[[Any, BaseException], None]
 
 
-class Readings:
-    """The readings of one partition, in order of their first rows."""
-
-    __slots__ = ("readings", "recent")
-    parts = 2
-    """The number of values it is packed in."""
-
-    def __init__(self, rules: Rules) -> None:
-        self.readings: list[Reading] = []
-        self.recent = rules.nothing
-
-    def __len__(self) -> int:
-        return len(self.readings)
-
-    def pack(self, packer: ReadingPacker) -> list[Any]:
-        """The readings and the newest rows as plain data."""
-        return [packer.readings(self.readings), packer.recent(self.recent)]
-
-    def unpack(self, unpacker: ReadingUnpacker, readings: list[Any], recent: list[int | None]) -> None:
-        """Put that back into a partition just made."""
-        self.readings, self.recent = unpacker.readings(readings), unpacker.recent(recent)
+P = TypeVar("P", bound=Readings)
 
 
-Partition = TypeVar("Partition", bound=Readings | Attempts)
-
-
-class RecognizerBase(Generic[Partition]):
+class RecognizerBase(Generic[P]):
     """Base of both recognizers: their partitions, each made by `make`, and their counters."""
 
-    make: Callable[[Rules], Partition]
+    make: Callable[[Rules], P]
 
     def __init__(self, plan: RecognizePlan, rules: Rules, key: Key, most: int) -> None:
         self.plan = plan
@@ -58,7 +35,7 @@ class RecognizerBase(Generic[Partition]):
         self.key = key
         self.most = most
         """The most live readings or attempts, and the most readings of one attempt; more are not begun."""
-        self.partitions: dict[Hashable, Partition] = {}
+        self.partitions: dict[Hashable, P] = {}
         self.live = 0
         """The number of live readings, or attempts, in all partitions."""
         self.counts = {"attempts_dropped": 0, "partitions_forgotten": 0, "matches": 0}
@@ -74,13 +51,13 @@ class RecognizerBase(Generic[Partition]):
         return {
             "version": SNAPSHOT_VERSION,
             "partitions": partitions,
-            "rows": packer.rows.packed,
+            "rows": packer.packed,
             "cells": packer.cells,
             "counts": dict(self.counts),
         }
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
-        """Put a snapshot back. Raises CorruptState for another version, or one of the other recognizer."""
+        """Put a snapshot back. Raises CorruptState for one that does not fit."""
         version = state.get("version")
         if version != SNAPSHOT_VERSION:
             raise CorruptState(f"match_recognize of version {version!r} is not {SNAPSHOT_VERSION}")
@@ -89,8 +66,6 @@ class RecognizerBase(Generic[Partition]):
         self.partitions.clear()
         for key, *packed in state["partitions"]:
             partition = self.partitions[unpack_key(key)] = self.make(self.rules)
-            if len(packed) != partition.parts:
-                raise CorruptState("match_recognize held no rows of a window when this was saved")
             partition.unpack(unpacker, *packed)
         self.live = sum(map(len, self.partitions.values()))
 

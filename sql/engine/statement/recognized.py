@@ -8,7 +8,7 @@ from typing import Any
 
 from sql.algebra.event import Delta, Event
 from sql.algebra.recognize import Recognizer
-from sql.algebra.recognize.attempts import Reading
+from sql.algebra.recognize.readings import Reading
 from sql.codegen.functions import DATA_ERRORS
 from sql.compiler.recognize_text import RecognizeCode
 from sql.engine.statement.matches import show_each, shows_each

@@ -151,6 +151,23 @@ def test_readings_are_bounded_where_all_are_wanted() -> None:
     assert counts["attempts"] <= 100 and counts["attempts_dropped"] > 0
 
 
+def test_attempts_that_an_earlier_version_saved_go_on() -> None:
+    """It saved a list of attempts, each with its readings and the matches that wait."""
+    pattern = "measures A.n as a, count(B.n) as b pattern (A B*) interval 2 sec define B as B.n >= A.n"
+    engine, told = _recognizing(pattern, RuleOptions(), [{"id": "e", "n": 1}, {"id": "e", "n": 2}])
+    state = engine.snapshot("r")
+    found = state["sources"]["recognized"][0]
+    ((key, readings, recent, rows, waiting),) = found["partitions"]
+    attempts = [
+        [first, 1000, due, [reading for reading in readings if reading[0] == first], complete]
+        for first, due, complete in waiting
+    ]
+    found["partitions"] = [[key, [attempts, recent, rows]]]
+    engine.restore("r", state)
+    assert told == []
+    assert [emission.inserted for emission in engine.advance(3000)] == [[{"a": 1, "b": 1}]]
+
+
 def test_attempts_that_wait_do_not_take_the_state_of_those_that_do_not() -> None:
     def recognizer(interval: str) -> Any:
         pattern = f"measures A.id as a pattern (A B) {interval} define B as B.n > A.n"
