@@ -20,20 +20,29 @@ SQUARE_MAX = EXACT_MAX**2
 """Sums up to here are divided without an overflow."""
 
 
-def expansion(values: Numbers) -> tuple[float, ...] | None:
-    """Floats whose exact sum is that of `values`: the rounded sum, then the remainder of each rounding.
+def are_floats(values: Numbers, floats: int) -> bool:
+    """True if floats hold all values without rounding; `floats`: how many are floats."""
+    return floats == len(values) or (max(values) < EXACT_MAX and min(values) > -EXACT_MAX)
+
+
+def expansion(values: Numbers, floats: int) -> tuple[float, ...] | None:
+    """Floats whose exact sum is that of `values`, so many of which are floats: the rounded sum, then the
+    remainder of each rounding.
 
     `fsum` rounds the exact sum once. Its remainder is the exact sum of the values less that result, and so on
     until it is 0, usually after one or two steps. None if floats cannot represent the sum, or only by very
     many of them.
 
-    >>> expansion([0.1, 0.2, 0.3])
+    >>> expansion([0.1, 0.2, 0.3], 3)
     (0.6, 2.7755575615628914e-17)
     """
-    if not (max(values) < EXACT_MAX and min(values) > -EXACT_MAX):
+    if not are_floats(values, floats):
         return None
-    first = fsum(values)
-    if first != first:
+    try:
+        first = fsum(values)
+    except (OverflowError, ValueError):
+        return None
+    if not isfinite(first):
         return None
     values.append(-first)
     second = fsum(values)
@@ -57,8 +66,8 @@ def total(values: Numbers) -> int | float | None:
         rounded = fsum(values)
     except (OverflowError, ValueError):
         return None
-    in_range = isfinite(rounded) and min(values) > -EXACT_MAX and max(values) < EXACT_MAX
-    return rounded if in_range else None
+    is_exact = isfinite(rounded) and are_floats(values, list(map(type, values)).count(float))
+    return rounded if is_exact else None
 
 
 def mean(values: Numbers) -> float | None:

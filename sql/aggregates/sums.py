@@ -149,13 +149,13 @@ class Sum(Accumulator):
         self.hold(self.numerator << (bits - self.bits), bits)
 
     def add_many(self, values: list[Any]) -> None:
-        parts = bulk.expansion(values)
+        floats = list(map(type, values)).count(float)
+        parts = bulk.expansion(values, floats)
         if parts is None:
             super().add_many(values)
             return
         for part in parts:
             self.add(part, NO_EVENT)
-        floats = list(map(type, values)).count(float)
         self.count += len(values) - len(parts)
         self.floats += floats - len(parts)
 

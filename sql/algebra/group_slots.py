@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from sql.aggregates import rare
 from sql.aggregates.plain_values import decode, encode
 from sql.codegen.source import SourceWriter
-from sql.errors import over_max_groups
 from sql.types import Saved
 
 
@@ -57,8 +56,3 @@ def write_group_class(
             for name, text in firsts.items():
                 source.line(f"self.{name} = {text}")
     source.line("")
-
-
-def too_many_groups(limit: int) -> None:
-    """Refuse the event of a further group."""
-    raise over_max_groups(limit)

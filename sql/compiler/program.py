@@ -23,9 +23,9 @@ from sql.compiler.answer import AnswerText, answers_by_row
 from sql.compiler.pattern_code import PatternCode
 from sql.compiler.recognize_text import RecognizeCode
 from sql.compiler.shared_code import Answer, Environment, SharedCode, no_answer
+from sql.compiler.statement.by_value import keeps_values
 from sql.compiler.statement.deferral import is_fleeting
 from sql.compiler.statement.driving import Use, drives
-from sql.compiler.statement.fold import keeps_values
 from sql.compiler.statement.statement_frame import StatementFrame
 from sql.compiler.statement.statement_text import StatementText
 from sql.plan.bound import Bound, Read, TableRead

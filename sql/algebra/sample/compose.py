@@ -21,8 +21,7 @@ from sql.algebra.sample.folding.folded import Folded, Judged
 from sql.algebra.sample.folding.panes import Panes, is_merged
 from sql.algebra.sample.instance import Tap
 from sql.algebra.sample.parts import SampleParts
-from sql.algebra.sample.running.group_text import GroupText
-from sql.algebra.sample.running.running_groups import RunningGroups
+from sql.algebra.sample.running import RunningGroups
 from sql.algebra.sample.shown_inline import inline_row
 from sql.algebra.sample.windows.group_entry import group_window, leaves_at_once
 from sql.algebra.sample.windows.sliding import Sliding
@@ -114,11 +113,7 @@ def _content(
         kind = Folded if at_once else Panes
         return kind(calls, plan.group_by, entries, limit, counts=plan.options.emit_empty, shows_empty=empty)
     reads_rows = bool(entries.analytics) or any(isinstance(node, Read) for node in _shown(plan))
-    has_dropped = plan.where is not None
-    text = GroupText(
-        calls, plan.group_by, entries.text, limit, has_dropped=has_dropped, reads_rows=reads_rows
-    )
-    return RunningGroups(text, entries, empty)
+    return RunningGroups(plan, entries, empty, reads_rows=reads_rows)
 
 
 def _has_panes(window: GroupWindowPlan, calls: tuple[AggregateCall, ...], zone: ZoneInfo) -> bool:

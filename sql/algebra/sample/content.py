@@ -36,18 +36,23 @@ class Entries:
     """The entry that keeps an event's columns readable: its row, with analytic
     values if those are read.
 
-    `text`: the entry of the event at hand; `names`: what an entry is unpacked to.
+    `text`: the entry of the event at hand; `extra`: what an `Event` holds of it beside the row.
     """
 
     def __init__(self, analytics: int, make_row: MakeRow) -> None:
         self.analytics = analytics
         self.make_row = make_row
-        extras = "".join(f", fixed_{place}" for place in range(analytics))
-        self.text = f"(e{extras})" if analytics else "e"
+        fixed = "".join(f"fixed_{place}, " for place in range(analytics))
+        self.text = f"(e, {fixed})" if analytics else "e"
+        self.extra = f"({fixed})" if analytics else "None"
 
-    def row(self, entry: Value) -> Any:
-        """The row of an entry."""
-        return entry[0] if self.analytics else entry
+    def of(self, event: Event) -> Any:
+        """The entry of an event."""
+        return (event.row, *event.extra) if self.analytics else event.row
+
+    def parts(self, entry: Value) -> tuple[Any, Any]:
+        """The row of an entry, and what an `Event` holds of it beside."""
+        return (entry[0], entry[1:]) if self.analytics else (entry, None)
 
     def empty(self, row: object) -> Any:
         """The entry of a row beside which there is nothing."""
@@ -99,9 +104,9 @@ class Content(ABC):
     def sample(self, p: Instance) -> Sample:
         """The rows an instance shows."""
 
-    @abstractmethod
     def clear(self, p: Instance) -> None:
         """Remove everything."""
+        raise AssertionError(f"the events of {type(self).__name__} leave one by one")
 
     @abstractmethod
     def is_empty(self, p: Instance) -> bool:
@@ -229,12 +234,8 @@ class JoinedSample(SampleRows):
     """
 
     def write_enter(self, loop: LoopWriter) -> None:
-        loop.line(f"event = {loop.names.bind(Event, 'Event')}(e, at, core.next_number(), {self._extra()})")
-        self._write_kept(loop, "event")
-
-    def _extra(self) -> str:
-        extras = "".join(f"fixed_{place}, " for place in range(self.entries.analytics))
-        return f"({extras})" if extras else "None"
+        event, extra = loop.names.bind(Event, "Event"), self.entries.extra
+        self._write_kept(loop, f"{event}(e, at, core.next_number(), {extra})")
 
     def sample(self, p: Instance) -> Sample:
         raise AssertionError("the core joins the events before it shows them")

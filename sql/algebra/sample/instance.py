@@ -41,10 +41,10 @@ class Instance(Protocol):
     # --- what contents keep ---------------------------------------------------------------------------------
 
     groups: dict[Hashable, Any]
-    only: Any
+    whole: Any
     """The group of a query without GROUP BY."""
     members: deque[Any]
-    """Entries of the events, the oldest first."""
+    """The events, or entries of them, the oldest first."""
     times: deque[int]
     """The instants of the events, the oldest first."""
     size: int
@@ -55,17 +55,6 @@ class Instance(Protocol):
     """Groups that have joined totals so far."""
     spare: int
     """So many groups the loop may still open by itself."""
-
-
-class RunningGroup(Protocol):
-    """A group of a generated class, with those of these queues that its rule needs, the oldest event first.
-    What it keeps for aggregates stands in further slots (`sql.algebra.kept`)."""
-
-    key: Hashable
-    entries: deque[Any]
-    numbers: deque[int]
-    given: deque[Any]
-    events: deque[Any]
 
 
 class Tap(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sql.algebra.sample.content import Content
-from sql.algebra.sample.running.running_groups import RunningGroups
+from sql.algebra.sample.running import RunningGroups
 from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
@@ -45,14 +45,13 @@ class InlineRow:
 
     def write(self, loop: LoopWriter, start: str, end: str, trigger: str, row: str) -> None:
         """The row, of the window [start, end) or what it is; `row` is what cannot be evaluated."""
-        text = self.content.text
-        if not text.is_whole:
-            loop.line("g = groups.get(())")
-            with loop.block("if g is None:"):
+        content = self.content
+        if content.fold.counts:
+            with loop.block("if not whole.n:"):
                 loop.line("continue")
-        for place, result in enumerate(text.results(loop)):
+        for place, result in enumerate(content.results(loop, "whole.")):
             loop.line(f"v_{place} = {result}")
-        self._write_row(loop, start, end, trigger, "g.entries[0]" if "entries" in text.queues else row)
+        self._write_row(loop, start, end, trigger, row if content.keeps_values else "whole.events[0].row")
 
     def _write_row(self, loop: LoopWriter, start: str, end: str, trigger: str, row: str) -> None:
         plan, names = self.plan, loop.names

@@ -11,6 +11,7 @@ from typing import Any
 from sql.aggregates.base import Removal
 from sql.aggregates.structures.exact import NAN
 from sql.algebra.event import UNSEEN, Delta, Event
+from sql.algebra.fold import Fold
 from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import Operator
 from sql.algebra.retain.policies import Policy
@@ -37,7 +38,6 @@ from sql.compiler.statement.driving import (
     takes_times,
 )
 from sql.compiler.statement.earlier import Earlier
-from sql.compiler.statement.fold import Fold
 from sql.compiler.statement.show import Show
 from sql.emission import Emission, Out, Update
 from sql.errors import over_max_groups

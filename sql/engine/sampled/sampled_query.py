@@ -217,7 +217,8 @@ class SampledQuery(RunningQuery, Running):
         self.begin(now_ms)
         if self.analytic is not None:
             self.analytic.keep()
-        self.present_core.step(now_ms)
+        if self.present_core.instances.due_ms <= now_ms:
+            self.present_core.step(now_ms)
         self.read_inbox(now_ms)
         return self.take()
 

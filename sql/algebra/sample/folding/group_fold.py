@@ -76,9 +76,12 @@ class GroupFold:
         self.definitions = [call.definition for call in self.numeric]
         self.width = max(1, len(self.arguments)) if self.numeric or not accumulated else 0
         self.places = [self.arguments.index(call.args[0]) if call.args else None for call in self.numeric]
+        self.columns = [1 + (place or 0) for place in self.places]
+        """Where the values of each begin in a group."""
         self.shortcuts = [
-            (definition.of_numbers, definition, 1 + (place or 0))
-            for definition, place in zip(self.definitions, self.places, strict=True)
+            (column, definition.of_numbers, definition)
+            for column, definition in zip(self.columns, self.definitions, strict=True)
+            if definition.of_numbers is not None
         ]
         self.takes_any = [
             all(call.definition.of_numbers is len for call in self.numeric if call.args[:1] == (argument,))
@@ -164,8 +167,8 @@ class GroupFold:
     def flush(self, group: Group) -> None:
         """Fold the values that wait into the accumulators."""
         if len(group) > 1:
-            for accumulator, (_, _, first) in zip(group.accumulators, self.shortcuts, strict=False):
-                accumulator.add_many(group[first :: self.width])
+            for accumulator, column in zip(group.accumulators, self.columns, strict=False):
+                accumulator.add_many(group[column :: self.width])
             del group[1:]
 
     def results(self, group: list[Any]) -> list[Any]:
@@ -174,12 +177,11 @@ class GroupFold:
             self.flush(group)
             return self._results_of(group.accumulators)
         out = []
-        width, read = self.width, 0
-        values: list[Any] = []
-        for shortcut, definition, first in self.shortcuts:
-            if first != read:
-                read, values = first, group[first::width]
-            result = None if shortcut is None else shortcut(values)
+        read, values = 0, group
+        for column, shortcut, definition in self.shortcuts:
+            if column != read:
+                read, values = column, group[column :: self.width]
+            result = shortcut(values)
             if result is None:
                 accumulator = definition.make(Removal.NEVER)
                 accumulator.add_many(values)

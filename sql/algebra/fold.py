@@ -1,5 +1,5 @@
-"""Fold: events become members of groups, and groups keep their aggregates. The statements
-of one compiled function.
+"""Fold: events become members of groups, and groups keep their aggregates. The statements of one loop, of a
+window that events leave one by one or never.
 
 prepare   WHERE, arguments, the group `g`;
           an event that is filtered out or fails has `g = None` and changes nothing
@@ -9,17 +9,16 @@ leave     the event `y` no longer counts in `h`, its group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sql.aggregates.base import Removal
 from sql.algebra.group_slots import write_group_class
-from sql.algebra.kept import Kept, inline_form
+from sql.algebra.kept import Kept
 from sql.codegen.loop import LoopWriter
 from sql.codegen.source import SourceWriter
-from sql.compiler.statement.deferral import deferral
-from sql.plan.bound import Bound, TableRead, reads_clock, slot_kinds
 from sql.plan.logical import Plan
 
 
@@ -43,11 +42,17 @@ BY_VALUE = Membership("x is not ABSENT", "x = ABSENT", "", "y is not ABSENT", "y
 """The window keeps what events contribute: `x` and `y` are no events, but that."""
 
 
-class Fold:
-    """Writes the groups of one statement."""
+NONE: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, plan: Plan, removal: Removal, *, keeps_values: bool = False) -> None:
-        """`keeps_values`: the window keeps what events contribute, in the place of events with a group."""
+
+class Fold:
+    """Writes the groups of one query."""
+
+    def __init__(
+        self, plan: Plan, removal: Removal, *, keeps_values: bool = False, counts: bool = False
+    ) -> None:
+        """`keeps_values`: the window keeps what events contribute, in the place of events with a group.
+        `counts`: a group counts its events even where no aggregate does."""
         self.plan = plan
         self.member = BY_VALUE if keeps_values else IN_GROUP
         self.kept = Kept(plan.aggregates, removal, as_calls=plan.into_table is not None)
@@ -55,15 +60,21 @@ class Fold:
         self.keeps_first = plan.keeps_groups
         """True if a group keeps its first event: without a window there is no other to read columns from."""
         self.keeps_empty = any(call.definition.ever for call in plan.aggregates)
-        self.counts = self.is_grouped or bool(self.kept.counts_rows)
+        self.counts = counts or self.is_grouped or bool(self.kept.counts_rows)
         self.needs_event = bool(self.kept.accumulated)
         self.can_reclaim = self.keeps_first and plan.sources[0].reclaim_ms is not None
 
     # --- the class of groups --------------------------------------------------------------------------------
 
-    def write_group_class(self, source: SourceWriter, bind: Callable[[object, str], str]) -> None:
-        """One group: its key, the number of its events, what is kept for its aggregates."""
-        firsts, given = {"key": "key", "n": "0"}, "key"
+    def write_group_class(
+        self,
+        source: SourceWriter,
+        bind: Callable[[object, str], str],
+        beside: Mapping[str, str] = NONE,
+    ) -> None:
+        """One group: its key, the number of its events, what is kept for its aggregates; `beside`: further
+        attributes with the texts of their first values."""
+        firsts, given = {"key": "key", "n": "0", **beside}, "key"
         if self.keeps_first:
             firsts["first"], given = "first", "key, first"
         write_group_class(source, given, firsts, self.kept.slots, bind)
@@ -159,42 +170,3 @@ class Fold:
         for place, item in self.kept.accumulated.items():
             if not item.is_shared:
                 yield from getattr(group, f"acc_{place}").held()
-
-
-# --- events that need not be kept ---------------------------------------------------------------------------
-
-
-OF_GROUPS = {"aggregate", "variable", "context", "hit"}
-"""The kinds of values that do not depend on the event that causes a row."""
-
-
-def keeps_values(plan: Plan) -> bool:
-    """True if the statement reads of its events only what they contributed: its window need not keep them.
-
-    It shows aggregates of one window and nothing else, and all of these are statements of the loop.
-    A value is computed as its event arrives. Behind a gate, or in a lot, that is earlier than it counts:
-    there it may not depend on anything that changes between,
-    nor be one that is compared with the values before it.
-    """
-    if plan.row_kind != "aggregate" or len(plan.sources) != 1 or plan.selector != "istream":
-        return False
-    beside = plan.analytics or plan.subqueries or plan.prevs or plan.into_table is not None
-    is_shown_later = plan.output is not None and deferral(plan) != "content"
-    reads_event = not slot_kinds(plan.having, *(item.value for item in plan.items)) <= OF_GROUPS
-    if beside or plan.orders_rows or is_shown_later or reads_event:
-        return False
-    forms = [inline_form(call, Removal.FIFO) for call in plan.aggregates]
-    if any(form is None or (form.is_in_order and plan.mode == "lots") for form in forms):
-        return False
-    lot, where = plan.sources[0].lot, [] if plan.where is None else [plan.where]
-    of_events = [*(argument for call in plan.aggregates for argument in call.args), *where]
-    return lot is None or not lot.is_gated or not any(map(_changes, of_events))
-
-
-def _changes(value: Bound) -> bool:
-    """True if a value of an event depends on when it is computed."""
-    return (
-        reads_clock(value)
-        or not slot_kinds(value) <= {"context"}
-        or any(isinstance(node, TableRead) for node in value.walk())
-    )
