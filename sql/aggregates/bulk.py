@@ -20,9 +20,9 @@ SQUARE_MAX = EXACT_MAX**2
 """Sums up to here are divided without an overflow."""
 
 
-def are_floats(values: Numbers, floats: int) -> bool:
-    """True if floats hold all values without rounding; `floats`: how many are floats."""
-    return floats == len(values) or (max(values) < EXACT_MAX and min(values) > -EXACT_MAX)
+def are_exact(values: Numbers) -> bool:
+    """True if floats hold all values without rounding, whole numbers among them."""
+    return bool(max(values) < EXACT_MAX and min(values) > -EXACT_MAX)
 
 
 def expansion(values: Numbers, floats: int) -> tuple[float, ...] | None:
@@ -36,7 +36,7 @@ def expansion(values: Numbers, floats: int) -> tuple[float, ...] | None:
     >>> expansion([0.1, 0.2, 0.3], 3)
     (0.6, 2.7755575615628914e-17)
     """
-    if not are_floats(values, floats):
+    if floats < len(values) and not are_exact(values):
         return None
     try:
         first = fsum(values)
@@ -66,8 +66,10 @@ def total(values: Numbers) -> int | float | None:
         rounded = fsum(values)
     except (OverflowError, ValueError):
         return None
-    is_exact = isfinite(rounded) and are_floats(values, list(map(type, values)).count(float))
-    return rounded if is_exact else None
+    if not isfinite(rounded):
+        return None
+    floats = list(map(type, values)).count(float)
+    return rounded if floats == len(values) or are_exact(values) else None
 
 
 def mean(values: Numbers) -> float | None:

@@ -22,6 +22,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any, Protocol
 
+from sql.algebra.budget import Budget
 from sql.algebra.event import Event
 from sql.algebra.event_store import EventStore, pack_key, unpack_key
 from sql.algebra.sample.content import Sample
@@ -123,12 +124,6 @@ class CoreOwner(Protocol):
     def skipped(self, windows: int) -> None:
         """So many empty windows in a row are not shown."""
 
-    def admit(self) -> None:
-        """Raise DataError where one more event would be too many."""
-
-    def is_tight(self, count: int) -> bool:
-        """True if each of so many events has to be admitted singly."""
-
     def done(self) -> None:
         """Called when all that was due up to an instant has been shown."""
 
@@ -158,8 +153,10 @@ class Core:
         *,
         see: Callable[[Any], list[Any]] | None,
         join: SourceJoin | None,
+        budget: Budget | None = None,
         is_one_of_many: bool = False,
     ) -> None:
+        """`budget`: of a content that keeps something of every event."""
         composition = self.composition = code.composition
         self.plan = composition.plan
         self.window = composition.window
@@ -171,6 +168,7 @@ class Core:
         self.functions = composition.functions
         self.context = composition.functions.writer.context
         self.owner = owner
+        self.budget = budget
         self.analytic = see
         self.join = join
         self.number = 0

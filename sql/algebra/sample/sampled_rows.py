@@ -7,8 +7,8 @@ place_0(…)            where a pair stands among those it is numbered with: (ra
 Rows that several rules select of one sample are made once, and each rule takes those that its HAVING lets
 through.
 
-rule 1   SELECT dev, avg(temp) … HAVING avg(temp) > 80       every(sample)          the rows of all pairs
-rule 2   SELECT dev, avg(temp) … HAVING avg(temp) > 90       chosen(sample, made)   a rule's own among them
+rule 1   SELECT dev, avg(temp) … HAVING avg(temp) > 80       every(sample)   (entry, values, row) of all pairs
+rule 2   SELECT dev, avg(temp) … HAVING avg(temp) > 90       chosen(made)    a rule's own rows among them
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Bad = list[tuple[Any, BaseException]]
 """Rows that could not be made: the row they would have been made of, and why."""
 
 Selection = tuple[tuple[Any, ...], ...]
-"""A rule's selection from a sample: equal for rules whose rows are equal."""
+"""A rule's selection from a sample: equal for rules whose rows and aggregates are equal."""
 
-Made = dict[Selection, list[Any]]
-"""The rows of all pairs of a sample, by what rules select."""
+Made = dict[Selection, list[tuple[Any, ...]]]
+"""The entry, the aggregates and the row of all pairs of a sample, by what rules select."""
 
 
 FAILED = "bad.append((e, error))"
@@ -88,7 +88,7 @@ class SampledRows:
         loop = self.functions.loop(source, self.slots)
         with loop.block(f"def {name}(sample, w_start, w_end, w_trigger, bad):"):
             loop.line("rows = []")
-            with loop.block(self.header("sample", numbers=numbers)), source.attempt(FAILED):
+            with loop.block(self.header(numbers)), source.attempt(FAILED):
                 if judges:
                     loop.skip_unless(self.plan.having)
                     if not self.plan.judges_windows:
@@ -99,14 +99,12 @@ class SampledRows:
                     self._write_hit(loop, "HAVING")
             loop.line("return rows")
 
-    def header(self, pairs: str, *, row: str = "", numbers: int = 0) -> str:
-        """The head of a loop over the pairs, or over pairs with a `row` beside each."""
-        values = self._values(numbers)
-        entry = self.entries.text if self.entries.analytics else "e"
-        pair = f"{entry}, {f'({values})' if values else '_'}"
-        return f"for ({pair}), {row} in {pairs}:" if row else f"for {pair} in {pairs}:"
+    def header(self, numbers: int = 0) -> str:
+        """The head of a loop over the pairs."""
+        values = self.values(numbers)
+        return f"for {self.entries.text}, {f'({values})' if values else '_'} in sample:"
 
-    def _values(self, numbers: int = 0) -> str:
+    def values(self, numbers: int = 0) -> str:
         """The locals of the aggregates' values, and of so many row numbers behind them."""
         values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
         return values + "".join(f"n_{i}, " for i in range(numbers))
@@ -117,13 +115,13 @@ class SampledRows:
 
     def _write_numbering(self, source: SourceWriter) -> None:
         with self._each(source, "passing", judges=True) as loop:
-            loop.line(f"rows.append(({self.entries.text}, ({self._values()})))")
+            loop.line(f"rows.append(({self.entries.text}, ({self.values()})))")
         for place, numbering in enumerate(self.plan.numberings):
             source.line("")
             with self._each(source, f"place_{place}", place) as loop:
                 loop.key(numbering.partition_by, "key")
                 order = criteria_text(loop, numbering.order_by, nulls_lowest=False)
-                loop.line(f"rows.append(({order}, key, {self.entries.text}, ({self._values(place)})))")
+                loop.line(f"rows.append(({order}, key, {self.entries.text}, ({self.values(place)})))")
         source.line("")
 
     # --- rows -----------------------------------------------------------------------------------------------
@@ -171,7 +169,7 @@ def selection(plan: Plan, places: tuple[int, ...]) -> Selection | None:
             parts.append((item.name, "aggregate", places[value.key]))
         else:
             return None
-    return tuple(parts)
+    return places, *parts
 
 
 class CommonRows:
@@ -185,14 +183,15 @@ class CommonRows:
     @cached_property
     def _code(self) -> Generated:
         rows, plan, source = self.rows, self.rows.plan, SourceWriter()
+        known = f"{rows.entries.text}, {rows.values()}"
         with source.block("def every(sample):"):
+            source.line("made = []")
+            with source.block(rows.header()):
+                write_row(rows.functions.loop(source, rows.slots), plan, f"made.append(({known}", "))")
+            source.line("return made")
+        with source.block("def chosen(made, w_start, w_end, w_trigger, bad):"):
             source.line("rows = []")
-            with source.block(rows.header("sample")):
-                write_row(rows.functions.loop(source, rows.slots), plan, "rows.append(", ")")
-            source.line("return rows")
-        with source.block("def chosen(sample, made, w_start, w_end, w_trigger, bad):"):
-            source.line("rows = []")
-            with source.block(rows.header("zip(sample, made)", row="row")), source.attempt(FAILED):
+            with source.block(f"for {known}row in made:"), source.attempt(FAILED):
                 rows.functions.loop(source, rows.slots).skip_unless(plan.having)
                 source.line("rows.append(row)")
             source.line("return rows")
@@ -203,9 +202,9 @@ class CommonRows:
         more than others share, or HAVING fails."""
         if self.selection is None:
             return None
-        rows = made.get(self.selection)
-        if rows is None:
-            rows = made[self.selection] = self._code["every"](sample)
+        every = made.get(self.selection)
+        if every is None:
+            every = made[self.selection] = self._code["every"](sample)
         bad: Bad = []
-        chosen: list[Any] = self._code["chosen"](sample, rows, start_ms, end_ms, trigger_ms, bad)
+        chosen: list[Any] = self._code["chosen"](every, start_ms, end_ms, trigger_ms, bad)
         return None if bad else chosen

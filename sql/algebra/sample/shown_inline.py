@@ -13,7 +13,7 @@ from sql.codegen.expression_code import NUMBER, Code
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
-from sql.emission import Emission, Row, singles
+from sql.emission import Emission, singles
 from sql.plan.bound import Apply, Bound, Read, Slot
 from sql.plan.logical import Plan
 
@@ -29,19 +29,19 @@ class InlineRow:
 
     def write_begin(self, loop: LoopWriter) -> None:
         """Before the loop whose rows these are."""
+        loop.line("query = core.owner.query")
         if self.is_timed:
-            loop.line("rule = core.owner.name")
-            loop.line("out = core.owner.out")
-            loop.line("shown = 0")
+            loop.line("rule = query.name")
+            loop.line("out = query.out")
         else:
             loop.line("made = []")
 
     def write_end(self, loop: LoopWriter, at: str) -> None:
         """Behind it; `at` is the instant of the rows."""
-        if self.is_timed:
-            loop.line("core.owner.counts['rows_out'] += shown")
-        else:
-            loop.line(f"{loop.names.bind(give, 'give')}(core.owner, made, {at})")
+        if not self.is_timed:
+            emission = f"{loop.names.bind(singles, 'singles')}(query.name, {at}, made)"
+            with loop.block("if made:"):
+                loop.line(f"query.out.append({emission})")
 
     def write(self, loop: LoopWriter, start: str, end: str, trigger: str, row: str) -> None:
         """The row, of the window [start, end) or what it is; `row` is what cannot be evaluated."""
@@ -67,16 +67,8 @@ class InlineRow:
             if self.is_timed:
                 out = f"out.append({names.bind(Emission, 'Emission')}(rule, {trigger}, 'rows', ["
                 write_row(inner, plan, out, "]))")
-                loop.line("shown += 1")
             else:
                 write_row(inner, plan, "made.append(", ")")
-
-
-def give(query: Any, rows: list[Row], at_ms: int) -> None:
-    """The rows of the windows that were shown at one instant, an emission each."""
-    if rows:
-        query.counts["rows_out"] += len(rows)
-        query.out.append(singles(query.name, at_ms, rows))
 
 
 def inline_row(plan: Plan, content: Content, functions: FunctionSet, *, is_timed: bool) -> InlineRow | None:

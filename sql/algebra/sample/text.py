@@ -10,8 +10,8 @@ LOCALS = frozenset((
     "Group", "Instance", "Shown", "at", "bad", "begins", "chosen", "core", "cores", "count", "due", "e",
     "edge", "end", "entries", "entry", "error", "event", "events", "every", "family", "fire", "fold", "g",
     "get_part", "given", "group", "groups", "instants", "is_tight", "key", "leave", "made", "members", "now",
-    "number", "numbers", "out", "p", "part", "passing", "pending", "put", "r", "results", "row", "rows",
-    "rule", "sample", "show", "shown", "times", "trigger", "w_end", "w_start", "w_trigger", "x", "y",
+    "number", "numbers", "out", "p", "part", "passing", "pending", "put", "query", "r", "results", "row",
+    "rows", "rule", "sample", "show", "shown", "times", "trigger", "w_end", "w_start", "w_trigger", "x", "y",
 ))  # fmt: skip
 """The names of the functions' locals: a constant or a helper of the rule gets another name."""
 

@@ -57,7 +57,7 @@ def _write_enter(source: SourceWriter, made: SampleParts, index: int, condition:
             write_locals(source, made.locals)
             window.write_first(loop)
         if made.content.is_bounded:
-            loop.line("is_tight = core.owner.is_tight(len(rows))")
+            loop.line("is_tight = not core.budget.takes(len(rows))")
         _write_events(made, loop, index, condition)
         if not keyed:
             window.write_end(loop)
@@ -105,7 +105,7 @@ def _write_event(made: SampleParts, loop: LoopWriter, index: int, condition: Bou
     loop.skip_unless(condition)
     if content.is_bounded:
         with loop.block("if is_tight:"):
-            loop.line("core.owner.admit()")
+            loop.line("core.budget.admit()")
     content.observe(loop, f"passed({index}, e, at)")
     keys = window.plan.partition_by
     if keys:

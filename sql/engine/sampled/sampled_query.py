@@ -25,7 +25,7 @@ from sql.codegen.hits import HitCounters
 from sql.codegen.source import Generated
 from sql.compiler.shared_code import Environment, Seat
 from sql.emission import Emission
-from sql.engine.query import Running, RunningQuery, Stateful, plain
+from sql.engine.query import Running, RunningQuery, Stateful
 from sql.engine.sampled.sampled_text import SampledText
 from sql.errors import positioned
 
@@ -111,7 +111,15 @@ class SampledQuery(RunningQuery, Running):
         if code.join is not None:
             self.join = SourceJoin(code.join, env.catalog.relations, self.output.pair_failed)
         see, many = None if self.analytic is None else self.analytic.see, env.partition is not None
-        self.core = Core(code.core, self.output, self.now_ms, see=see, join=self.join, is_one_of_many=many)
+        self.core = Core(
+            code.core,
+            self.output,
+            self.now_ms,
+            see=see,
+            join=self.join,
+            budget=self.budget,
+            is_one_of_many=many,
+        )
         """The windows of the rule alone."""
         self.shared: Sharing | None = None
         self.inbox: deque[News] = deque()
@@ -232,12 +240,7 @@ class SampledQuery(RunningQuery, Running):
         """The emissions since the last call, errors last."""
         if self.hits is not self.of_plan.hits:
             self.hits.restore(self.of_plan.hits.snapshot())
-        if not self.out and not self.errors:
-            return []
-        out = self.out + self.errors if self.errors else self.out.copy()
-        self.out.clear()
-        self.errors.clear()
-        return out
+        return super().take()
 
     # --- state ----------------------------------------------------------------------------------------------
 
@@ -284,10 +287,8 @@ class SampleOutput:
         code = query.of_plan
         self.query = query
         self.code = code
-        self.budget = query.budget
-        self.name, self.plan, self.is_timed = query.name, code.plan, code.is_timed
-        self.counts, self.out, self.errors = query.counts, query.out, query.errors
-        self.counts["windows_empty_skipped"] = 0
+        self.plan, self.is_timed = code.plan, code.is_timed
+        query.counts["windows_empty_skipped"] = 0
         self.spreads = Spreads(self.plan.spreads) if self.plan.spreads else None
         self.is_plain = not self.plan.orders_rows
 
@@ -312,11 +313,9 @@ class SampleOutput:
         if not self.is_plain:
             rows = in_order(rows, self.plan, self.code.row_limit, self.spreads)
         if rows:
-            self.counts["rows_out"] += len(rows)
-            self.out.append(Emission(self.name, trigger_ms, "rows", rows, (), None))
+            self.query.out.append(Emission(self.query.name, trigger_ms, "rows", rows, (), None))
         for row, error in bad:
-            self.counts["errors"] += 1
-            self.errors.append(self.failure(row, error, trigger_ms, self.code.sampled_rows.code))
+            self.query.errors.append(self.failure(row, error, trigger_ms, self.code.sampled_rows.code))
         return rows
 
     def failed(self, row: object, error: BaseException, at_ms: int) -> None:
@@ -327,8 +326,8 @@ class SampleOutput:
 
     def fail(self, row: object, error: BaseException, at_ms: int, code: Generated) -> None:
         """Count an error in generated text, and emit it."""
-        self.counts["errors"] += 1
-        failures = self.out if self.is_timed and not self.query.core.is_stepping else self.errors
+        is_in_order = self.is_timed and not self.query.core.is_stepping
+        failures = self.query.out if is_in_order else self.query.errors
         failures.append(self.failure(row, error, at_ms, code))
 
     def pair_failed(self, event: Event, error: BaseException) -> None:
@@ -336,26 +335,20 @@ class SampleOutput:
         self.failed(event.row, error, self.query.now_ms)
 
     def failure(self, row: object, error: BaseException, at_ms: int, code: Generated) -> Emission:
-        """The emission of what could not be evaluated by a generated text."""
+        """Count what a generated text could not evaluate; its emission."""
         line = code.line_of(error)
         own = self.code.sampled_rows.code if code is self.code.sampled_rows.code else self.code.core.made
         span = None if line is None else own.spans.get(line)
         known = (
             self.code.functions.failure(error) if span is None else positioned(error, span, self.plan.text)
         )
-        return Emission(self.name, at_ms, "error", [plain(row)], (), str(known))
+        return self.query.error_of(row, str(known), at_ms)
 
     def skipped(self, windows: int) -> None:
-        self.counts["windows_empty_skipped"] += windows
-
-    def admit(self) -> None:
-        self.budget.admit()
-
-    def is_tight(self, count: int) -> bool:
-        return not self.budget.takes(count)
+        self.query.counts["windows_empty_skipped"] += windows
 
     def done(self) -> None:
         """In event time the errors of samples stand behind the rows of their instant."""
-        if self.is_timed and self.errors:
-            self.out += self.errors
-            self.errors.clear()
+        if self.is_timed and self.query.errors:
+            self.query.out += self.query.errors
+            self.query.errors.clear()

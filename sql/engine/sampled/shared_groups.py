@@ -106,12 +106,6 @@ class SharedGroups:
     def skipped(self, windows: int) -> None:
         raise AssertionError("rules that show empty windows work alone")
 
-    def admit(self) -> None:
-        raise AssertionError("rules that keep their events work alone")
-
-    def is_tight(self, count: int) -> bool:
-        return False
-
     def take(self, rows: Sequence[Any], at: At) -> int:
         """Gather events; how many, if one of them is not the same to all members. What was due before that
         one is done."""
