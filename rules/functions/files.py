@@ -30,6 +30,9 @@ from sql.functions import registry
 MODULE = "penstock_functions"
 """The package name of the modules of function files: `penstock_functions.<name of the file>`."""
 
+SCRIPT = "a file beside the rules only defines functions; not run"
+"""A warning: rules that call none of its functions are right without it."""
+
 _KEYWORDS = frozenset(
     {*ANALYTICS, *OVER_FUNCTIONS, *PREVS, *SPREADS, *WINDOW_FUNCTIONS, "event_time", "meta", "mqtt"}
 )
@@ -74,9 +77,7 @@ def _run(module: ModuleType, text: FileText) -> FileProblem | None:
         script_line = first_script_line(ast.parse(text.text))
         if script_line is not None:
             hint = 'put the work into a function, below `if __name__ == "__main__":`, or the script elsewhere'
-            return _at(
-                text, script_line, "R401", "a file beside the rules only defines functions; not run", hint
-            )
+            return _at(text, script_line, "R401", SCRIPT, hint, note=True)
         sys.modules[module.__name__] = module
         exec(compile(text.text, text.path, "exec"), module.__dict__)
     except SyntaxError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from edge.monitor.flight.causes import findings, near_miss
+from edge.monitor.flight.causes import counted, findings, near_miss
 from edge.monitor.flight.facts import Facts
 from edge.monitor.flight.observe import Seen
 from edge.monitor.flight.stages import Stage, stages_of
@@ -102,7 +102,7 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     over = length(max(0, told["until_ms"] - told["from_ms"]) // 1000 * 1000)
     fired = told["fired"]
     last = "never, as far as is known" if fired["last_ms"] is None else moment(fired["last_ms"])
-    yield f"rule {told['rule']}, the last {over}: {fired['rows']} rows; last fired: {last}"
+    yield f"rule {told['rule']}, the last {over}: {counted(fired['rows'], 'row')}; last fired: {last}"
     if told["began_ms"] is not None:
         yield f"  it was deployed at {moment(told['began_ms'])}"
     yield ""

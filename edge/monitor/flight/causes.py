@@ -52,10 +52,21 @@ def findings(seen: Seen, facts: Facts) -> list[Finding]:
     return whole + [item for item in found if not item.is_whole]
 
 
+def counted(number: int, noun: str) -> str:
+    """The number with its noun.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _fired(seen: Seen) -> str:
     results = seen.results
-    ago = length(max(0, seen.until_ms - (results.last_ms or seen.until_ms)))
-    return f"it fired: {results.rows} rows in {results.emissions} outputs, the last one {ago} ago"
+    ago_ms = max(0, seen.until_ms - (results.last_ms or seen.until_ms))
+    ago = length(ago_ms if ago_ms < 1_000 else ago_ms // 1_000 * 1_000)
+    rows, outputs = counted(results.rows, "row"), counted(results.emissions, "output")
+    return f"it fired: {rows} in {outputs}, the last one {ago} ago"
 
 
 # --- the gateway --------------------------------------------------------------------------------------------

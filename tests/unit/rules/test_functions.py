@@ -123,7 +123,7 @@ def test_a_script_beside_the_rules_is_not_run(tmp_path: Path) -> None:
     made = tmp_path / "made"
     (tmp_path / "tidy.py").write_text(f"from pathlib import Path\nPath({str(made)!r}).touch()\n")
     (problem,) = load_functions([tmp_path])
-    assert (problem.line, problem.code) == (2, "R401")
+    assert (problem.line, problem.code, problem.severity) == (2, "R401", "warning")
     assert not made.exists()
 
 
