@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from edge.base.loaded_code import LoadedCode
 from edge.monitor.flight.facts import Facts, collect
 from edge.monitor.flight.listen import NotThere
 from edge.monitor.flight.question import Question, Settings
@@ -28,6 +29,12 @@ WRITE_ATTEMPTS = 200
 """The number of checks whether the journal is written: on a full disk the answer covers the written part."""
 
 
+REPLACED = (
+    "the files of penstock have been replaced since the gateway started, and the process that goes through "
+    "the journal would run the new ones; restart the gateway and ask again"
+)
+
+
 class Unanswered(RuntimeError):
     """The question could not be answered; the text gives the reason."""
 
@@ -38,6 +45,7 @@ class Why:
     def __init__(self, daemon: Observed) -> None:
         self._daemon = daemon
         self._busy = threading.Lock()
+        self._code = LoadedCode()
         self.last: dict[str, dict[str, Any]] = {}
         """By rule: the newest answer in short, for /status and the metrics. Replaced as a whole."""
 
@@ -48,6 +56,8 @@ class Why:
         if not self._busy.acquire(blocking=False):
             raise Unanswered("another question is being answered; ask again")
         try:
+            if self._code.is_replaced():
+                raise Unanswered(REPLACED)
             facts, position = self._daemon.ask(lambda: self._facts(rule))
             if rule not in facts.rules:
                 raise NotThere(_nobody(facts))
