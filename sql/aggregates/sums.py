@@ -102,7 +102,7 @@ class Sum(Accumulator):
         if value.__class__ is float:
             scaled = value * self.scale
             if scaled.is_integer():
-                self.numerator += int(scaled)
+                self.numerator += scaled.__trunc__()
             else:
                 self._add_rare(value, 1)
             self.floats += 1
@@ -124,7 +124,7 @@ class Sum(Accumulator):
             self.floats -= 1
             scaled = value * self.scale
             if scaled.is_integer():
-                self.numerator -= int(scaled)
+                self.numerator -= scaled.__trunc__()
             else:
                 self._add_rare(value, -1)
         else:

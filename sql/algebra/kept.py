@@ -219,7 +219,7 @@ class Accumulated:
         self.is_checked = is_checked(call)
         self.is_shared = call.group_by is not None
         """True if it has dimensions of its own: one accumulator serves the whole statement."""
-        self.counts_all = call.inline is COUNT and not call.args and not self.is_shared
+        self.counts_all = call.inline is not None and call.inline.add == COUNT.add and not call.args
         """True for `count(*)`, whose number is counted in place."""
 
     @property
