@@ -10,39 +10,17 @@ no answer of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from operator import attrgetter, methodcaller
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.table.lookup import Name
+from sql.algebra.table.readers import Values, column_reader, key_reader
 from sql.algebra.table.searched import Bucket, FindBucket
 from sql.algebra.table.sorted_rows import SortedRows, Span
 from sql.errors import DataError
-from sql.rows import Shape, attribute_name, field_name
+from sql.rows import Shape
 from sql.types import key_of
-
-Values = Callable[[Event], Any]
-"""The function that reads one of an index's values from an event."""
-
-
-def column_reader(column: Name, shape: Shape = "dict") -> Values:
-    """The function that reads a column of an event; of a joined one (source, column)."""
-    if isinstance(column, tuple):
-        source, name = column
-        read = methodcaller("get", name) if shape == "dict" else attrgetter(attribute_name(name))
-        return lambda event: None if (row := event.row[source]) is None else read(row)
-    if shape == "dict":
-        return lambda event: event.row.get(column)
-    return attrgetter(field_name(column) if shape == "kept" else f"row.{attribute_name(column)}")
-
-
-def key_reader(readers: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Hashable]:
-    """The function that makes a hashable key of what `readers` read: of one its value, of several a tuple."""
-    if len(readers) == 1:
-        (read,) = readers
-        return lambda event: value if (value := read(event)).__class__ is str else key_of(value)
-    return lambda event: tuple([key_of(read(event)) for read in readers])
 
 
 def rows_in(found: Bucket | None) -> Iterable[Event]:
@@ -168,7 +146,7 @@ class Indexes:
         """The index by these columns, made over the present `rows` where there is none yet."""
         index = self.hashed.get(equal)
         if index is None:
-            index = self.hashed[equal] = HashIndex(self._key_of(equal))
+            index = self.hashed[equal] = HashIndex(key_reader(equal, self.shape))
             self._begin(index, rows)
         return index
 
@@ -176,13 +154,10 @@ class Indexes:
         """The index by these columns and in order of one more."""
         index = self.ordered.get((equal, ordered))
         if index is None:
-            value = column_reader(ordered, self.shape)
-            index = self.ordered[equal, ordered] = OrderedIndex(self._key_of(equal), value)
+            key, value = key_reader(equal, self.shape), column_reader(ordered, self.shape)
+            index = self.ordered[equal, ordered] = OrderedIndex(key, value)
             self._begin(index, rows)
         return index
-
-    def _key_of(self, equal: tuple[Name, ...]) -> Callable[[Event], Hashable]:
-        return key_reader([column_reader(column, self.shape) for column in equal])
 
     def _begin(self, index: Index, rows: Iterable[Event]) -> None:
         """An index holds the present rows, and those that come."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.index import HashIndex, Index, column_reader
+from sql.algebra.table.index import HashIndex, Index
 from sql.algebra.table.lookup import Name
+from sql.algebra.table.readers import column_reader
 from sql.algebra.table.row import Change, TableRow
 from sql.algebra.table.searched import Bucket, FindBucket, FindRange, KeyIndex
 from sql.algebra.table.table_rows import TableRows

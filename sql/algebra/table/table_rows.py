@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import count
-from operator import methodcaller
 from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Event
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
-from sql.algebra.table.index import Indexes, key_reader
+from sql.algebra.table.index import Indexes
+from sql.algebra.table.readers import key_of_values
 from sql.algebra.table.row import TableRow, row_class
 from sql.emission import Row
 from sql.plan.declared import TableDeclaration
@@ -25,7 +25,7 @@ class TableRows:
         """`makers`: what makes the accumulator of each aggregating column."""
         self.row_class: type[TableRow] = row_class(tuple(declaration.columns), TableRow)
         self.makers = makers
-        self.key_of_row = key_reader([methodcaller("get", key) for key in declaration.keys])
+        self.key_of_row = key_of_values(tuple(declaration.keys))
         """Makes the key of the values of a row."""
         self.by_key: dict[Hashable, TableRow] = {}
         self.indexes = Indexes("kept")
