@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from sql.algebra.event import Event
+from sql.algebra.table.row import columns_text
 from sql.algebra.table.search import Search, loop_over
 from sql.algebra.table.searched import Relation
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
@@ -71,6 +72,7 @@ class ActingText:
         self.needs_event = reads_subquery(_expressions(plan))
         self.nullable: tuple[int, ...] = ()
         """The sources that have no row where the text stands."""
+        self.columns = relation.columns
         self.table_keys = frozenset(relation.declaration.keys) if relation.kind == "table" else None
         parts = tuple(conjuncts(plan.where))
         self.search = Search(parts, 1, {0}, relation)
@@ -98,21 +100,29 @@ class ActingText:
         source, search = self.source, self.search
         matched = [branch for branch in self.plan.branches if branch.matched]
         others = [branch for branch in self.plan.branches if not branch.matched]
-        for name in self._collected(matched):
-            source.line(f"{name} = []")
+        collects = bool(self._collected(matched))
+        if collects:
+            self._write_lists()
         if others:
             source.line("is_matched = False")
         if matched or parts:
             self._write_matched(search, [part for part in parts if part not in search.settled], matched)
-        for name in self._collected(self.plan.branches):
-            if name not in self._collected(matched):
-                source.line(f"{name} = []")
         if others:
             with source.block("if not is_matched:"):
+                if not collects:
+                    self._write_lists()
                 source.line("r1 = r2 = None")
                 self.nullable = (1, 2)
                 self._write_branches(others)
-        self._write_done()
+                if not collects:
+                    self._write_done()
+        if collects:
+            self._write_done()
+
+    def _write_lists(self) -> None:
+        """The lists in which the changes of an event are collected."""
+        for name in self._collected(self.plan.branches):
+            self.source.line(f"{name} = []")
 
     def _collected(self, branches: Iterable[BranchPlan]) -> list[str]:
         """The lists that the text of branches fills."""
@@ -149,7 +159,7 @@ class ActingText:
         source = self.source
         source.line("r1 = r2 = None")
         with search.each(self._loop(), "rows", "y"):
-            source.line("r1 = r2 = y.row")
+            source.line(f"r1 = r2 = {columns_text('y', self.columns)}")
             self._loop().test(rest)
             if any(not branch.matched for branch in self.plan.branches):
                 source.line("is_matched = True")

@@ -8,7 +8,7 @@ a dict of the columns for whoever takes a whole row: posts, consumers, snapshots
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -22,9 +22,6 @@ from sql.rows import field_name
 
 Change = tuple[list[Row], list[Row]]
 """The rows that came, also by an update, and those that were there before in their place or at all."""
-
-NONE: dict[str, Accumulator] = {}
-"""The accumulators of a row without aggregating columns."""
 
 
 class KeptRow(Event, eq=False):
@@ -43,53 +40,61 @@ def shown(row: Any) -> Any:
 
 
 class TableRow(KeptRow, eq=False):
-    """A row of a table with the accumulators of its aggregating columns.
+    """A row of a table.
 
-    stale   these are not computed yet
-    stamp   of its last write: writes between which a snapshot may lie have different ones
+    stamp         of its last write: writes between which a snapshot may lie have different ones
+    accumulators  of its aggregating columns, in their order
+    stale         these columns are not computed yet
     """
 
     key: Hashable = None
     stamp: int = 0
-    accumulators: dict[str, Accumulator] = NONE
+    accumulators: tuple[Accumulator, ...] = ()
     stale: bool = False
 
+    @abstractmethod
     def refresh(self) -> None:
         """Compute the columns that aggregate."""
-        self.stale = False
-        self.put(self.row | {name: item.result() for name, item in self.accumulators.items()})
 
 
-@lru_cache(maxsize=4096)
-def putter(columns: tuple[str, ...]) -> Callable[[Any, Mapping[str, Any]], None]:
-    """The function that gives a row the values of these columns."""
-    source = SourceWriter()
-    with source.block("def put(self, row):"):
-        source.line("get = row.get")
-        for column in columns:
-            source.line(f"self.{field_name(column)} = get({column!r})")
-    found: Callable[[Any, Mapping[str, Any]], None] = Generated(source, {})["put"]
-    return found
+def columns_text(row: str, columns: Sequence[str]) -> str:
+    """The text of the columns of a row, which stands in the local `row`, as a dict."""
+    return f"{{{', '.join(f'{column!r}: {row}.{field_name(column)}' for column in columns)}}}"
 
 
 KeptClass = TypeVar("KeptClass", bound=KeptRow)
 
 
 @lru_cache(maxsize=4096)
-def row_class(columns: tuple[str, ...], base: type[KeptClass]) -> type[KeptClass]:
-    """The class of rows with these columns, which are NULL at first."""
-    fields = {column: field_name(column) for column in columns}
-    source = SourceWriter()
-    with source.block("def row(self):"), source.block("return {"):
-        for column, field in fields.items():
-            source.line(f"{column!r}: self.{field},")
-        source.line("}")
-    columns_of = Generated(source, {})["row"]
+def row_class(
+    columns: tuple[str, ...], base: type[KeptClass], computed: tuple[str, ...] = ()
+) -> type[KeptClass]:
+    """The class of rows with these columns, which are NULL at first; `computed`: those that aggregate."""
+    methods = _methods(columns, computed)
     found = msgspec.defstruct(
         base.__name__,
-        [(field, Any, None) for field in fields.values()],
+        [(field_name(column), Any, None) for column in columns],
         bases=(base,),
-        namespace={"row": property(columns_of), "put": putter(columns)},
+        namespace=methods | {"row": property(methods["row"])},
         eq=False,
+        gc=bool(computed),  # without accumulators no cycle can lead back to a row
     )
     return cast("type[KeptClass]", found)
+
+
+def _methods(columns: tuple[str, ...], computed: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    """The functions of rows that name columns."""
+    source = SourceWriter()
+    with source.block("def row(self):"):
+        source.line(f"return {columns_text('self', columns)}")
+    with source.block("def put(self, row):"):
+        source.line("get = row.get")
+        for column in columns:
+            source.line(f"self.{field_name(column)} = get({column!r})")
+    with source.block("def refresh(self):"):
+        for place, column in enumerate(computed):
+            source.line(f"self.{field_name(column)} = self.accumulators[{place}].result()")
+        if computed:
+            source.line("self.stale = False")
+    found = Generated(source, {})
+    return {name: found[name] for name in ("row", "put", "refresh")}

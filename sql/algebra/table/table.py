@@ -39,6 +39,8 @@ class Table:
         self.readers = {column: column_reader(column, "kept") for column in self.columns}
         self.rows = TableRows(declaration, makers)
         self.makers = makers
+        self.places = {column: place for place, column in enumerate(makers)}
+        """The place of the accumulator of each aggregating column."""
         self.bounded, self.indexes = self.rows.bounded, self.rows.indexes
         self.named: dict[str, Index] = {}
         self.version = 0
@@ -65,8 +67,8 @@ class Table:
         row = self.rows.by_key.get(key)
         if row is None:
             return None
-        found = row.accumulators.get(column)
-        return self.readers[column](row) if found is None else found.result()
+        place = self.places.get(column)
+        return self.readers[column](row) if place is None else row.accumulators[place].result()
 
     def row_at(self, key: Hashable) -> Row | None:
         """The row of a key as an object; NULL without one."""

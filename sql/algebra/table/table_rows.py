@@ -23,7 +23,7 @@ class TableRows:
 
     def __init__(self, declaration: TableDeclaration, makers: dict[str, Callable[[], Accumulator]]) -> None:
         """`makers`: what makes the accumulator of each aggregating column."""
-        self.row_class: type[TableRow] = row_class(tuple(declaration.columns), TableRow)
+        self.row_class: type[TableRow] = row_class(tuple(declaration.columns), TableRow, tuple(makers))
         self.makers = makers
         self.key_of_row = key_of_values(tuple(declaration.keys))
         """Makes the key of the values of a row."""
@@ -41,7 +41,7 @@ class TableRows:
         found.put(row)
         found.key = self.key_of_row(row)
         if self.makers:
-            found.accumulators = {name: make() for name, make in self.makers.items()}
+            found.accumulators = tuple([make() for make in self.makers.values()])
             found.stale = True
         return found
 

@@ -2,7 +2,8 @@
 counted in the row of its key.
 
 row = get(key)
-acc_0 = row.accumulators['total']
+accumulators = row.accumulators
+acc_0 = accumulators[0]
 acc_0.add(f_0, x)
 """
 
@@ -32,14 +33,15 @@ class FeedingText:
         with source.block("def push(q, rows, now):"):
             source.line("fail, made, seq, table = q.fail, q.made, q.seq, q.into.table")
             source.line("get = table.rows.by_key.get")
-            source.line("bounded = table.bounded")
+            source.line("wrote = table.bounded.wrote if table.bounded.is_kept else None")
             source.line("table.version += 1")
             source.line("stamp = next(table.rows.stamps)")
             if not self.needs_event:
                 source.line("x = None")
+                source.line("seq += len(rows)")
             with source.block("for e in rows:"):
-                source.line("seq += 1")
                 if self.needs_event:
+                    source.line("seq += 1")
                     source.line("x = Event(e, now, seq)")
                 with source.attempt("fail(e, error)", "continue"):
                     self._write_row(source)
@@ -70,8 +72,9 @@ class FeedingText:
             source.line(f"row = table.row_for([{values}], now)")
         source.line("accumulators = row.accumulators")
         assert plan.into_table is not None
+        columns = list(self.frame.catalog.relations[plan.into_table.table].declaration.aggregates)
         for place, part in self.parts.items():
-            source.line(f"acc_{place} = accumulators[{plan.into_table.columns[place]!r}]")
+            source.line(f"acc_{place} = accumulators[{columns.index(plan.into_table.columns[place])}]")
             part.check(loop, "")
 
     def _write_counted(self, source: SourceWriter) -> None:
@@ -80,8 +83,8 @@ class FeedingText:
             part.write(loop, "", enters=True)
         source.line("row.stale = True")
         source.line("row.stamp = stamp")
-        with source.block("if bounded.is_kept:"):
-            source.line("bounded.wrote(row, now)")
+        with source.block("if wrote is not None:"):
+            source.line("wrote(row, now)")
 
     def _write_shown(self, source: SourceWriter) -> None:
         """The statement posts the row."""

@@ -186,7 +186,7 @@ class TableStatement(DeclaringStatement[Table]):
         table, store, kept = self.relation, EventStore(), self.relation.rows
         rows = list(kept.by_key.values())
         for row in rows if kept.makers else ():
-            for accumulator in row.accumulators.values():
+            for accumulator in row.accumulators:
                 store.add(accumulator.held())  # type: ignore[arg-type]
         return {
             "version": VERSION,
@@ -207,7 +207,7 @@ class TableStatement(DeclaringStatement[Table]):
         table.rows.clear()
         for seq, time_ms, packed, parts in snapshot["rows"]:
             row = table.rows.put_back(unpack_row(packed), time_ms, seq)
-            for accumulator, part in zip(row.accumulators.values(), parts, strict=True):
+            for accumulator, part in zip(row.accumulators, parts, strict=True):
                 accumulator.restore(part, store.find)
         table.rows.seq = snapshot["seq"]
         table.bounded.restore(snapshot["bounded"], table.rows.by_key.values())
@@ -217,7 +217,7 @@ def pack_table_row(row: TableRow) -> list[Any]:
     """A row of a table: number, instant, columns, and the states of its aggregates."""
     if row.stale:
         row.refresh()  # so that what is packed depends on what was written alone
-    parts = [accumulator.snapshot() for accumulator in row.accumulators.values()]
+    parts = [accumulator.snapshot() for accumulator in row.accumulators]
     return [row.seq, row.time_ms, pack_row(row.row), parts]
 
 

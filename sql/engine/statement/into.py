@@ -46,6 +46,8 @@ class TableFold:
         self.keys = [functions.value(key) for key in plan.group_by]
         self.aggregates = AggregateSet(plan.aggregates, functions, Removal.ANY)
         self.slots = [slot.name for slot in statement.program.text.fold.kept.slots]
+        self.places = [self.table.places[name] for name in self.into.columns]
+        """For each aggregate the place of its accumulator in a row."""
         self.is_one = self.into.sets == (tuple(range(len(plan.group_by))),)
         self.leaves = bool(plan.joins) or plan.sources[0].keeps
         self.counted: dict[Event, Counted] = {}
@@ -56,9 +58,8 @@ class TableFold:
     def group_at(self, key: object, event: Event) -> Any:
         """The row of a key as a group of the compiled text; an empty group where the table has none."""
         row = self.table.rows.by_key.get(key)
-        columns = self.into.columns
         accumulators = (
-            self.aggregates.fresh() if row is None else [row.accumulators[name] for name in columns]
+            self.aggregates.fresh() if row is None else [row.accumulators[place] for place in self.places]
         )
         group = self.statement.groups.empty(key, event)
         for name, accumulator in zip(self.slots, accumulators, strict=True):
@@ -132,21 +133,20 @@ class TableFold:
 
     def _folded(self, event: Event, key: object) -> bool:
         """True if the event could be counted."""
-        columns = self.into.columns
         try:
             values = self.aggregates.values_of(event)
             rows = self._rows_of(key, event)
             for row in rows:
-                for name, value in zip(columns, values, strict=True):
+                for place, value in zip(self.places, values, strict=True):
                     if value is not SKIP:
-                        row.accumulators[name].check(value)
+                        row.accumulators[place].check(value)
         except DATA_ERRORS as error:
             self.statement.fail(event.row, error)
             return False
         for row in rows:
-            for name, value in zip(columns, values, strict=True):
+            for place, value in zip(self.places, values, strict=True):
                 if value is not SKIP:
-                    row.accumulators[name].add(value, event)
+                    row.accumulators[place].add(value, event)
             row.stale = True
             row.stamp = next(self.table.rows.stamps)
             self.table.bounded.wrote(row, event.time_ms)
@@ -159,9 +159,9 @@ class TableFold:
         """Take an event out of its rows, unless it could not be counted."""
         rows, values, _ = self.counted.pop(event, NOWHERE)
         for row in rows:
-            for name, value in zip(self.into.columns, values, strict=True):
+            for place, value in zip(self.places, values, strict=True):
                 if value is not SKIP:
-                    row.accumulators[name].remove(value, event)
+                    row.accumulators[place].remove(value, event)
             row.stale = True
             row.stamp = next(self.table.rows.stamps)
         self.table.version += 1
