@@ -77,9 +77,6 @@ class ChangeText:
                 source.line("q.groups.forget_idle(now)")
             if self.frame.earlier.notes_prior:
                 source.line("q.earlier.noted.note(inserted)")
-            if show.collects:
-                source.line("new, old = [], []")
-                source.line("number_in = number_out = 0")
             show.begin(source)
             if entered_rows:
                 source.line("entered = []")
@@ -96,8 +93,6 @@ class ChangeText:
                     show.before(source, "h", "y")
                     fold.leave(self.frame.make_loop(source, {}))
                     show.left(source)
-                    if show.collects:
-                        source.line("number_out += 1")
             if show.collects and show.kind == "aggregate":
                 with source.block("if not inserted and not removed:"):
                     show.before(source, "whole", "NOTHING")
@@ -117,8 +112,7 @@ class ChangeText:
             fold.enter(loop)
             if entered_rows:
                 source.line("entered.append(x)")
-            if show.collects:
-                source.line("number_in += 1")
+            show.entered(source)
             if show.defers:
                 self.frame.write_start(source)
 

@@ -14,34 +14,25 @@ class Earlier:
     """The calls that are read in the text, and the expressions that read them."""
 
     def __init__(
-        self,
-        calls: Sequence[PrevCall],
-        reader: RowReader,
-        window: Policy | None,
-        *,
-        has_window: bool,
-        reads_in_place: bool,
+        self, calls: Sequence[PrevCall], reader: RowReader, window: Policy | None, *, in_place: bool
     ) -> None:
-        """`reader`: of the row of one source. `window`: the one in the loop; `has_window`: there is one, here
-        or elsewhere. `reads_in_place`: rows are made where their event stands, as new ones."""
+        """`reader`: of the row of one source. `window`: the one in the loop, None without any. `in_place`:
+        rows are made where their event stands, as new ones."""
         self.calls = calls
         self.reader = reader
         self.window = window
-        self.has_window = has_window
-        self.reads_in_place = reads_in_place
+        self.is_inline = in_place and all(map(self._is_read, calls))
+        """True if the values stand where they are read; else the instance finds them."""
 
-    def is_inline(self, call: PrevCall) -> bool:
-        """True if a value of an earlier event is read where it stands: at a fixed place of
-        a queue, for new rows."""
-        if not self.reads_in_place or not isinstance(call.value, Read) or call.value.column is None:
+    def _is_read(self, call: PrevCall) -> bool:
+        """True if a value can be read where it stands: at a fixed place of a queue."""
+        if not isinstance(call.value, Read) or call.value.column is None:
             return False
         if not (call.index is None or isinstance(call.index, Const)):
             return False
         if isinstance(call.index, Const) and (call.index.value.__class__ is not int or call.index.value < 0):
             return False
-        if call.name == "prior" and not self.has_window:
-            return True
-        return self.window is not None and self.window.is_queue
+        return call.name == "prior" if self.window is None else self.window.is_queue
 
     def text_of(self, call: PrevCall) -> str:
         assert isinstance(call.value, Read)
@@ -64,11 +55,9 @@ class Earlier:
     def depth(self) -> int:
         """The number of earlier rows that `prior` reads in place."""
         depths = [
-            call.index.value
-            for call in self.calls
-            if call.name == "prior" and self.is_inline(call) and isinstance(call.index, Const)
+            call.index.value for call in self.calls if call.name == "prior" and isinstance(call.index, Const)
         ]
-        return max(depths, default=-1) + 1
+        return max(depths, default=-1) + 1 if self.is_inline else 0
 
     @property
     def keeps_left(self) -> bool:
@@ -78,4 +67,4 @@ class Earlier:
     @property
     def notes_prior(self) -> bool:
         """True if each event has to remember those before it."""
-        return any(call.name == "prior" and not self.is_inline(call) for call in self.calls)
+        return not self.is_inline and any(call.name == "prior" for call in self.calls)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import cached_property
 
-from sql.algebra.retain.by_key import LatestPerKey
-from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.codegen.loop import LoopWriter
 from sql.codegen.output_rows import write_row
@@ -25,24 +22,16 @@ class EnterText:
         self.fold = frame.fold
         self.show = frame.show
         self.window = frame.window
-        self.makes_rows = self.is_single and not (frame.is_timed or frame.in_cells)
+        self.in_place = frame.in_place
+        self.by_step = not (self.in_place or self.show.defers)
+        """True if the rows of an event are made together, when all that it changes is known."""
+        self.makes_rows = self.in_place and not (frame.is_timed or frame.in_cells)
         """True if the loop hands on rows, an emission each, of the instant that its events have in common."""
-        self.in_locals = frame.is_driven and not frame.in_cells and self._alone_changes_state
-        """True if the state of the only group is in locals while the loop runs."""
-
-    @cached_property
-    def is_single(self) -> bool:
-        """True if an arriving event gives at most one row, which is an emission as it stands."""
-        show = self.show
-        if not show.is_direct or show.has_old or self.frame.reads_beside or self.frame.calls_window:
-            return False
-        return show.kind != "group" or not self._leaves_on_arrival or self._keeps_group
-
-    @property
-    def _alone_changes_state(self) -> bool:
-        """True if there is one group, and no function that the loop calls changes or reads it."""
-        is_alone = self.is_single or (self.show.defers == "content" and not self.frame.calls_window)
-        return is_alone and bool(self.fold.attributes) and not self.fold.is_grouped
+        is_alone = self.in_place or self.show.defers == "content"
+        is_one = bool(self.fold.attributes) and not self.fold.is_grouped
+        self.in_locals = is_alone and is_one and not frame.in_cells
+        """True if the state of the only group is in locals while the loop runs: no function that the loop
+        calls changes or reads it."""
 
     @property
     def _owners(self) -> tuple[str, str]:
@@ -54,14 +43,14 @@ class EnterText:
         return self.window is not None and self.window.leaves_on_arrival
 
     @property
-    def _keeps_group(self) -> bool:
-        """True if an event that leaves on an arrival counts in the group of the event that arrives."""
-        return isinstance(self.window, QueuePerKey | LatestPerKey) and self.window.nodes == self.plan.group_by
-
-    @property
     def notes_left(self) -> bool:
         """True if the row may be that of an event that leaves, where the one that arrives does not count."""
-        return self.show.kind == "group" and self._leaves_on_arrival
+        return self.in_place and self.show.kind == "group" and self._leaves_on_arrival
+
+    @property
+    def _notes_touch(self) -> bool:
+        """True if the only row of a statement changes as well when an event leaves."""
+        return self.in_place and self.show.kind == "aggregate" and self._leaves_on_arrival
 
     @property
     def _skips_brief(self) -> bool:
@@ -69,24 +58,24 @@ class EnterText:
         unchanged."""
         is_brief = isinstance(self.window, Policy) and self.window.expels_arrivals
         is_plain = not self.fold.is_grouped and not any(call.definition.ever for call in self.plan.aggregates)
-        return is_brief and is_plain and self.is_single
-
-    @property
-    def _notes_touch(self) -> bool:
-        """True if the only row of a statement changes as well when an event leaves."""
-        return self.show.kind == "aggregate" and self._leaves_on_arrival
+        return is_brief and is_plain and self.in_place
 
     @property
     def _counts_nothing(self) -> bool:
         """True if each event gives a row and no aggregate, group or old row depends on it."""
         fold = self.fold
         is_plain = not (fold.kept.parts or fold.is_grouped or fold.counts) and self.plan.where is None
-        return is_plain and self.is_single and not self.has_change and not self._notes_touch
+        return is_plain and self.in_place and not self.has_change and not self._notes_touch
 
     def write(self, loop: LoopWriter, made_first: bool) -> None:
         """The event enters and leaves in the loop itself; `made_first`: `x` exists already."""
         source = loop.source
-        self._write_begun(source)
+        if self.fold.can_reclaim:
+            source.line("q.groups.forget_idle(now)")
+        if self.by_step:
+            if not self.show.collects:
+                source.line("new, old = [], []")
+            self.show.begin(source)
         if self._counts_nothing:
             self._write_held(loop, made_first)
             return
@@ -95,16 +84,16 @@ class EnterText:
         if self.frame.earlier.notes_prior:
             source.line("q.earlier.noted.note((x,))")
         self._write_entered(loop)
-        if self.is_single and self._notes_touch:
+        if self._notes_touch:
             source.line(f"touched = {self.fold.member.counted}")
-        if self.is_single and self.notes_left:
+        if self.notes_left:
             source.line("h = None")
         if self.window is not None:
             with source.block("if not brief:") if self._skips_brief else nullcontext():
                 self.window.write_enter(source, lambda: self._write_left(source))
-        if self.is_single:
+        if self.in_place:
             self._write_single(loop)
-        else:
+        elif self.by_step:
             self._write_finished(source)
 
     def _write_held(self, loop: LoopWriter, made_first: bool) -> None:
@@ -113,22 +102,10 @@ class EnterText:
         if self.window is not None and not made_first:
             source.line("seq += 1")
             source.line("x = Event(e, now, seq)")
-        if self.frame.earlier.notes_prior:
-            source.line("q.earlier.noted.note((x,))")
         if self.window is not None:
             left = "older.append(y.row)" if self.frame.earlier.keeps_left else "pass"
             self.window.write_enter(source, lambda: source.line(left))
         self._write_row(loop)
-
-    def _write_begun(self, source: SourceWriter) -> None:
-        """Before the event changes anything."""
-        if self.fold.can_reclaim:
-            source.line("q.groups.forget_idle(now)")
-        if not self.is_single and not self.show.defers:
-            source.line("new, old = [], []")
-            self.show.begin(source)
-            if self.show.collects:
-                source.line("number_in = number_out = 0")
 
     def write_prepared(self, loop: LoopWriter) -> None:
         """Evaluate what may fail before anything changes: WHERE, the arguments and the group."""
@@ -139,10 +116,10 @@ class EnterText:
 
     def _write_made(self, source: SourceWriter, made_first: bool) -> None:
         """The event as an object, where an operator keeps it."""
-        shows_event = not self.is_single and self.show.defers != "content"
         if self.frame.keeps_values:
             return
-        if not (self.window is not None or self.fold.needs_event or shows_event or self.frame.reads_beside):
+        shows_event = self.by_step or self.show.defers == "groups"
+        if not (self.window is not None or self.fold.needs_event or shows_event):
             return
         values = self.fold.kept.values if self.window is not None else "None"
         if made_first:
@@ -160,16 +137,15 @@ class EnterText:
 
     def _write_entered(self, loop: LoopWriter) -> None:
         """The event counts in its group."""
-        source, show = loop.source, self.show
+        source = loop.source
         if self._skips_brief:
             source.line("brief = left and left[0] is x")
         with source.block(f"if {self.fold.member.counted}{' and not brief' if self._skips_brief else ''}:"):
-            if not self.is_single:
-                show.before(source, "g", "x")
+            if not self.in_place:
+                self.show.before(source, "g", "x")
             self.fold.enter(loop, self._owners[0])
-            if show.collects:
-                source.line("number_in += 1")
-            if show.defers:
+            self.show.entered(source)
+            if self.show.defers:
                 self.frame.write_start(source)
 
     def _write_left(self, source: SourceWriter) -> None:
@@ -178,16 +154,13 @@ class EnterText:
         if self.frame.earlier.keeps_left:
             source.line("older.append(y.row)")
         with self.fold.left(source):
-            if not self.is_single:
+            if not self.in_place:
                 self.show.before(source, "h", "y")
             self.fold.leave(loop, self._owners[1])
-            if self.is_single:
-                if self._notes_touch:
-                    source.line("touched = True")
-            else:
+            if self._notes_touch:
+                source.line("touched = True")
+            if not self.in_place:
                 self.show.left(source)
-            if self.show.collects:
-                source.line("number_out += 1")
 
     def _write_finished(self, source: SourceWriter) -> None:
         """The rows of the event, as an emission or an update."""

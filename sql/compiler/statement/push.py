@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 
 from sql.codegen.expression_code import Code
@@ -23,8 +24,8 @@ class PushText:
         self.show = frame.show
         self.window = frame.window
         self.gate = frame.gate
-        in_loop = enter.is_single or frame.plan.where is not None
-        self.ahead = answers_each(frame.plan) if in_loop and not (frame.is_timed or frame.in_cells) else []
+        is_read = enter.in_place or (frame.in_loop and frame.plan.where is not None)
+        self.ahead = answers_each(frame.plan) if is_read and not (frame.is_timed or frame.in_cells) else []
         """The subqueries whose rows are looked up for a whole batch of events at once."""
 
     def write(self, source: SourceWriter) -> None:
@@ -128,10 +129,10 @@ class PushText:
             self._write_admitted(loop, made_first)
         if self.frame.earlier.depth:
             source.line("recent.append(e)")
-        if self.frame.calls_window:
-            self._write_called(loop, made_first)
-        else:
+        if self.frame.in_loop:
             self.enter.write(loop, made_first)
+        else:
+            self._write_handed_on(loop, made_first)
 
     def _write_admitted(self, loop: LoopWriter, made_first: bool) -> None:
         """Analytic functions see the event; the filter, the bound and the window's own
@@ -154,14 +155,17 @@ class PushText:
             if self.window is not None:
                 self.window.write_prepare(loop)
 
-    def _write_called(self, loop: LoopWriter, made_first: bool) -> None:
-        """The window is called; each update it gives is a change."""
+    def _write_handed_on(self, loop: LoopWriter, made_first: bool) -> None:
+        """The window is called; each update it gives is a change, without a window the event itself."""
         source = loop.source
         if self.frame.keeps_values:
             self.enter.write_prepared(loop)
         elif not made_first:
             source.line("seq += 1")
             source.line("x = Event(e, now, seq)")
+        if not self.frame.has_window:
+            self._write_changes(source, "", "(x,), ()")
+            return
         if self.gate is not None:
             self.gate.write_hold(source)
             if not self.gate.releases_on_arrival:
@@ -171,19 +175,23 @@ class PushText:
         with source.attempt("fail(e, error)", "continue"):
             source.line("deltas = operator.push(Delta((x,)), now)")
         with source.block("if deltas:"):
-            if self.show.collects:
-                with source.block("for inserted, removed in deltas:"):
-                    source.line("change(q, inserted, removed, now)")
-                source.line("q.output.end_step(now)")
-            else:
-                source.line("new, old = [], []")
-                with source.block("for inserted, removed in deltas:"):
-                    source.line("change(q, inserted, removed, now, new, old)")
-                self.show.emit(source)
+            self._write_changes(source, "for inserted, removed in deltas:", "inserted, removed")
             if self.gate is not None:
                 self.gate.write_load(source)
         if not self.frame.keeps_values:
             source.line("seq = q.seq")
+
+    def _write_changes(self, source: SourceWriter, each: str, sides: str) -> None:
+        """The rows of the step: those of one change, or of `each`."""
+        collects = self.show.collects
+        if not collects:
+            source.line("new, old = [], []")
+        with source.block(each) if each else nullcontext():
+            source.line(f"change(q, {sides}, now{'' if collects else ', new, old'})")
+        if collects:
+            source.line("q.output.end_step(now)")
+        else:
+            self.show.emit(source)
 
     @cached_property
     def _reads_clock(self) -> bool:

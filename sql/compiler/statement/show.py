@@ -85,6 +85,9 @@ class Show:
         """Before anything of a change counts."""
         if self.defers:
             return
+        if self.collects:
+            source.line("new, old = [], []")
+            source.line("number_in = number_out = 0")
         if self.kind == "group":
             source.line("changed = {}")
         elif self.kind == "aggregate":
@@ -99,8 +102,7 @@ class Show:
         if self.defers:
             if self.defers == "groups":
                 source.line(f"touched[{group}] = {event}")
-            return
-        if self.kind == "group":
+        elif self.kind == "group":
             with source.block(f"if {group} not in changed:"):
                 source.line(f"changed[{group}] = {event}")
                 if self.has_old:
@@ -111,10 +113,17 @@ class Show:
                 if self.has_old:
                     source.line(f"show(q, {event}, {group}, old, False)")
 
+    def entered(self, source: SourceWriter) -> None:
+        """After an event has entered."""
+        if self.collects:
+            source.line("number_in += 1")
+
     def left(self, source: SourceWriter) -> None:
         """After the event `y` has left."""
         if not self.defers and self.kind not in ("group", "aggregate") and self.has_old:
             source.line("gone.append(y)")
+        if self.collects:
+            source.line("number_out += 1")
 
     def finish(self, source: SourceWriter, entered: str) -> None:
         """The change is complete; `entered` is the text of the events that came, in order."""

@@ -14,6 +14,8 @@ from sql.algebra.event import UNSEEN, Delta, Event
 from sql.algebra.fold import Fold
 from sql.algebra.gate.gated import Gated
 from sql.algebra.operator import Operator
+from sql.algebra.retain.by_key import LatestPerKey
+from sql.algebra.retain.grouped import QueuePerKey
 from sql.algebra.retain.policies import Policy
 from sql.algebra.retain.predicate import BUILTIN_CODES
 from sql.algebra.retain.queues import Queue
@@ -75,27 +77,31 @@ class StatementFrame:
         unknown = Removal.NEVER if use == "correlated" else Removal.ANY
         removal = unknown if window is None else window.departure
         written = None if use == "observed" else window
-        self.window: Policy | None = written if isinstance(written, Policy) else None
-        """The window whose entering and leaving is written into the loop."""
         self.gate: Gated | None = written if isinstance(written, Gated) else None
         """The window that holds events back."""
         self.has_window = any(source.windows or source.lot or source.keeps_last for source in plan.sources)
-        self.calls_window = self.has_window and self.window is None
-        """True if the loop calls a window, which gives the changes of its content."""
+        policy = written if isinstance(written, Policy) else None
         self.keeps_values = isinstance(written, Queue | Gated) and written.keeps_values
         """True if windows keep what events contribute, in the place of events."""
         self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
         self.names = self._names(answers)
-        may_defer = self.is_driven and not self.calls_window
-        self.has_value = may_defer and use == "value"
+        is_called = self.has_window and policy is None
+        self.in_loop = self.is_driven and not (is_called or self.where_reads_beside)
+        """True if events enter and leave in the loop itself; else it hands changes over to `change`."""
+        self.window = policy if self.in_loop else None
+        """The window whose entering and leaving is written into the loop."""
+        self.has_value = self.in_loop and use == "value"
         """True if the text has a function `value`, and makes no rows."""
-        defers = deferral(plan, in_cells=self.in_cells) if may_defer else None
+        defers = deferral(plan, in_cells=self.in_cells) if self.in_loop else None
         self.show = Show(plan, self.make_loop, "content" if self.has_value else defers)
+        is_single = self.in_loop and self._is_single()
         reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
-        self.earlier = Earlier(plan.prevs, reader, self.window, has_window=self.has_window,
-                               reads_in_place=self._reads_in_place)  # fmt: skip
-        self.reads_beside = any(not self.earlier.is_inline(call) for call in plan.prevs)
+        self.earlier = Earlier(plan.prevs, reader, self.window, in_place=is_single and not self.is_joined)
+        self.reads_beside = bool(plan.prevs) and not self.earlier.is_inline
         """True if rows need values that only the instance can find: earlier events."""
+        self.in_place = is_single and not self.reads_beside
+        """True if an arriving event gives at most one row, which is made where the event stands, as an
+        emission."""
 
     def _kept(self) -> frozenset[int]:
         if self.is_driven_join and self.use != "observed":
@@ -115,10 +121,15 @@ class StatementFrame:
         names.reserve(self.fold.attributes)
         return names
 
-    @property
-    def _reads_in_place(self) -> bool:
-        """True if rows are made where their event stands, as new ones."""
-        return self.is_driven and not (self.is_joined or self.show.has_old or self.show.defers)
+    def _is_single(self) -> bool:
+        """True if an arriving event changes one row at most, and only new rows are shown."""
+        window = self.window
+        if not self.show.is_direct or self.show.has_old:
+            return False
+        if self.show.kind != "group" or window is None or not window.leaves_on_arrival:
+            return True
+        # What leaves counts in the group of the event that arrives.
+        return isinstance(window, QueuePerKey | LatestPerKey) and window.nodes == self.plan.group_by
 
     def make_loop(
         self,
@@ -157,7 +168,7 @@ class StatementFrame:
                 f"q.hits.by_clause[{hit.clause!r}].{attribute}", False, False, "number"
             )
         for place, call in enumerate(self.plan.prevs):
-            if self.earlier.is_inline(call) and not is_later:
+            if self.earlier.is_inline and not is_later:
                 found["prev", place] = Code(self.earlier.text_of(call))
             else:
                 found["prev", place] = Code(f"b[{len(self.plan.aggregates) + place}]")

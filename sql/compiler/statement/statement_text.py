@@ -53,15 +53,14 @@ class StatementText:
         if self.plan.mode == "lots" or self.plan.into_table is not None:
             return True
         window = self.frame.window
-        is_silent = window is not None and not window.has_timers
-        return not (self.is_driven and (is_silent or not self.frame.has_window))
+        return not self.frame.in_loop or (window is not None and window.has_timers)
 
     @property
     def needs_show(self) -> bool:
         """True if rows are made by a function of their own."""
         if self.join is not None:
             return not self.join.makes_rows
-        return self.has_change or not self.enter.is_single or self.enter.notes_left
+        return self.enter.by_step or self.enter.notes_left or (self.has_change and not self.show.defers)
 
     def _compile(self) -> Generated:
         source = SourceWriter()
