@@ -3,10 +3,16 @@ messages. Pure, and quick."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 from edge.base.message import DUPLICATE, BadMessage, Message
 from edge.intake.sources.base import ConnectionLost
+
+_HEAD = struct.Struct(">BBBH")
+_head, HEAD_BYTES = _HEAD.unpack_from, _HEAD.size
+"""The first bytes of a packet: its command, its length, and that of its topic if the length of the packet has
+two bytes, as it mostly has."""
 
 TOPICS_MAX = 10_000
 """The number of decoded topics in the cache; one more and the cache is emptied."""
@@ -78,34 +84,36 @@ class PublishParser:
         end = start + 2 + (data[start] << 8 | data[start + 1])
         return data[end] << 8 | data[end + 1] if len(data) >= end + 2 else None
 
-    # One loop without calls, because it runs for every message.
+    # One loop with few calls, because it runs for every message.
     def _parse(self, data: bytes, batch: list[Message], bad: list[BadMessage]) -> int:  # noqa: PLR0912
         """Parse whole packets; where the first incomplete one begins. Sets how many bytes that one needs."""
-        append, topics = batch.append, self._topics
+        append, topics, bytes_max = batch.append, self._topics, self._packet_bytes_max
         has_properties, epoch_bits = self._has_properties, self._epoch_bits
         position, end = 0, len(data)
-        while end - position >= 2:
-            command, length, start = data[position], data[position + 1], position + 2
-            if length > 127:
-                if end - position > 2 and data[start] < 128:  # two bytes: most messages that are not short
-                    length = length & 127 | data[start] << 7
-                    start += 1
-                else:
-                    length, start = variable_integer(data, position + 1, end)
-                    if not start:
-                        break
-                if length > self._packet_bytes_max and command & 0xF4 == 0x30:
-                    position, waits = self._drop(data, position, start, length, bad)
-                    if waits:
-                        return position
-                    continue
+        while end - position >= HEAD_BYTES:
+            command, length, second, topic_bytes = _head(data, position)
+            if length < 128:
+                start, topic_bytes = position + 2, second << 8 | topic_bytes >> 8
+            elif second < 128:
+                start, length = position + 3, length & 127 | second << 7
+            else:
+                length, start = variable_integer(data, position + 1, end)
+                if not start or end < start + 2:
+                    break
+                topic_bytes = data[start] << 8 | data[start + 1]
+            if length > bytes_max and command & 0xF4 == 0x30:
+                position, waits = self._drop(data, position, start, length, bad)
+                if waits:
+                    return position
+                continue
             stop = start + length
             if stop > end:
                 self._needed = stop - position
                 return position
             if command & 0xF4 == 0x30:  # PUBLISH, and not QoS 2
-                body = start + 2 + (data[start] << 8 | data[start + 1])
-                name = data[start + 2 : body]
+                start += 2
+                body = start + topic_bytes
+                name = data[start:body]
                 token: int | None = None
                 if command & 0x02:
                     token = epoch_bits | data[body] << 8 | data[body + 1]
@@ -123,6 +131,24 @@ class PublishParser:
                     bad.append((escaped(name), data[body:stop], token, why_bad(name)))
             else:
                 self._other(command, data[start:stop])
+            position = stop
+        return self._parse_short(data, position, bad)
+
+    def _parse_short(self, data: bytes, position: int, bad: list[BadMessage]) -> int:
+        """As `_parse`, for the last bytes: pings and acknowledgements, or the beginning of a packet."""
+        end = len(data)
+        while end - position >= 2:
+            command, length = data[position], data[position + 1]
+            stop = position + 2 + length
+            if length > 127 or stop > end:
+                break
+            body = data[position + 2 : stop]
+            if command & 0xF4 != 0x30:
+                self._other(command, body)
+            elif body == b"\0\0" and not command & 0x02:
+                bad.append(("", b"", None, why_bad(b"")))
+            else:
+                raise ConnectionLost("malformed PUBLISH packet: it is too short")
             position = stop
         self._needed = end - position + 1
         return position
