@@ -88,16 +88,18 @@ class SteadyTime:
 
     def read(self, wall_ms: int, monotonic_ms: int) -> int:
         """The steady time for this pair of readings."""
-        if self._now is None:
+        before = self._now
+        if before is None:
             self._now = wall_ms
         else:
             elapsed = monotonic_ms - self._monotonic_ms
             difference = (wall_ms - self._wall_ms) - elapsed
-            if abs(difference) >= STEP_MS:
+            if not -STEP_MS < difference < STEP_MS:
                 self._count(difference)
-            # A clock that is not set yet is no goal to wait for.
-            speed = SLEW if wall_ms >= SANE_FROM_MS else 1
-            self._now = max(float(wall_ms), self._now + elapsed * speed)
+            if wall_ms >= before + elapsed:
+                self._now = wall_ms
+            else:  # a clock that is not set yet is no goal to wait for
+                self._now = max(wall_ms, before + elapsed * (SLEW if wall_ms >= SANE_FROM_MS else 1))
         self._wall_ms, self._monotonic_ms = wall_ms, monotonic_ms
         return int(self._now)
 

@@ -52,7 +52,7 @@ class Stores:
         self._clock = clock
         self._wake = wake
         self._running: dict[str, tuple[Store, StoreWorker]] = {}
-        self._answers: deque[tuple[Request, Rows | Refusal]] = deque()
+        self.answers: deque[tuple[Request, Rows | Refusal]] = deque()
 
     # --- the stores -----------------------------------------------------------------------------------------
 
@@ -119,12 +119,12 @@ class Stores:
 
     def _on_answer(self, request: Request, answer: Rows | Refusal) -> None:
         """On a thread of a worker."""
-        self._answers.append((request, answer))
+        self.answers.append((request, answer))
         self._wake()
 
     def consult(self, gateway: Gateway, now_ms: int) -> None:
         """Record the answers that have come and let them take effect; send the engine's requests."""
-        if self._answers:
+        if self.answers:
             answers = self._taken(now_ms)
             if gateway.commits is not None:
                 gateway.commits.append(answers)
@@ -140,8 +140,8 @@ class Stores:
 
     def _taken(self, now_ms: int) -> Answers:
         found: list[Answer] = []
-        while self._answers:
-            (table, columns, key), answer = self._answers.popleft()
+        while self.answers:
+            (table, columns, key), answer = self.answers.popleft()
             plain = answer.reason if isinstance(answer, Refusal) else answer
             found.append((table, list(columns), list(key), msgspec.json.encode(plain)))
         return Answers(now_ms, found)

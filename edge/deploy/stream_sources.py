@@ -59,7 +59,7 @@ class StreamSources:
         """In each turn of the loop: begin what waits for tables; take answers of stores, send requests."""
         if self._late:
             self._begin_late(gateway)
-        if self.stores is not None:
+        if self.stores is not None and (self.stores.answers or gateway.engine.catalog.requests):
             self.stores.consult(gateway, now_ms)
 
     def _begin_late(self, gateway: Gateway) -> None:

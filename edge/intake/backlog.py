@@ -58,7 +58,10 @@ class Arrival(Struct, frozen=True):
 def tokens_of(arrival: Arrival) -> list[int]:
     """The tokens of its messages, bad ones included, that are to be acknowledged."""
     tokens = [*map(_token, arrival.messages), *map(_token, arrival.bad)]
-    return [token for token in tokens if token is not None] if None in tokens else tokens
+    without = tokens.count(None)
+    if without:
+        return [] if without == len(tokens) else [token for token in tokens if token is not None]
+    return tokens
 
 
 class Backlog:

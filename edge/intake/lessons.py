@@ -43,15 +43,17 @@ class Lessons:
     def __init__(self, stream: str, declared: Mapping[str, Type], read: Iterable[str] | None) -> None:
         self.stream = stream
         self.samples = 0
+        self.due_at = 0
+        """The number of the message, counted from 0, that is to be sampled next."""
         self._declared = dict(declared)
         self._expected = dict.fromkeys([*declared, *(read or ())])
         self._seen: Counter[str] = Counter()
         self._misfits: dict[str, tuple[int, str]] = {}
 
-    def is_due(self, before: int, count: int) -> bool:
-        """True if one of the next `count` messages should be sampled, after `before` earlier ones."""
-        every = EVERY if before < EVERY * EVERY else EVERY * EVERY
-        return before < FIRST or before // every != (before + count) // every
+    def sampled_until(self, count: int) -> None:
+        """So many messages have passed, and one of them was sampled."""
+        every = EVERY if count < EVERY * EVERY else EVERY * EVERY
+        self.due_at = count if count < FIRST else (count // every + 1) * every - 1
 
     def sample(self, payload: bytes) -> None:
         """Learn from one payload; one that is no JSON object teaches nothing."""

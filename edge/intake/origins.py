@@ -6,31 +6,32 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from msgspec import Struct
+
 from edge.base.message import Message
 from edge.intake.codecs import META
 from sql.rows import as_dict
 
 
-class Origins:
+class Origins(Struct, dict=True):
     """The messages of a batch beside their rows, one row for each message where `rows` are as many."""
 
-    def __init__(self, messages: Sequence[Message], rows: Sequence[Any]) -> None:
-        self._messages = messages
-        self._rows = rows
+    messages: Sequence[Message]
+    rows: Sequence[Any]
 
     def topic_of(self, event: Mapping[str, Any]) -> str:
         """The topic of the message that gave an event; of equal events the first one's. Empty where it is not
         clear, as in a batch with arrays."""
-        if len({message[0] for message in self._messages}) == 1:
-            return self._messages[0][0]
+        if len({message[0] for message in self.messages}) == 1:
+            return self.messages[0][0]
         return self._topics.get(_key(event), "")
 
     @cached_property
     def _topics(self) -> dict[str, str]:
-        if len(self._messages) != len(self._rows):
+        if len(self.messages) != len(self.rows):
             return {}
         found: dict[str, str] = {}
-        for message, row in zip(self._messages, self._rows, strict=True):
+        for message, row in zip(self.messages, self.rows, strict=True):
             found.setdefault(_key(as_dict(row)), message[0])
         return found
 

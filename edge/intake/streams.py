@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -179,12 +179,12 @@ class StreamTable:
         they differ in columns."""
         decoded = Decoded()
         refused: dict[int, Refused] = {}
-        for stream, found in self._by_stream(messages, self.router(connection).match).items():
+        for stream, found in self._by_stream(messages, connection).items():
             rows, bad = self._decoded(stream, found)
-            lessons = self.lessons.get(stream)
-            if lessons is not None and lessons.is_due(self.received[stream], len(found)):
-                self._learn(stream, lessons, found[0][1])
             self.received[stream] += len(found)
+            lessons = self.lessons.get(stream)
+            if lessons is not None and lessons.due_at < self.received[stream]:
+                self._learn(stream, lessons, found[0][1])
             if rows:
                 decoded.rows[stream] = rows
                 decoded.origins[stream] = Origins(_without(found, bad) if bad else found, rows)
@@ -194,7 +194,8 @@ class StreamTable:
                 topic, payload, token, _ = found[at]
                 first = Refused((topic, payload, token, reason), [])
                 refused.setdefault(id(found[at]), first).streams.append(stream)
-        decoded.bad += refused.values()
+        if refused:
+            decoded.bad += refused.values()
         return decoded
 
     def _each(
@@ -210,10 +211,9 @@ class StreamTable:
             return ([] if at in bad else [next(found)] for at in range(len(messages)))
         return (self._decoded(stream, [message])[0] for message in messages)
 
-    def _by_stream(
-        self, messages: Sequence[Message], match: Callable[[str], tuple[str, ...]]
-    ) -> Mapping[str, Sequence[Message]]:
+    def _by_stream(self, messages: Sequence[Message], connection: str) -> Mapping[str, Sequence[Message]]:
         """The messages by the streams that read them."""
+        match = self.router(connection).match
         topics = set(map(_topic, messages))
         different = set(map(match, topics))
         if len(different) == 1 and (streams := different.pop()):
@@ -231,6 +231,7 @@ class StreamTable:
     def _learn(self, stream: str, lessons: Lessons, payload: bytes) -> None:
         """Sample a whole message; log deviations from the declaration, once for each column."""
         lessons.sample(payload)
+        lessons.sampled_until(self.received[stream])
         for column, text in lessons.texts().items():
             if (stream, column) not in self._lessons_told:
                 self._lessons_told.add((stream, column))

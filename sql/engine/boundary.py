@@ -58,7 +58,8 @@ class Boundary:
                 out[before:] = collect(out[before:])
             for name in (*woken, *rested) if rested else woken:
                 schedule(name)
-        for name in index.take_woken():
-            suspended.discard(name)
-            schedule(name)
+        if index.columns:
+            for name in index.take_woken():
+                suspended.discard(name)
+                schedule(name)
         return out

@@ -99,10 +99,10 @@ class Engine:
             rows = dispatch.changed(stream, rows)
         if dispatch.validators.is_due(stream):
             rows = dispatch.checked(stream, rows, self.roster.readers_of(stream), now_ms, out)
-        lane = self.roster.lane(stream)
+        lane = self.roster.lane(stream) if self.catalog.contexts else None
         if lane is not None:
             out += dispatch.give_lane(lane, rows, now_ms)
-        elif len(rows) > 1 and not dispatch.order_matters(stream):
+        elif not dispatch.order_matters(stream):
             out += dispatch.give_all(stream, rows, now_ms)
         else:
             for row in rows:

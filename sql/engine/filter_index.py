@@ -262,17 +262,23 @@ class FilterIndex:
 
     def route(
         self, rows: Sequence[Any], at: At, out: list[Emission]
-    ) -> Iterator[tuple[Entry, Sequence[Any], At]]:
+    ) -> Iterable[tuple[Entry, Sequence[Any], At]]:
         """Each rule that has to see some of the rows, with those and their instants, in order of deployment.
 
         Rules of large families are run at once, before the others; their results are added to `out`.
         """
         self.total += len(rows)
+        if not self.columns:
+            return [(entry, rows, at) for entry in self.always]
         touched = list(self.always)
         for column in self.columns.values():
             touched += column.route(rows, at, out)
-        if len(touched) > 1:
-            touched.sort(key=_order)
+        touched.sort(key=_order)
+        return self._handed(touched, rows, at)
+
+    def _handed(
+        self, touched: list[Entry], rows: Sequence[Any], at: At
+    ) -> Iterator[tuple[Entry, Sequence[Any], At]]:
         for entry in touched:
             mine, entry.rows = entry.rows, []
             entry.seen += len(mine)
@@ -287,8 +293,6 @@ class FilterIndex:
 
     def take_woken(self) -> list[str]:
         """The rules in families that may have a new deadline since the last call."""
-        if not self.columns:
-            return []
         return [
             name
             for column in self.columns.values()

@@ -156,7 +156,7 @@ class Roster:
     def lane(self, stream: str) -> Lane | None:
         """The lane of a stream that only one context and its statements read, if nothing else
         reads their effects."""
-        if not self.catalog.contexts or self.catalog.variables or self.catalog.relations:
+        if self.catalog.variables or self.catalog.relations:
             return None
         if stream not in self.lanes:
             self.lanes[stream] = self._lane(stream)
