@@ -30,7 +30,7 @@ def signature(fields: Mapping[str, Any], key: str) -> str:
 
 
 def is_signed(fields: Mapping[str, Any], key: str) -> bool:
-    """True if a manifest bears the signature of this key."""
+    """True if a manifest has the signature of this key."""
     return hmac.compare_digest(str(fields.get(FIELD, "")).encode(), signature(fields, key).encode())
 
 

@@ -276,6 +276,6 @@ class UploadWorker:
     def _step(self) -> int:
         try:
             return self._uploader.step(self._clock.now_ms())
-        except Exception:  # a defect must not end the uploads for good; the rows stay in the spool
+        except Exception:  # a defect must not end all uploads; the rows stay in the spool
             LOG.exception("upload.defect")
             return DEFECT_WAIT_MS

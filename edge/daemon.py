@@ -3,8 +3,8 @@
     start   data directory, spool, snapshot, journal -> rules -> sinks' leftovers -> sources -> HTTP -> watch
     stop    sources -> what was taken in -> sinks flush -> commit -> snapshot -> acknowledgements -> spool
 
-SIGTERM and SIGINT stop in that order within `shutdownTimeoutMs`; a second one exits at once, which loses
-nothing either: it is what a power cut does.
+SIGTERM and SIGINT stop in that order within `shutdownTimeoutMs`; a second one exits at once, as at a
+power cut, which loses nothing either.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Deployed(Protocol):
         """Do what is due."""
 
     def consult(self, now_ms: int) -> None:
-        """In each turn of the loop: take what sources and stores have, and send what they are asked."""
+        """In each turn of the loop: take messages and answers, and send requests to stores."""
 
 
 class Gateway:
@@ -190,7 +190,7 @@ class Gateway:
         return self.commits.make(force=force)
 
     def run_until(self, is_done: Callable[[], bool]) -> None:
-        """Turn until that is true; it is asked before every turn."""
+        """Turn until `is_done`, which is evaluated before every turn."""
         while not is_done():
             sleep_ms = self.turn()
             # On a busy line, messages wait for company: at most `latency_ms` since the last look.

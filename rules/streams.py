@@ -99,7 +99,7 @@ class Stream(Model):
     message_key: str | None = Field(
         None,
         min_length=1,
-        description="JSON field that tells a message from all others; one seen before is dropped",
+        description="JSON field that identifies a message; one whose value was seen before is dropped",
     )
     key: str | None = Field(None, description="the column that rows of a lookup table are found by")
     version: str | int | None = Field(None, description="of the definition; for people only")

@@ -53,7 +53,7 @@ class Retry(SinkFailure):
 
 
 class Reject(SinkFailure):
-    """The destination refuses message number `done` for good: it becomes a dead letter, the next is tried."""
+    """The destination will never take message number `done`: it becomes a dead letter, the next is tried."""
 
 
 class Fatal(SinkFailure):

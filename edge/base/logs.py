@@ -33,8 +33,8 @@ RESULTS_LOGGER = "penstock.results"
 ALWAYS = frozenset(
     {"rule.deployed", "rule.leaving", "rule.came_back", "rule.stopped", "rule.failed", "rule_file.problem"}
 )
-"""Answers to a change of a rule file. Whoever saves a file twice in a row waits for the second answer as
-well, and a file with two problems has two lines."""
+"""Events that follow a change of a rule file; the limiter drops none. Two saves in a row have two of them,
+and a file with two problems has two lines."""
 
 LINES_KEPT = 300
 LINE_CHARS_KEPT = 2_000

@@ -166,7 +166,7 @@ class Poller:
 
     def _register(self, member: Member, descriptor: int, mask: int) -> None:
         before, mask_before = self._members[member]
-        # A socket without a mask is taken out: it would wake us for ever once the other side has hung up.
+        # A socket without a mask is taken out: poll reports a closed one each time.
         if mask_before:
             self._poll.unregister(before)
             del self._by_descriptor[before]

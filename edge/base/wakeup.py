@@ -31,9 +31,10 @@ class Wakeup:
             self._writing.send(b"!")
 
     def clear(self) -> None:
-        """Make ready for the next `set`; to be called where `poll` says so, before the orders are read.
+        """Prepare for the next `set`. Call it when `poll` reports the descriptor, before reading the orders.
 
-        Not by the mark: a thread that has set it may send later, and what it sends then would wake for ever.
+        The mark alone does not suffice: a thread that has set it may send its byte later, and that byte would
+        end every following sleep.
         """
         with suppress(BlockingIOError):
             self._reading.recv(4096)

@@ -140,7 +140,7 @@ def _resolved(values: dict[str, Any], environment: Mapping[str, str]) -> Any:
     models hide secrets again."""
     section = values.get("secrets")
     directory = section.get("dir") if isinstance(section, dict) else None
-    # Whoever writes the configuration owns the process, so unlike a rule file it may use any variable.
+    # The author of the configuration owns the process, so unlike a rule file it may use any variable.
     secrets = Secrets(
         env_prefixes=("",), directory=Path(directory or SECRETS_DIR), env=environment, is_of_rules=False
     )

@@ -186,7 +186,7 @@ class Manager:
         self._run_sources()
 
     def remove(self, rules: Iterable[str]) -> None:
-        """Stop rules for good."""
+        """Stop rules and drop their state."""
         for rule_id in rules:
             if self.grace.end(rule_id):
                 self.rules.stop(rule_id)
@@ -199,7 +199,7 @@ class Manager:
         self.alarm_ms = min(instants, default=None)
 
     def on_alarm(self, now_ms: int) -> None:
-        """A time of grace is over, or rules may wake up and fall asleep."""
+        """A time of grace is over, or scheduled rules begin or end."""
         self.end_grace(now_ms)
         if self._wake_ms is not None and self._wake_ms <= now_ms and self._wanted is not None:
             self.reload(self._wanted)

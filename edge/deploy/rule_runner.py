@@ -94,8 +94,8 @@ class RuleRunner:
         self.failed = {rule_id: why for rule_id, why in self.failed.items() if rule_id in wanted}
 
     def reshape(self) -> None:
-        """Give other rules of a stream rows of another shape, where a new rule sees more
-        of it or one is gone."""
+        """Change the shape of a stream's rows in its rules, where a new rule reads more columns or one that
+        did is gone."""
         for rule_id, item in self.running.items():
             shape = shape_of(item.rule.plan, self.structs)
             if shape != item.shape:

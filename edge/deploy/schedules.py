@@ -27,6 +27,6 @@ def asleep(rules: Mapping[str, CompiledRule], now_ms: int) -> dict[str, int | No
 
 
 def look_again_ms(rules: Mapping[str, CompiledRule], now_ms: int) -> int | None:
-    """The next instant at which a rule may wake up or fall asleep."""
+    """The next instant at which a scheduled rule may begin or end."""
     instants = (found.look_again(now_ms) for _, found in _scheduled(rules.values()))
     return min((at_ms for at_ms in instants if at_ms is not None), default=None)

@@ -76,7 +76,7 @@ class OpenSources(Mapping[str, Source]):
             source.resume()
 
     def close(self) -> None:
-        """Take in nothing more, for good. What the sources have already handed over is still processed."""
+        """Take in nothing more. What the sources have already handed over is still processed."""
         self.closing = True
         for source in self._sources.values():
             source.pause()

@@ -1,9 +1,8 @@
-"""Messages that the broker sends again although their effect is recorded: they are
-recognised, and have no second one.
+"""Recognition of messages that the broker sends again although their effect is recorded.
 
 A broker repeats every message whose acknowledgement it has not seen, marked as a duplicate and under the same
 packet id. That happens when the connection breaks between taking a message in and acknowledging it, and when
-the process dies between the commit and the acknowledgement:
+the process ends between the commit and the acknowledgement:
 
     taken in ---> commit ---> acknowledged
              |--- 1 ---|--- 2 ---|              a break at 1 or 2: the broker repeats it
@@ -13,9 +12,9 @@ can repeat: a check sum by packet id. They are rebuilt from the journal after a 
 duplicate and known is acknowledged without being processed again.
 
 A new message may come under a used id, with equal content, and marked as a duplicate because its first
-transmission was lost with the connection. Two facts tell it from a repetition. The broker is known to have
-seen the earlier acknowledgement, see `confirmed`. Or so many messages came since that it must have: brokers
-that count their ids up use one again after 65,535 messages, and by then it is forgotten.
+transmission was lost with the connection. It is recognised as new if the broker is known to have
+seen the earlier acknowledgement (`confirmed`), or if so many messages came since that the id is no longer
+remembered: brokers that count their ids up use one again after 65,535 messages.
 
 Retained messages come again with every new subscription. One that was taken before, and not replaced since by
 another on its topic, is recognised as well.

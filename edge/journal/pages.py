@@ -1,7 +1,7 @@
 """A state in pages, so that what has not changed is not written again.
 
-The text of each rule's state is cut where its content says so. A row that changes, comes or goes therefore
-changes the page that it is in, and no other one, wherever in the state it stands. A page that an older
+The text of each rule's state is cut at places that its content determines. So a row that changes, comes or
+goes changes the page that it is in, and no other one. A page that an older
 snapshot has is not written again: the new index names the file that it stands in.
 
     00000000000004711000.snapshot   the index: for each rule its pages, each with file, place and digest

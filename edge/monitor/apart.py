@@ -101,7 +101,7 @@ def _begin(work: Callable[[], bytes], limit_ms: int) -> tuple[int, int]:
 
 def _work(work: Callable[[], bytes], writer: int, limit_ms: int) -> None:
     """In the child."""
-    signal.alarm(math.ceil(limit_ms / 1_000) + 1)  # whoever asked may have gone
+    signal.alarm(math.ceil(limit_ms / 1_000) + 1)  # ends the child if the parent is gone
     with contextlib.suppress(OSError):  # only Linux says how much memory there is
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         most = pages * resource.getpagesize() + MEMORY_BYTES
@@ -112,7 +112,7 @@ def _work(work: Callable[[], bytes], writer: int, limit_ms: int) -> None:
         return
     except (SqlError, DataError) as error:
         found = REFUSED + str(error).encode()
-    except Exception as error:  # noqa: BLE001 - the thread that asked raises it
+    except Exception as error:  # noqa: BLE001 - raised in the parent
         found = FAILED + repr(error).encode()
     with os.fdopen(writer, "wb") as pipe:
         pipe.write(found)

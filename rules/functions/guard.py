@@ -116,7 +116,7 @@ class Watch:
 
 
 def _processor_ms(thread: int, passed_ms: int) -> int:
-    """The processor time of a thread that runs; where the system does not tell, the time that has passed."""
+    """The processor time of a running thread; the time that has passed where the system has no such clock."""
     if sys.platform == "linux":
         return time.clock_gettime_ns(time.pthread_getcpuclockid(thread)) // 1_000_000
     return passed_ms

@@ -80,13 +80,13 @@ class KafkaSettings(SinkSettings, TlsSettings, ConnectionSettings):
     required_acks: Literal[-1, 0, 1] = Field(
         -1,
         alias="requiredACKs",
-        description="-1 all replicas in sync, 1 the leader, 0 nobody: sent is delivered",
+        description="confirmations to wait for: -1 of all replicas in sync, 1 of the leader, 0 none",
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(  # type: ignore[assignment]
         None, description="compress batches of records"
     )
     sasl_auth_type: Literal["none", "plain", "scram_sha_256", "scram_sha_512"] = Field(
-        "none", description="how the broker is told who this is"
+        "none", description="how the gateway authenticates"
     )
     sasl_user_name: Text = Field("", description="user name")
     sasl_password: Text = Field("", alias="saslPassword", description="password")

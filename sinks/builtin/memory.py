@@ -36,7 +36,7 @@ class MemorySettings(SinkSettings):
 
     topic: Text = Field(description="the memory topic, such as 'plant/{{.site}}/averages'")
     retry_interval: DurationMs = Field(
-        10, ge=1, description="milliseconds until a full stream is asked again; doubles"
+        10, ge=1, description="milliseconds until a full stream is tried again; doubles"
     )
     retry_max_interval: DurationMs = Field(
         1000, ge=1, description="milliseconds, the longest wait between retries"
@@ -74,7 +74,7 @@ class MemorySink:
                 self._served.append(subscriber)
 
     def _with_kinds(self, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows; those that say delete tell tables so in their metadata."""
+        """The rows; those whose kind is delete carry it in their metadata, which tables read."""
         field = self._rowkind_field
         if field is None:
             return rows

@@ -1,6 +1,6 @@
 """Errors by which a database denies a connection or a query, each with its remedy.
 
-SQLSTATE tells them apart, or the number of MySQL's error. libpq gives no SQLSTATE where a connection fails,
+SQLSTATE identifies them, or the number of MySQL's error. libpq gives no SQLSTATE where a connection fails,
 and SQLite has one number for all errors of a statement: there the text of the message decides.
 """
 
@@ -44,7 +44,7 @@ DENIALS = (
 
 
 def remedy_of(text: str, state: str | None = None, number: object = None) -> str | None:
-    """What to do about an error; None where it is no denial.
+    """The remedy for an error; None where it is no denial.
 
     >>> remedy_of('relation "x" does not exist', "42P01")
     'create the table, or check its name in DATASOURCE'

@@ -114,6 +114,6 @@ def by_gateway(files: DataFrame) -> DataFrame:
 def typed(found: DataFrame, plan: Plan, fixed: Sequence[str] = FIXED) -> DataFrame:
     """The rows of one rule with the columns of its SELECT behind the `fixed` ones;
     one column `row` of JSON if the messages decide the columns."""
-    # What is no event, and so has no instant, is not of the rule: every rule tells it.
+    # A record that is no event has no instant. Every rule's table lists it, without the hash of the rule.
     of_rule = F.when(F.col("at_ms").isNotNull(), F.lit(rule_hash(plan.text)))
     return found.withColumn("rule_hash", of_rule).select(*fixed, *slots.selected(plan))

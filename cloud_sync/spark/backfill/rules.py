@@ -22,7 +22,7 @@ class BackfillError(Exception):
 @lru_cache(maxsize=4)
 def compiled_once(sources: tuple[tuple[str, str], ...], zone: str) -> Compiled:
     """The rules of some files in a worker, which Spark uses for one task after the other.
-    Nobody changes them: an engine has a copy of the catalog."""
+    They are never changed: an engine has a copy of the catalog."""
     return compiled(sources, zone)
 
 

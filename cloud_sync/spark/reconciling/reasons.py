@@ -88,7 +88,7 @@ def _revisions(edge: Column, made: Column) -> Column:
 
 
 def _count(side: Column) -> Column:
-    """The sum of the counts that a side's records tell; NULL without any."""
+    """The sum of the counts in a side's records; NULL without any."""
     counts = F.filter(side["told"], lambda value: value["merge"] == "count")
     numbers = F.transform(counts, lambda value: value["value"].cast("BIGINT"))
     return F.when(

@@ -23,7 +23,7 @@ KEYED = (
     "rule STRING, key STRING, at_ms BIGINT, gateway STRING, path STRING, line BIGINT, "
     "stream STRING, event STRING, reason STRING, clock_ms BIGINT"
 )
-"""Events with their keys. `path` and `line` tell the order of a gateway's events.
+"""Events with their keys. `path` and `line` give the order of a gateway's events.
 `reason`: what stands there is no event. `clock_ms` is set in a row of no rule, one for each file:
 the newest arrival in it."""
 ROWS_PER_BATCH = 4_096
@@ -50,7 +50,7 @@ class Keying:
 
     def keys(self, stream: str, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Each rule that reads the stream, with the key of the event. An event without a key,
-        because it does not fit its stream, has an empty one: there the rule tells why."""
+        because it does not fit its stream, has an empty one: the rule then reports the reason."""
         for emission in self._engine.push(stream, [event], 0):
             found = emission.inserted if emission.kind == "rows" else [None]
             for row in found:

@@ -97,7 +97,7 @@ class Recording:
                 read += sum(map(len, block))
                 rows, instants = self._decoded(block)
                 if rows:
-                    # An event that was recorded late arrives now, whatever time it bears.
+                    # An event that was recorded late arrives now, whatever its time stamp.
                     instants = list(accumulate(instants, max, initial=newest_ms))[newest_ms is not None :]
                     newest_ms = instants[-1]
                     yield Batch(rows, instants, read)

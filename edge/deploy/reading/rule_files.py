@@ -5,7 +5,7 @@ reported. A file that is valid by itself but does not compile with the others is
 reload never makes a running rule worse; nor does a restart, for the journal has the texts of the running
 files.
 
-It does not touch the engine: a gateway asks it in a child process (`edge.deploy.reading.reader`).
+It does not touch the engine: a gateway runs it in a child process (`edge.deploy.reading.reader`).
 """
 
 from __future__ import annotations

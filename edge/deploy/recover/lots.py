@@ -73,7 +73,7 @@ class Lots:
         self._stream, self._waiting, self._rows, self._receipts = "", [], 0, []
 
     def _pushes(self, waiting: list[_Arrived]) -> Iterator[_Arrived]:
-        """Batches that one push may take, as one; where some rows bear no time stamp, those around them."""
+        """The batches, joined where one push may take them: not across rows without a time stamp."""
         together = _together(waiting)
         if self._may_be_one(together):
             yield together

@@ -5,7 +5,7 @@
     sql, http, redis   one kind each
     plain    values of a store as JSON values
     worker   threads that query one store, and try again while an event waits
-    refusals what a store has refused, and when it is asked again
+    refusals the refusals of a store, and when a request is sent again
 
 `edge.deploy.lookup_stores` runs them: requests go out, answers come in.
 

@@ -142,7 +142,7 @@ class HttpLookup:
 
 
 def _failure(status: int) -> Exception:
-    """What a status other than success, 204 and 404 says of the requests to come."""
+    """The error for a status other than success, 204 and 404."""
     if status >= 500 or status in PASSING:
         return Unanswered(f"HTTP {status}")
     if status in REMEDIES:

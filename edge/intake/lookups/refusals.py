@@ -1,4 +1,4 @@
-"""What one store has refused: it is asked again at a bounded rate, and not for each event."""
+"""The refusals of one store, which bound the rate of further requests to it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from edge.intake.lookups.base import KeyRefused, Refused
 from sql.plan.asks import Request
 
 KEPT_MAX = 1_000
-"""Refusals that are remembered; a further one replaces the oldest, whose key is then asked for again."""
+"""The most refusals kept; a further one replaces the oldest."""
 
 Mark = Request | tuple[tuple[str, ...], tuple[type, ...]]
-"""What a refusal is for: one key, or all keys with these columns and types."""
+"""The scope of a refusal: one key, or all keys with these columns and types."""
 
 
 @dataclass(slots=True)
 class Standing:
-    """A refusal. `until_ms`: when the store is asked again, on the monotonic clock."""
+    """A refusal. `until_ms`: when a request is sent again, on the monotonic clock."""
 
     reason: str
     until_ms: int
@@ -33,8 +33,8 @@ class Refusals:
         self._lock = threading.Lock()
 
     def reason(self, request: Request, now_ms: int) -> str | None:
-        """Why the store refuses a request; None if it is to be asked. Of many requests of the same kind one
-        is asked, and the others stay refused meanwhile."""
+        """Why the store refuses a request; None if the request is to be sent. When the time of a refusal is
+        over, one request is sent, and the others stay refused until it is answered."""
         with self._lock:
             standing = self._kept.get(_shape(request)) or self._kept.get(request)
             if standing is None:

@@ -1,11 +1,12 @@
-"""The MQTT source: stays connected to one broker, or tries to, and hands on the messages in batches.
+"""The MQTT source: keeps a connection to one broker and hands its messages on in batches.
 
 The gateway's loop serves it: one thread from the socket to the rule. Without a loop it has one of its own.
 Only opening a connection, which may block, has a thread for as long as it takes.
 
-    QoS 1, session kept by the broker, acknowledged by hand: a message is the broker's until `acknowledge` was
-    called. Broker away: `problem` gives the reason; it retries, ever more slowly up to `reconnect_ms_max`,
-    with jitter. Consumer too slow: it calls `pause`; bytes then wait in the socket and the broker, and pings
+    QoS 1 and a persistent session: the broker keeps a message until `acknowledge` is called for it.
+    The broker is away: `problem` gives the reason; the source retries at growing intervals up to
+    `reconnect_ms_max`, with jitter.
+    The consumer is too slow: it calls `pause`; bytes then wait in the socket and at the broker, and pings
     go on.
 
 A token holds the number of its connection. What was not acknowledged when a connection ended comes again on

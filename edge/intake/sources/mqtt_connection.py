@@ -2,7 +2,7 @@
 
 It is a member of the loop (`edge.base.poller`): it reads and hands on in its turns, and acknowledges and
 publishes when it settles. Once the connection is open, everything that touches paho happens on the thread of
-the loop; other threads leave their wishes in `Orders` and wake it.
+the loop; other threads put their orders into `Orders` and wake it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SESSION_TAKEN_OVER = 0x8E
 
 
 class VersionRefused(ConnectionLost):
-    """The broker does not speak the version of MQTT that was offered, or has not said a word about it."""
+    """The broker refused the version of MQTT that was offered (`said_so`), or closed without a reason."""
 
     def __init__(self, text: str, said_so: bool) -> None:
         super().__init__(text)
@@ -108,7 +108,7 @@ class Connection:
         self._more = False
         self._behind = False
         self._is_prompted = False
-        """The kernel was told to acknowledge at once, since the last turn."""
+        """True if the kernel was set to acknowledge at once since the last turn."""
         self._pinged_ms = 0
         self._looked_ms = 0
         """The time of the last check of the keepalive."""

@@ -127,7 +127,7 @@ class Listen:
 
 def _condition(where: str, stream: Stream | None) -> Passes:
     """A condition over rows, run by an engine of its own. Raises SqlError."""
-    from sql import plan_rule  # a gateway that nobody listens to needs no parser
+    from sql import plan_rule  # without conditions a gateway loads no parser
 
     catalog = Catalog()
     catalog.streams[FILTER] = Stream(FILTER, None if stream is None else stream.columns)
