@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from sql.algebra.pattern.machine import PatternWait
 from sql.engine.context.context_member import ContextMember
 from sql.engine.event_time.event_time_query import EventTime
 from sql.engine.statement.matches import Matches
 from sql.engine.statement.running_statement import RunningStatement
 from sql.explain.pattern_tree import label
-from sql.explain.timelines.searches import PatternWait, searches_of
 from sql.explain.timelines.timeline import label_of
 from sql.rows import as_dict
 
@@ -59,7 +59,7 @@ def waits(query: object) -> list[Wait]:
 def _searches(query: object) -> Iterator[tuple[Matches, PatternWait]]:
     for statement in _statements(query):
         for matches in statement.sources.matches.values():
-            yield from ((matches, search) for search in searches_of(matches))
+            yield from ((matches, search) for search in matches.pattern.searches())
 
 
 def _statements(query: object) -> Iterator[RunningStatement]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import Bound
+from sql.plan.bound import Bound, Const
 from sql.record import Record
 from sql.syntax import ColumnType, CronField
 from sql.types import Type
@@ -23,6 +23,11 @@ class LengthPlan(Record):
 
     parts: tuple[tuple[Bound, str], ...]
     span: Span = NOWHERE
+
+
+def is_constant(length: LengthPlan) -> bool:
+    """True if a length of time reads no tag."""
+    return all(isinstance(amount, Const) for amount, _ in length.parts)
 
 
 class StepPlan(Record, kw_only=True):

@@ -7,12 +7,25 @@ tags bound so far) and reports to its parent
 * **false**: it can never match again, and is over.
 
 A parent may `quit` an instance, which ends it without a report. Nothing else is exchanged, so each kind of
-node is one small class, and everything else (order, time, snapshots, bounds) is decided in one place.
+node is one small class, and everything else (order, time, snapshots, bounds) is decided in one place:
+
+    an event ──► `listening`: the filters that it fits,  ──► hear ─┐
+                 found by value, in order of their start           │
+    time ──────► `machine`: the timers that are due,     ──► fire ─┤
+                 in order of (due, start)                          ▼
+                                               an instance: true or false
+                                                                   │ to its parent, which starts and quits others
+                                                                   ▼
+                                               the root: a match
 
 Where to start reading: `running_pattern` (the face: `Pattern`), `nodes` (nodes and instances), then any of
 the kinds: `filters`, `observers`, `sequence`, `logic`, `every`, `repeat`, `guards`. `pattern_builder` makes
 the nodes of a plan, once for all patterns that run by it; `machine` is what the instances of one pattern
-share, `listening` finds those that an event fits. Patterns of two events run without nodes: `pairs`.
+share.
+
+`pairs` is a second form, for the pattern that people write most: `every a -> b(k = a.k)`, in a given time or
+not, and its absence. One compiled loop over a dictionary and a queue takes a quarter to a sixth of the time
+and a tenth of the memory that its instances would take.
 """
 
 from sql.algebra.pattern.pattern_builder import PatternBuilder

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from datetime import tzinfo
 from heapq import heapify, heappop, heappush
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from sql.algebra.pattern.listening import Binding, Listening
 from sql.calendar.period import Period
 from sql.codegen.functions import DATA_ERRORS
 from sql.plan.options import RuleOptions
+from sql.plan.pattern_plan import StepPlan
 
 Length = Callable[[Binding], Period | None]
 """A length of time where a binding stands; None for NULL."""
@@ -33,6 +34,19 @@ COUNTERS = (
 
 ROWS_MAX = 10_000
 """The matches that one event may make of the parts of an `and`."""
+
+
+class PatternWait(NamedTuple):
+    """A filter or a timer for which a search waits since `begun_ms`, as `explain` shows it.
+
+    tags    the events that have been found so far, in the order of the plan's tags
+    due_ms  when the timer is true, or the time of the search is over; None: not known or never
+    """
+
+    tags: Binding
+    step: StepPlan
+    begun_ms: int
+    due_ms: int | None
 
 
 class Partial(Protocol):

@@ -10,8 +10,10 @@ which waits for `wanted`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sql.algebra.pattern.filter_conditions import Parts, parts_of, true_of
+from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.machine import Length
 from sql.algebra.pattern.pairs import Hear, PairPlan
 from sql.calendar.period import Period
@@ -20,11 +22,11 @@ from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
-from sql.codegen.source import SourceWriter
+from sql.codegen.source import Generated, SourceWriter
 from sql.errors import NOWHERE
 from sql.plan import pattern_plan as plans
-from sql.plan.bound import Bound, Const
-from sql.plan.pattern_plan import OWN, FilterPlan, LengthPlan, PatternPlan, StepPlan
+from sql.plan.bound import Bound
+from sql.plan.pattern_plan import OWN, FilterPlan, LengthPlan, PatternPlan, StepPlan, is_constant
 from sql.types import key_of
 
 Shape = tuple[FilterPlan, FilterPlan, LengthPlan | None, bool]
@@ -48,9 +50,8 @@ def pair_of(
         return None
     text = PairText(functions, first, second, parts)
     return PairPlan(
-        first.tag,
-        second.tag,
-        len(plan.tags),
+        _tags(first.tag, second.tag, len(plan.tags)),
+        second,
         {stream: text.hear(stream) for stream in plan.streams},
         functions.wanted_key(parts.tags, parts.nulls),
         true_of(parts.left, functions),
@@ -60,36 +61,46 @@ def pair_of(
 
 
 def _shape(plan: PatternPlan) -> Shape | None:
-    root = plan.root
-    if plan.suppress or plan.discard or not isinstance(root, plans.FollowedByPlan) or root.maxima != (None,):
+    match plan.root:
+        case plans.FollowedByPlan((plans.EveryPlan(FilterPlan() as first, (), None), then), (None,)):
+            found = _second(then)
+        case _:
+            return None
+    if found is None or first.consume or found[0].consume or plan.suppress or plan.discard:
         return None
-    every, then = root.steps
-    if not isinstance(every, plans.EveryPlan) or every.keys or not _is_plain(every.operand):
-        return None
-    found: tuple[StepPlan, LengthPlan | None, bool] | None = None
-    match then:
+    return first, *found
+
+
+def _second(step: StepPlan) -> tuple[FilterPlan, LengthPlan | None, bool] | None:
+    """The second event, the time between the two, and whether it must not come."""
+    match step:
         case FilterPlan():
-            found = then, None, False
-        case plans.WithinPlan(operand, length, None):
-            found = operand, length, False
-        case plans.AllOfPlan((plans.IntervalPlan(length), plans.AbsentPlan(operand))) | plans.AllOfPlan(
-            (plans.AbsentPlan(operand), plans.IntervalPlan(length))
+            return step, None, False
+        case plans.WithinPlan(FilterPlan() as second, length, None):
+            return (second, length, False) if is_constant(length) else None
+        case plans.AllOfPlan(
+            (plans.IntervalPlan(length), plans.AbsentPlan(FilterPlan() as second))
+            | (plans.AbsentPlan(FilterPlan() as second), plans.IntervalPlan(length))
         ):
-            found = operand, length, True
-    if found is None or not _is_plain(found[0]):
-        return None
-    if found[1] is not None and not all(isinstance(amount, Const) for amount, _ in found[1].parts):
-        return None
-    assert isinstance(every.operand, FilterPlan) and isinstance(found[0], FilterPlan)
-    return every.operand, found[0], found[1], found[2]
-
-
-def _is_plain(step: StepPlan) -> bool:
-    return isinstance(step, FilterPlan) and not step.consume
+            return (second, length, True) if is_constant(length) else None
+    return None
 
 
 def _is_positive(length: Period | None) -> bool:
     return length is not None and (length.millis > 0 or length.months > 0)
+
+
+def _tags(first: int | None, second: int | None, width: int) -> Callable[[Any, Any], Binding]:
+    """The function that makes the tags of two events, from their places."""
+    names = ["None"] * width
+    for tag, name in ((first, "a"), (second, "b")):
+        if tag is not None:
+            names[tag] = name
+    source = SourceWriter()
+    with source.block("def tags(a, b):"):
+        source.line(f"return ({''.join(f'{name}, ' for name in names)})")
+    made: Callable[[Any, Any], Binding] = Generated(source, {})["tags"]
+    return made
 
 
 # --- text ---------------------------------------------------------------------------------------------------

@@ -21,14 +21,12 @@ from typing import Any
 
 from sql.algebra.buckets import Buckets, items_of
 from sql.algebra.pattern.listening import Binding
-from sql.algebra.pattern.machine import COUNTERS
-from sql.algebra.pattern.snapshot import Packer, Unpacker
+from sql.algebra.pattern.machine import COUNTERS, PatternWait
+from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
 from sql.calendar.period import Period
-from sql.errors import CorruptState
 from sql.plan.options import RuleOptions
+from sql.plan.pattern_plan import FilterPlan
 from sql.record import Record
-
-SNAPSHOT_VERSION = 2
 
 Fail = Callable[[Any, BaseException], None]
 
@@ -122,10 +120,9 @@ class WaitingPairs:
 class PairPlan(Record):
     """The static facts of a pattern of two events."""
 
-    first_tag: int | None
-    second_tag: int | None
-    width: int
-    """The number of tags."""
+    tags: Callable[[Any, Any], Binding]
+    """The tags of two events, of which the second may be missing: None."""
+    second: FilterPlan
     hear: dict[str, Hear]
     """By stream."""
     key: Callable[[None, Binding], Hashable]
@@ -141,11 +138,10 @@ class Pairs:
 
     def __init__(self, options: RuleOptions, zone: tzinfo, plan: PairPlan) -> None:
         self.plan = plan
+        self.tags = plan.tags
         self.zone = zone
         self.most = options.max_pattern_partials
         self.drops = options.pattern_overflow == "drop_oldest"
-        self.is_simple = plan.width == 2 and plan.first_tag == 0 and plan.second_tag == 1
-        """True if the tags of a match are the two events."""
         self.waiting = WaitingPairs(keeps_order=plan.length is not None or self.drops)
         self.started = self.expired = self.dropped = self.matched = 0
 
@@ -169,54 +165,38 @@ class Pairs:
         """An event begins a search that waits for a key, and may end those found; the matches."""
         waiting = self.waiting
         heard = () if found is None else self._fitting(row, found)
-        begins = (
-            wanted is not None or self.plan.length is not None
-        )  # else it would wait for nothing, for ever
+        # Without a key and a time it would wait for nothing, for ever.
+        begins = wanted is not None or self.plan.length is not None
         if begins and waiting.live >= self.most:
             self.dropped += 1
             begins = self.drops
             oldest = waiting.oldest() if begins else None
             if oldest is not None:
                 waiting.end(oldest)
-        told = [self._end(search, row) for search in heard if search.begun != ENDED]
+        told = self._matched([search for search in heard if search.begun != ENDED], row) if heard else []
         if begins:
             self.started += 1
             waiting.add(PairSearch(row, wanted, now))
-        return self._matched(told) if told else told
+        return told
 
     def end(self, row: object, found: Searches) -> list[Binding]:
         """An event may be the second one of the searches found; the matches."""
-        if found.__class__ is PairSearch and self.plan.rest is None:
-            return self._matched([self._end(found, row)])
-        return self._matched([self._end(search, row) for search in self._fitting(row, found)])
+        return self._matched(self._fitting(row, found), row)
 
     def _fitting(self, row: object, found: Searches) -> Sequence[PairSearch]:
         """Those of the searches found that the rest of the second event's condition holds for."""
-        rest, heard = self.plan.rest, items_of(found)
-        return heard if rest is None else [search for search in heard if rest(row, self._tags(search.row))]
+        heard, rest, tags = items_of(found), self.plan.rest, self.tags
+        return heard if rest is None else [search for search in heard if rest(row, tags(search.row, None))]
 
-    def _matched(self, told: list[Binding]) -> list[Binding]:
-        """The matches: ended searches, unless the second event must not come (absence)."""
-        if self.plan.is_absence:
-            return []
+    def _matched(self, searches: Sequence[PairSearch], second: object) -> list[Binding]:
+        """Searches have their second event; the matches, unless it must not come (absence)."""
+        tags, told, is_match = self.tags, [], not self.plan.is_absence
+        for search in searches:
+            if is_match:
+                told.append(tags(search.row, second))
+            self.waiting.end(search)
         self.matched += len(told)
         return told
-
-    def _end(self, search: PairSearch, second: object) -> Binding:
-        """A search has its second event."""
-        tags = (search.row, second) if self.is_simple else self._tags(search.row, second)
-        self.waiting.end(search)
-        return tags
-
-    def _tags(self, first: object, second: object = None) -> Binding:
-        plan = self.plan
-        if self.is_simple:
-            return (first, second)
-        tags: list[Any] = [None] * plan.width
-        for tag, row in ((plan.first_tag, first), (plan.second_tag, second)):
-            if tag is not None:
-                tags[tag] = row
-        return tuple(tags)
 
     def advance(self, now: int) -> list[Binding]:
         """End the searches whose time is over by now."""
@@ -224,7 +204,7 @@ class Pairs:
         while (due := self.deadline()) is not None and due <= now:
             search = self.waiting.take_oldest()
             if self.plan.is_absence:
-                told.append(self._tags(search.row))
+                told.append(self.tags(search.row, None))
             else:
                 self.expired += 1
         self.matched += len(told)
@@ -248,9 +228,12 @@ class Pairs:
         """The evaluation errors since the last call."""
         return []
 
-    def searches(self) -> Iterator[tuple[Binding, int]]:
-        """The tags of each search that waits for its second event, and since when."""
-        return ((self._tags(search.row), search.begun) for search in self.waiting)
+    def searches(self) -> Iterator[PatternWait]:
+        """The searches, which wait for their second events."""
+        length, plan = self.plan.length, self.plan
+        for search in self.waiting:
+            due_ms = None if length is None else length.add(search.begun, self.zone)
+            yield PatternWait(self.tags(search.row, None), plan.second, search.begun, due_ms)
 
     def counters(self) -> dict[str, int]:
         """Its size and its counters."""
@@ -269,17 +252,16 @@ class Pairs:
         packer = Packer()
         searches = [[search.begun, packer.row(search.row)] for search in self.waiting]
         counts = [self.started, self.expired, self.dropped, self.matched]
-        return {"version": SNAPSHOT_VERSION, "searches": searches, "rows": packer.packed, "counts": counts}
+        return {"version": VERSION, "searches": searches, "rows": packer.packed, "counts": counts}
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
         """Put a snapshot back into a pattern just built."""
-        if state.get("version") != SNAPSHOT_VERSION:
-            raise CorruptState(f"a pattern of version {state.get('version')!r} is not {SNAPSHOT_VERSION}")
+        check_version(state, "a pattern")
         unpacker = Unpacker(state["rows"], [], make_row)
         self.quit()
         for begun, place in state["searches"]:
             row = unpacker.row(place)
-            self.waiting.add(PairSearch(row, self.plan.key(None, self._tags(row)), begun))
+            self.waiting.add(PairSearch(row, self.plan.key(None, self.tags(row, None)), begun))
         self.started, self.expired, self.dropped, self.matched = state["counts"]
 
 

@@ -28,9 +28,9 @@ from sql.calendar.schedule import Schedule, parse_schedule
 from sql.codegen.functions import FunctionSet
 from sql.errors import DataError
 from sql.plan import pattern_plan as plans
-from sql.plan.bound import Bound, Const
+from sql.plan.bound import Bound
 from sql.plan.options import RuleOptions
-from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan, StepPlan
+from sql.plan.pattern_plan import LengthPlan, PatternPlan, SchedulePlan, StepPlan, is_constant
 
 Value = TypeVar("Value")
 
@@ -153,8 +153,3 @@ class PatternBuilder:
 def over_tags(function: Callable[..., Value]) -> Callable[[Binding], Value]:
     """A function of an event and tags as one of the tags alone."""
     return lambda binding: function(None, binding)
-
-
-def is_constant(length: LengthPlan) -> bool:
-    """True if a length of time reads no tag."""
-    return all(isinstance(amount, Const) for amount, _ in length.parts)

@@ -16,17 +16,14 @@ from typing import Any
 
 from sql.algebra.pattern.filters import Filter, FilterNode
 from sql.algebra.pattern.listening import Binding, Listener, Listening
-from sql.algebra.pattern.machine import COUNTERS, Machine
+from sql.algebra.pattern.machine import COUNTERS, Machine, PatternWait
 from sql.algebra.pattern.nodes import PatternInstance, PatternPart, events_of, packed, unpacked
 from sql.algebra.pattern.observers import Observer
-from sql.algebra.pattern.snapshot import Packer, Unpacker
+from sql.algebra.pattern.snapshot import VERSION, Packer, Unpacker, check_version
 from sql.codegen.functions import DATA_ERRORS
-from sql.errors import CorruptState
 from sql.plan.options import RuleOptions
 from sql.plan.pattern_plan import PatternPlan
 from sql.record import Record
-
-SNAPSHOT_VERSION = 2
 
 
 class PatternProgram(Record):
@@ -125,13 +122,14 @@ class Pattern:
         if root is not None:
             root.quit()
 
-    def waiting(self) -> Iterator[Filter | Observer]:
-        """The filters and timers that wait to be true."""
+    def searches(self) -> Iterator[PatternWait]:
+        """The filters and timers for which searches wait that have found an event."""
         left = [] if self.root is None else [self.root]
         while left:
             instance = left.pop()
-            if isinstance(instance, Filter | Observer):
-                yield instance
+            if isinstance(instance, Filter | Observer) and any(instance.binding):
+                due = instance.due if isinstance(instance, Observer) else None
+                yield PatternWait(instance.binding, instance.node.step, instance.begun, due)
             left += instance.below()
 
     def counters(self) -> dict[str, int]:
@@ -177,7 +175,7 @@ class Pattern:
         packer = Packer()
         root = packed(self.root, packer)
         return {
-            "version": SNAPSHOT_VERSION,
+            "version": VERSION,
             "number": self.machine.seq,
             "counts": dict(self.machine.counts),
             "root": root,
@@ -187,8 +185,7 @@ class Pattern:
 
     def restore(self, state: dict[str, Any], make_row: Callable[[dict[str, Any]], Any]) -> None:
         """Put a snapshot back into a pattern just built, started or not."""
-        if state.get("version") != SNAPSHOT_VERSION:
-            raise CorruptState(f"a pattern of version {state.get('version')!r} is not {SNAPSHOT_VERSION}")
+        check_version(state, "a pattern")
         self._assemble()
         machine = self.machine
         unpacker = Unpacker(state["rows"], state["bindings"], make_row)

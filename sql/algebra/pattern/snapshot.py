@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sql.aggregates.plain_values import decode
 from sql.algebra.event_store import PackedRow, pack_row
 from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.machine import Timed
+from sql.errors import CorruptState
 from sql.types import Plain
 
 Places = int | list[int] | None
 """The place of a row in the table of rows, or of several."""
+
+
+VERSION = 2
+"""The version of stored states; states of another version are not restored."""
+
+
+def check_version(state: Mapping[str, Any], what: str) -> None:
+    """Raise CorruptState for a state of another version."""
+    if state.get("version") != VERSION:
+        raise CorruptState(f"{what} of version {state.get('version')!r} is not {VERSION}")
 
 
 class Packer:

@@ -3,45 +3,11 @@ and the filters that the search waits for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
-
-from sql.algebra.pattern.observers import Observer
-from sql.algebra.pattern.pairs import Pairs
 from sql.binder.scope import META
 from sql.engine.statement.matches import Matches
 from sql.explain.timelines.timeline import Line, Row, Stay, label_of
 from sql.plan.logical import Plan
-from sql.plan.pattern_plan import FilterPlan, StepPlan
-
-
-class PatternWait(NamedTuple):
-    """A filter or a timer for which a search of a pattern waits since `begun_ms`.
-
-    tags    the events that have been found so far, in the order of the plan's tags
-    due_ms  when the timer is true, or the time of the search is over; None: not known or never
-    """
-
-    tags: tuple[Any, ...]
-    step: StepPlan
-    begun_ms: int
-    due_ms: int | None
-
-
-def searches_of(matches: Matches) -> Iterator[PatternWait]:
-    """The filters and timers that wait, of the searches that have begun: an event has been found."""
-    pattern = matches.pattern
-    if isinstance(pattern, Pairs):
-        _, second = (step for step in matches.plan.root.walk() if isinstance(step, FilterPlan))
-        length = pattern.plan.length
-        for tags, begun_ms in pattern.searches():
-            due_ms = None if length is None else length.add(begun_ms, pattern.zone)
-            yield PatternWait(tags, second, begun_ms, due_ms)
-        return
-    for atom in pattern.waiting():
-        if any(atom.binding):
-            due_ms = atom.due if isinstance(atom, Observer) else None
-            yield PatternWait(atom.binding, atom.node.step, atom.begun, due_ms)
+from sql.plan.pattern_plan import FilterPlan
 
 
 class Searches:
@@ -64,7 +30,7 @@ class Searches:
     def sample(self, at_ms: int, arrived: int | None = None) -> None:
         """Record the state after a step. `arrived`: the identity of the row that came, if one did."""
         waits: dict[int, list[str]] = {}
-        found = list(searches_of(self.matches))
+        found = list(self.matches.pattern.searches())
         for search in found:
             what = search.step.stream if isinstance(search.step, FilterPlan) else "a timer"
             for value in search.tags:
