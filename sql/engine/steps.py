@@ -56,6 +56,7 @@ class Host(Protocol):
     def give_entered(
         self, relation: str, row: Row, readers: Iterable[Consumer], now_ms: int
     ) -> list[Emission]: ...
+    def changed(self, stream: str, rows: Sequence[Any]) -> Sequence[Any]: ...
     def give_lot(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]: ...
     def give_row(self, stream: str, row: object, now_ms: int) -> list[Emission]: ...
 
@@ -226,15 +227,19 @@ class Steps(StepLoop):
         self.later = ("", None), {}
 
     def _enter(self, out: list[Emission], now_ms: int) -> None:
-        """One row of the front queue enters its relation, then patterns take it."""
+        """One row of the front queue enters its relation, as `update istream` leaves it; then patterns take
+        it."""
         relation, row, statement = self.front.popleft()
         self.heard.clear()
         try:
-            relation.insert(row, now_ms)
+            entering = self.host.changed(relation.name, [row])
+            for changed in entering:
+                relation.insert(changed, now_ms)
         except DATA_ERRORS as error:
             out.append(Emission(statement, now_ms, "error", [dict(row)], (), str(error)))
-        if self.heard:
-            whole = {name: row.get(name) for name in relation.columns}
+            return
+        for changed in entering if self.heard else ():
+            whole = {name: changed.get(name) for name in relation.columns}
             readers = sorted(self.heard, key=self._turn)
             out += self.host.give_entered(relation.name, whole, readers, now_ms)
 
