@@ -18,9 +18,9 @@ from edge.intake.codecs.rows import attributes
 from rules.compiled import CompiledRule
 from sql.algebra.windows.catalog import lookup
 from sql.catalog.streams import Catalog
-from sql.engine.interplay import writes
 from sql.engine.validation import columns_read
 from sql.plan.logical import Plan
+from sql.plan.relation_plan import changed_by
 from sql.rows import Shape
 
 MakeRow = Callable[[dict[str, Any]], Any]
@@ -33,7 +33,7 @@ def struct_columns(catalog: Catalog, rules: Iterable[CompiledRule]) -> dict[str,
     whole: set[str | None] = {plan.insert_into for plan in plans}
     for rule in rules:
         plan = rule.plan
-        whole |= writes(plan)
+        whole |= changed_by(plan)
         if takes_dicts(plan) or _shows_events(rule):
             whole.update(plan.streams)
     found = {}

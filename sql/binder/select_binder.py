@@ -127,7 +127,7 @@ class SelectBinder:
         select, binder = self.select, self.binder
         selector, posts = relation_binder.sides(select)
         timestamps = self.sources.timestamps()
-        timestamp, pattern = next(iter(timestamps.values()), (None, None))
+        timestamp, _ = next(iter(timestamps.values()), (None, None))
         return replace(
             plan,
             name=name_of(select),
@@ -141,7 +141,6 @@ class SelectBinder:
             insert=select.insert_into,
             posts=posts,
             timestamp=timestamp,
-            timestamp_format=pattern,
             timestamps=timestamps,
             reads=self._reads((name, column) for name, (column, _) in timestamps.items()),
             uses_meta=binder.uses_meta,

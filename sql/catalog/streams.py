@@ -233,14 +233,10 @@ class Catalog:
         self, own: dict[str, Variable], relations: dict[str, Any] | None = None, loop: StepLoop | None = None
     ) -> Catalog:
         """This catalog with further variables and relations, which hide those of the same name."""
-        found = Catalog()
-        found.own = self.own
-        found.streams, found.contexts, found.watchers = self.streams, self.contexts, self.watchers
-        found.context_variables, found.asked = self.context_variables, self.asked
-        found.expressions = self.expressions
+        found = copy(self)
         found.variables = ChainMap(own, self.variables)
         found.relations = ChainMap(relations, self.relations) if relations else self.relations
-        found.loop, found.assigned = loop or self.loop, self.assigned
+        found.loop = loop or self.loop
         return found
 
     def assign(self, name: str, value: object) -> None:

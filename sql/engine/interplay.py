@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from sql.catalog.streams import Catalog
 from sql.plan.arrival import reads_on_arrival
-from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import Plan, SetPlan, SplitPlan
+from sql.plan.relation_plan import changed_by
 
 
 def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
@@ -20,30 +21,14 @@ def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
     for place, plan in enumerate(plans):
         if plan.insert is not None or _assigns(plan):
             return True
-        mine = writes(plan)
+        mine = changed_by(plan)
         if not all(name in catalog.relations and catalog.relations[name].kind == "table" for name in mine):
             return True  # rows move on, or a named window posts to its consumers
-        if any(mine & (other.relations | writes(other)) for at, other in enumerate(plans) if at != place):
+        if any(mine & (other.relations | changed_by(other)) for at, other in enumerate(plans) if at != place):
             return True
         written |= mine
     # Filters see relations as they are before any statement acts on the event.
     return any(written & plan.relations and reads_on_arrival(plan) for plan in plans)
-
-
-def writes(plan: Plan) -> set[str]:
-    """The relations that a statement changes, and the streams it inserts into while it acts."""
-    found = set() if plan.into_table is None else {plan.into_table.table}
-    acts = plan.acts
-    if isinstance(acts, TriggerPlan):
-        found.add(acts.relation)
-        found |= {
-            action.into for branch in acts.branches for action in branch.actions if action.into is not None
-        }
-    elif isinstance(acts, SplitPlan):
-        found |= {branch.into for branch in acts.branches if branch.into is not None}
-    elif isinstance(acts, ChoicePlan) and acts.delete:
-        found.add(plan.sources[1].stream)
-    return found
 
 
 def groups(plans: Iterable[Plan], moves: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
@@ -78,7 +63,7 @@ def _touched(plan: Plan, assigned: bool) -> tuple[str, ...]:
     beside += ["variables"] if assigned else []
     context = plan.context
     beside += [] if context is None else [f"context {context.name}", *context.reads]
-    return *plan.streams, *sorted(plan.relations), *sorted(writes(plan)), *beside
+    return *plan.streams, *sorted(plan.relations), *sorted(changed_by(plan)), *beside
 
 
 def _assigns(plan: Plan) -> bool:

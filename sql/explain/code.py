@@ -10,8 +10,7 @@ from sql.compiler.program import Program
 from sql.compiler.route import route_of
 from sql.compiler.shared_code import Environment
 from sql.compiler.statement.deferral import fits_cells
-from sql.engine.asking.asking_query import Asking
-from sql.engine.event_time.event_time_query import EventTime
+from sql.engine.query import QueryDecorator
 from sql.engine.relations.on_select import LoopedSelect
 from sql.engine.relations.triggered import Triggered
 from sql.engine.rowwise_query import Rowwise
@@ -42,8 +41,9 @@ def explain_code(name: str, plan: Plan, catalog: Catalog, shape: Shape = "struct
     else:
         env = Environment(name, within, 0, partition_of(plan, context))
         found = compiler(plan)(env)(env)
-    found = found.query if isinstance(found, Asking) else found
-    query = found.query if isinstance(found, EventTime | LoopedSelect) else found
+    query = found
+    while isinstance(query, QueryDecorator | LoopedSelect):
+        query = query.query
     if isinstance(query, SampledQuery):
         return "\n".join([f"{_header(name, plan)}\n", *_sampled(query)])
     if isinstance(query, RunningStatement):

@@ -42,6 +42,14 @@ class Composition:
     unbounded: list[str] = field(default_factory=list)
 
 
+def of_plan(plan: Plan) -> list[Composition]:
+    """The windows of FROM, and that of GROUP BY."""
+    found = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
+    if plan.window is not None and not plan.window.is_each_event:
+        found.append(of_group_window(plan.window, plan))
+    return found
+
+
 def of_source(source: SourcePlan, plan: Plan) -> Composition:
     """The windows of one source of FROM."""
     text = plan.text

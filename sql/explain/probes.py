@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 from sql.explain.words import written
 from sql.plan.bound import Bound, Const, Op, Slot, conjuncts, slot_kinds
-from sql.plan.clauses import EACH_EVENT, ItemPlan, SourcePlan
+from sql.plan.clauses import ItemPlan, SourcePlan
 from sql.plan.context_plan import KeyedPlan
-from sql.plan.logical import ChoicePlan, Plan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import ChoicePlan, Plan
 from sql.plan.rewriting import with_sources
 from sql.record import Record, replace
 from sql.types import Type
@@ -74,14 +74,11 @@ OPERATORS = ("<", "<=", ">", ">=", "=", "!=", "between")
 def probes(plan: Plan) -> list[Probe]:
     """The probes of a rule, in the order in which events pass them; for a statement that acts on a relation,
     of the events that trigger it."""
-    if isinstance(plan.acts, TriggerPlan | SetPlan | SplitPlan):
-        trigger = plan.acts.trigger
-        probe = None if trigger is None else _of_events(plan, 0, trigger)
-        return [] if probe is None else [probe]
-    if isinstance(plan.acts, ChoicePlan):
+    if plan.trigger is not None or isinstance(plan.acts, ChoicePlan):
         # WHERE selects rows of the relation, so no part of it is about the event alone. Without a source
         # the statement acts when a partition starts.
-        of_events = [_of_events(plan, 0, source) for source in plan.sources[:1]]
+        triggers = plan.sources[:1] if plan.trigger is None else [plan.trigger]
+        of_events = [_of_events(plan, 0, source) for source in triggers]
         return [probe for probe in of_events if probe is not None]
     if plan.acts is not None or not plan.sources:
         return []
@@ -140,7 +137,7 @@ def _event_time(plan: Plan, stream: str, parts: Sequence[tuple[str, Bound]]) -> 
         return {}
     own = {name: value for name, value in plan.timestamps.items() if name == stream}
     column = own[stream][0] if stream in own else plan.timestamp
-    return {"timestamp": column, "timestamp_format": plan.timestamp_format, "timestamps": own}
+    return {"timestamp": column, "timestamps": own}
 
 
 def _is_of_an_event(bound: Bound | None) -> bool:
@@ -158,7 +155,7 @@ def _of_pairs(plan: Plan) -> Probe:
 def _of_samples(plan: Plan) -> Probe:
     keys = _keys(plan)
     conditions, items = _columns(plan, [("HAVING", part) for part in conjuncts(plan.having)], keys)
-    if plan.window is not None and plan.window is not EACH_EVENT:
+    if plan.window is not None and not plan.window.is_each_event:
         items += (ItemPlan(WINDOW_START, Slot("window", "start", type=Type.INTEGER)),)
     bare = _bare(plan, items, where=plan.where)
     return Probe("samples", bare, conditions, _texts(keys), keeps=True)

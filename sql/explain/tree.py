@@ -12,10 +12,10 @@ from sql.catalog.streams import Catalog, Variable
 from sql.codegen.functions import DATA_ERRORS
 from sql.costs import Cost, Extra, Growth, WindowCost
 from sql.explain import context_nodes, pattern_tree, relation_nodes, words
-from sql.explain.composition import Composition, of_group_window, of_source
+from sql.explain.composition import Composition, of_group_window, of_plan, of_source
 from sql.explain.tree_node import TreeNode, draw
 from sql.plan.bound import AggregateCall
-from sql.plan.clauses import EACH_EVENT, GroupWindowPlan, OutputPlan, SourcePlan
+from sql.plan.clauses import GroupWindowPlan, OutputPlan, SourcePlan
 from sql.plan.logical import Plan
 from sql.plan.walk import slots_of
 from sql.types import Type
@@ -125,7 +125,7 @@ def _sampled(plan: Plan, window: GroupWindowPlan) -> TreeNode:
             [],
         )
     node = first
-    if window is not EACH_EVENT:
+    if not window.is_each_event:
         node = _stack(of_group_window(window, plan), words.slice_of(plan.text, window.span), first, *others)
     return _product(plan, [node, *tables], "at each sample") if plan.joins else node
 
@@ -273,14 +273,8 @@ def _clock(plan: Plan) -> str:
     return ", ".join([*parts, f"zone {options.zone}"])
 
 
-def _compositions(plan: Plan) -> list[Composition]:
-    found = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
-    has_window = plan.window is not None and plan.window is not EACH_EVENT
-    return [*found, of_group_window(plan.window, plan)] if has_window and plan.window is not None else found
-
-
 def _state(plan: Plan) -> list[str]:
-    held = [part for composition in _compositions(plan) for part in composition.state]
+    held = [part for composition in of_plan(plan) for part in composition.state]
     if any(source.pattern is not None for source in plan.sources):
         held.append(f"{plan.options.max_pattern_partials:,} partial matches")
     held += [f"{s.retained_rows:,} rows of {s.stream}" for s in plan.sources if s.retained_rows is not None]
@@ -305,7 +299,7 @@ def cost_of(call: AggregateCall, leaving: Removal) -> Cost:
 
 
 def _cost(plan: Plan) -> str:
-    costs = [cost for composition in _compositions(plan) for cost in composition.costs]
+    costs = [cost for composition in of_plan(plan) for cost in composition.costs]
     leaving = removal(plan) if plan.aggregates else Removal.NEVER
     growths = [str(WindowCost(cost.event)) for cost in costs if cost.event is not None]
     growths += [str(cost_of(call, leaving)) for call in plan.aggregates]
@@ -335,7 +329,7 @@ def _rows_of_a_sample(plan: Plan) -> str:
 
 def unbounded(plan: Plan) -> list[str]:
     """The reasons why the state of the rule has no bound, a sentence each; empty if it has one."""
-    found = [reason for composition in _compositions(plan) for reason in composition.unbounded]
+    found = [reason for composition in of_plan(plan) for reason in composition.unbounded]
     for sub in plan.subqueries:
         found += unbounded(sub.plan)
     return list(dict.fromkeys(found))

@@ -73,6 +73,11 @@ class GroupWindowPlan(Record):
     partition_by: tuple[Bound, ...] = ()
     span: Span = NOWHERE
 
+    @property
+    def is_each_event(self) -> bool:
+        """True if it stands for no window of the text: each event is a window of its own."""
+        return self.span == NOWHERE
+
 
 class LotWindowPlan(Record):
     """One window of a stream query: its name in the catalog,

@@ -182,7 +182,6 @@ class Plan(Record, dict=True):
     and `selector` is both."""
     timestamp: str | None = None
     """The event-time column, None in processing time."""
-    timestamp_format: str | None = None
     timestamps: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     """The event-time column of each stream, with the pattern of text time stamps. Tables have none."""
     output_columns: dict[str, Type] | None = None
@@ -203,6 +202,11 @@ class Plan(Record, dict=True):
     states: tuple[str, ...] = ()
     """The names of items that no row shows: actions get them beside the row (`Emission.states`).
     Only a query that inserts its rows nowhere has some."""
+
+    @property
+    def trigger(self) -> SourcePlan | None:
+        """The source whose events a statement acts on, of one that is no query."""
+        return self.acts.trigger if isinstance(self.acts, TriggerPlan | SplitPlan | SetPlan) else None
 
     @property
     def emits_as_made(self) -> bool:

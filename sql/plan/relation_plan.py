@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.plan.declared import AskedDeclaration, IndexDeclaration, TableDeclaration, WindowDeclaration
-from sql.plan.logical import Plan, TriggerPlan
+from sql.plan.logical import ChoicePlan, Plan, SplitPlan, TriggerPlan
 from sql.record import Record
 
 
@@ -27,7 +27,20 @@ def relations_of(plan: Plan) -> frozenset[str]:
 
 
 def written_by(plan: Plan) -> frozenset[str]:
-    """The relation that a statement writes, or the stream that it inserts into."""
-    target = plan.into_table.table if plan.into_table is not None else plan.insert_into
-    acts = plan.acts.relation if isinstance(plan.acts, TriggerPlan) else None
-    return frozenset(name for name in (target, acts) if name is not None)
+    """The relations that a statement writes, and the streams that it inserts into."""
+    return changed_by(plan) if plan.insert_into is None else changed_by(plan) | {plan.insert_into}
+
+
+def changed_by(plan: Plan) -> frozenset[str]:
+    """The relations that a statement changes, and the streams it inserts into, while it acts: the rows of
+    `insert into` follow later."""
+    found = set() if plan.into_table is None else {plan.into_table.table}
+    acts = plan.acts
+    if isinstance(acts, TriggerPlan):
+        found |= {acts.relation}
+        found |= {action.into for branch in acts.branches for action in branch.actions if action.into}
+    elif isinstance(acts, SplitPlan):
+        found |= {branch.into for branch in acts.branches if branch.into}
+    elif isinstance(acts, ChoicePlan) and acts.delete:
+        found |= {plan.sources[1].stream}
+    return frozenset(found)

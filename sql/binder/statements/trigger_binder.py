@@ -250,9 +250,8 @@ class TriggerBinder:
 
 def _on_demand(site: Site) -> Site:
     """The site of a statement without a trigger, in whose place stands an empty stream."""
-    catalog = Catalog()
-    catalog.streams = {**site.catalog.streams, NOTHING: Stream(NOTHING, {})}
-    catalog.variables, catalog.relations = site.catalog.variables, site.catalog.relations
+    catalog = site.catalog.within({})
+    catalog.streams = {**catalog.streams, NOTHING: Stream(NOTHING, {})}
     return replace(site, catalog=catalog, on_demand=True)
 
 

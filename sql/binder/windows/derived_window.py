@@ -82,9 +82,8 @@ def _shows_each_row(plan: Plan) -> bool:
     return source == only and plan == Plan(
         text=plan.text, mode="delta", sources=plan.sources, items=plan.items, options=plan.options,
         name=plan.name, where=plan.where, insert=plan.insert, timestamp=plan.timestamp,
-        timestamp_format=plan.timestamp_format, timestamps=plan.timestamps,
-        output_columns=plan.output_columns, reads=plan.reads, warnings=plan.warnings,
-        priority=plan.priority,
+        timestamps=plan.timestamps, output_columns=plan.output_columns, reads=plan.reads,
+        warnings=plan.warnings, priority=plan.priority,
     )  # fmt: skip
 
 

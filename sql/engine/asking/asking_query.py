@@ -25,8 +25,7 @@ from sql.engine.query import QueryDecorator, Running
 from sql.functions.definition import Context
 from sql.plan.asks import MARK, Refusal, Request, ready_stream
 from sql.plan.bound import Bound, Read, Slot, conjuncts
-from sql.plan.clauses import SourcePlan
-from sql.plan.logical import Plan, SetPlan, SplitPlan, TriggerPlan
+from sql.plan.logical import Plan
 from sql.rows import as_dict
 
 
@@ -131,7 +130,7 @@ class Asking(QueryDecorator):
 def decided_before(plan: Plan) -> list[Bound]:
     """The parts of the filter and of WHERE that an event decides before any request for it: nothing else of
     the rule reads an event that they drop, and the part reads neither rows found nor the rule's state."""
-    first = _first(plan)
+    first = plan.trigger or plan.sources[0]
     others = {source.stream for source in plan.sources[1:]}.union(
         *(part.plan.reads for part in plan.subqueries)
     )
@@ -139,13 +138,6 @@ def decided_before(plan: Plan) -> list[Bound]:
         return []
     where = None if plan.window or plan.joins or first.windows else plan.where
     return [part for part in (*conjuncts(first.filter), *conjuncts(where)) if _reads_event_only(part)]
-
-
-def _first(plan: Plan) -> SourcePlan:
-    """The source whose events wait."""
-    acts = plan.acts
-    trigger = acts.trigger if isinstance(acts, TriggerPlan | SplitPlan | SetPlan) else None
-    return plan.sources[0] if trigger is None else trigger
 
 
 def _reads_event_only(part: Bound) -> bool:

@@ -27,11 +27,10 @@ from sql.engine.sampled.sampled_text import SampledText
 from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.statement_instances import instance_of
 from sql.explain import words
-from sql.explain.composition import of_group_window, of_source
+from sql.explain.composition import of_plan
 from sql.explain.timelines.sampled_tap import SampledTap
 from sql.explain.timelines.searches import Searches
 from sql.explain.timelines.timeline import Line, Post, Row, Sample, Stay, Timeline, label_of
-from sql.plan.clauses import EACH_EVENT
 from sql.plan.logical import Plan
 
 EVENTS_MAX = 60
@@ -85,7 +84,7 @@ def _query(
     if plan.mode != "sample":
         return instance_of(Program(plan, env, "observed"), env)
     assert plan.window is not None
-    tap = None if plan.window is EACH_EVENT else SampledTap(plan.window, recorder)
+    tap = None if plan.window.is_each_event else SampledTap(plan.window, recorder)
     return SampledQuery(SampledText(plan, env, tap=tap), env)
 
 
@@ -119,7 +118,7 @@ class _Recorder:
     def _tap(self) -> None:
         query = self.query
         if isinstance(query, SampledQuery):
-            self.timeline.has_window = self.plan.window is not EACH_EVENT
+            self.timeline.has_window = query.plan.window is not None and not query.plan.window.is_each_event
             return
         self.searches = {index: Searches(matches) for index, matches in query.sources.matches.items()}
         self.timeline.has_window = any(not isinstance(window, Pass) for window in query.windows)
@@ -335,10 +334,7 @@ class _Tap:
 
 def _window_text(plan: Plan) -> str:
     """The composition of the windows, on one line."""
-    if plan.window is not None and plan.window is not EACH_EVENT:
-        return "; ".join(of_group_window(plan.window, plan).stages)
-    parts = [of_source(source, plan) for source in plan.sources if source.windows or source.lot is not None]
-    written = " × ".join("; ".join(part.stages) for part in parts)
+    written = " × ".join("; ".join(part.stages) for part in of_plan(plan))
     if any(source.pattern is not None for source in plan.sources):
         return f"a pattern: each event is drawn while a search holds it{'; ' if written else ''}{written}"
     return written or "no window"

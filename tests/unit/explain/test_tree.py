@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
+from edge.deploy.reading.wire import dumped
 from sql import Catalog, RuleOptions, plan_rule
 from sql.algebra.windows.facts import Stage, filled
 from sql.catalog.streams import Variable
@@ -27,6 +30,13 @@ def catalog() -> Catalog:
 
 def tree(query: str, **options: object) -> str:
     return explain(plan_rule(query, catalog(), RuleOptions(**options)))  # type: ignore[arg-type]
+
+
+def test_a_plan_of_another_process_is_drawn_alike() -> None:
+    streams = STREAMS + """; CREATE TABLE limits (k STRING, v BIGINT) WITH (DATASOURCE="l", TYPE="memory")"""
+    plan = plan_rule("SELECT E.n, limits.v FROM E INNER JOIN limits ON E.k = limits.k", catalog_of(streams))
+    assert "Sample" not in explain(plan), "a stream joined with a table has no window"
+    assert explain(pickle.loads(dumped(plan))) == explain(plan)
 
 
 def facts(query: str, name: str, **options: object) -> list[str]:
