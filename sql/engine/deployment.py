@@ -116,7 +116,7 @@ class Deployment:
         self.catalog.contexts[context.name] = context
         self.host(name, host, context.reads, context.reads)
         self.roster.hosts[name] = host
-        host.statements.wake = lambda: self.timers.schedule(name)
+        host.wake = lambda: self.timers.schedule(name)
         return host
 
     def _deploy_in_context(self, name: str, plan: Plan, now_ms: int, state: dict[str, Any] | None) -> None:

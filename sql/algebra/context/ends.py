@@ -23,9 +23,6 @@ class Ends:
     """The end of the partitions of one level; only time, or what ends the level around, if nothing else is
     said."""
 
-    together = True
-    """True if nothing but the end follows from it: those of several partitions are those of each."""
-
     def __init__(self, level: Level, life: Lifecycle, end: TimePoint | None = None) -> None:
         self.level = level
         self.life = life
@@ -69,8 +66,6 @@ class Ends:
 class IdleEnds(Ends):
     """A partition ends when so long no event has belonged to it; its deadline moves when it is met."""
 
-    together = False
-
     def __init__(self, level: Level, life: Lifecycle, idle_ms: int) -> None:
         super().__init__(level, life)
         self.idle_ms = idle_ms
@@ -89,7 +84,7 @@ class IdleEnds(Ends):
     def due(self, partition: Partition, now_ms: int) -> None:
         touched_ms = self.touched.pop(partition, None)
         if touched_ms is not None and touched_ms + self.idle_ms > now_ms:
-            self.life.timers.end(partition, touched_ms + self.idle_ms)
+            self.life.move_end(partition, touched_ms + self.idle_ms)
         else:
             self.life.end(partition, now_ms)
 
@@ -143,13 +138,12 @@ class EventEnds(Ends):
             self.life.bodies.settle()
             for partition in partitions:
                 self.point.keep(arrival.event, partition.values)
-        self.life.end_all(self.level, partitions, arrival.now_ms)
+        for partition in partitions:
+            self.life.end(partition, arrival.now_ms)
 
 
 class PatternEnds(Ends):
     """Each partition has a pattern that ends it. An event is given to those that it may move."""
-
-    together = False
 
     def __init__(self, level: Level, life: Lifecycle, point: PatternCondition) -> None:
         super().__init__(level, life)

@@ -25,7 +25,6 @@ class KeyedLevel(LiveLevel):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.by_key: dict[Any, Partition] = {}
         definition = self.definition
         if definition.idle_ms is not None:
             self.ends = IdleEnds(self, self.life, definition.idle_ms)
@@ -33,7 +32,6 @@ class KeyedLevel(LiveLevel):
             end = definition.end
             of_all = isinstance(end, EventCondition) and end.stream not in definition.types
             self.ends = ends_of(end, self, self.life, of_all=of_all)
-        self.ends_together = self.is_innermost and self.ends.together
         self.is_plain = not definition.initiated and definition.end is None
         """True if events that do not pass the filter of their type have no effect."""
 
@@ -83,26 +81,11 @@ class KeyedLevel(LiveLevel):
         found = self.by_key.get(listed.key(arrival.event))
         return () if found is None else (found,)
 
-    def partitions(self) -> list[Partition]:
-        return list(self.by_key.values())
-
-    def add(self, partition: Partition) -> None:
-        self.ends.add(partition)
-        self.by_key[partition.key] = partition
-
-    def discard(self, partition: Partition) -> None:
-        self.ends.discard(partition)
-        del self.by_key[partition.key]
-
 
 class CategoriesLevel(LiveLevel):
     """A partition per category, all from the start; an event belongs to each whose condition is TRUE."""
 
     definition: CategoriesDefinition
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.found: list[Partition] = []
 
     def watch(self, now_ms: int) -> None:
         for label in self.definition.labels:
@@ -118,18 +101,11 @@ class CategoriesLevel(LiveLevel):
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         definition, event = self.definition, arrival.event
         if arrival.stream != definition.stream:
-            return self.found
+            return self.partitions()
         if definition.passes is not None and not definition.passes(event):
             return ()
-        return [item for item, test in zip(self.found, definition.conditions, strict=True) if test(event)]
-
-    def partitions(self) -> list[Partition]:
-        return list(self.found)
-
-    def add(self, partition: Partition) -> None:
-        self.ends.add(partition)
-        self.found.append(partition)
-
-    def discard(self, partition: Partition) -> None:
-        self.ends.discard(partition)
-        self.found.remove(partition)
+        return [
+            item
+            for item, test in zip(self.by_key.values(), definition.conditions, strict=True)
+            if test(event)
+        ]

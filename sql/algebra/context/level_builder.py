@@ -25,7 +25,7 @@ from sql.algebra.context.level_definitions import (
 )
 from sql.algebra.context.lifecycle import Bodies, Lifecycle
 from sql.algebra.context.partition import Partition
-from sql.algebra.context.pattern_watch import PatternCondition
+from sql.algebra.context.pattern_watch import PatternCondition, Tell
 from sql.algebra.context.trigger_levels import OverlappingLevel, SpanLevel
 from sql.algebra.event import Event
 from sql.algebra.pattern import PatternBuilder
@@ -66,9 +66,11 @@ _CHOSEN_BY = {KeyedPlan: "keys", HashedPlan: "hashes", CategoriesPlan: "labels"}
 """The words by which queries choose partitions."""
 
 
-def life_of(plan: ContextPlan, functions: FunctionSet, catalog: Catalog, bodies: Bodies) -> Lifecycle:
-    """The life cycle of a context, not yet active."""
-    builder = _Builder(plan, functions, catalog, bodies)
+def life_of(
+    plan: ContextPlan, functions: FunctionSet, catalog: Catalog, bodies: Bodies, tell: Tell
+) -> Lifecycle:
+    """The life cycle of a context, not yet active. `tell` gets what a pattern could not evaluate."""
+    builder = _Builder(plan, functions, catalog, tell)
     definitions = [builder.level(depth, level) for depth, level in enumerate(plan.levels)]
     return Lifecycle(definitions, _level, bodies, plan.max_partitions, oldest_first=plan.oldest_first)
 
@@ -78,9 +80,9 @@ def _level(definition: LevelDefinition, life: Lifecycle, parent: Partition | Non
 
 
 class _Builder:
-    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog, bodies: Bodies) -> None:
+    def __init__(self, plan: ContextPlan, functions: FunctionSet, catalog: Catalog, tell: Tell) -> None:
         self.plan = plan
-        self.bodies = bodies
+        self.tell = tell
         self.catalog = catalog
         self.functions = functions
         self.zone = plan.options.zone_info()
@@ -175,7 +177,7 @@ class _Builder:
         builder = PatternBuilder(pattern, functions, self.zone, self.plan.options)
         atoms = compiled(pattern, functions, self.functions)
         return PatternCondition(
-            builder, self.bodies.fail, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive
+            builder, self.tell, functions, clock, at_work, atoms, tags, plan.place, plan.inclusive
         )
 
     def _crontab(self, plan: CrontabPlan) -> Callable[[int], int]:

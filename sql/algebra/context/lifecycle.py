@@ -11,14 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
+from sql.algebra.context.deadlines import Deadlines
 from sql.algebra.context.level_definitions import LevelDefinition
-from sql.algebra.context.life_timers import LifeTimers
 from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.event import Event
 from sql.errors import DataError
 
 SPARE: Final = 64
 """The number of ended ones that may stay: a list of few partitions is not made anew with each end."""
+
+END: Final = 0
+START: Final = 1
+"""At one instant ends come before starts."""
 
 _id_of = attrgetter("id")
 
@@ -44,9 +48,9 @@ class Living:
         self._items.append(partition)
         self._count += 1
 
-    def forget(self, count: int = 1) -> None:
-        """Note that so many of them have ended."""
-        self._count -= count
+    def forget(self) -> None:
+        """Note that one of them has ended."""
+        self._count -= 1
         ended = len(self._items) - self._count
         if ended > SPARE + self._count // 2:
             self._items = list(self)
@@ -77,14 +81,8 @@ class Bodies(Protocol):
     def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
         """The event that started a partition, for all statements in it."""
 
-    def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
-        """Partitions end; their properties are filled in."""
-
-    def stop_together(self) -> bool:
-        """True if statements may stop in several partitions at once: nothing is given out before all have."""
-
-    def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
-        """A condition could not be evaluated."""
+    def stop(self, partition: Partition, now_ms: int) -> None:
+        """A partition ends; its properties are filled in."""
 
 
 class TooMany(DataError):
@@ -120,7 +118,7 @@ class Lifecycle:
         self.next_id = 0
         self.next_outer = 0
         self.counts = {"partitions_started": 0, "partitions_ended": 0, "partitions_refused": 0}
-        self.timers = LifeTimers()
+        self.deadlines: Deadlines[Partition | Level] = Deadlines()
         self.root: Level | None = None
 
     @property
@@ -139,7 +137,7 @@ class Lifecycle:
         """The last statement is gone: all partitions vanish, without output."""
         self.root = None
         self.live = Living()
-        self.timers.clear()
+        self.deadlines.clear()
 
     def arrive(self, stream: str, event: Event, now_ms: int) -> Arrival:
         """Apply an event to the context; the arrival holds the partitions that it belongs to."""
@@ -156,18 +154,12 @@ class Lifecycle:
         return arrival
 
     def fire(self, now_ms: int) -> None:
-        """Do what is due next, at `now_ms`: one thing, or the ends of a level that come at one instant."""
-        owner = self.timers.pop()
-        if not isinstance(owner, Partition):
-            owner.due_ms = None
+        """Do what is due next, at `now_ms`."""
+        owner = self.deadlines.pop()
+        if isinstance(owner, Level):
             owner.start_due(now_ms)
-            return
-        level = owner.level
-        assert level is not None
-        if level.ends_together:
-            self.end_all(level, self.timers.pop_with(owner), now_ms)
-        else:
-            level.end_due(owner, now_ms)
+        elif owner.level is not None:
+            owner.level.end_due(owner, now_ms)
 
     # --- what levels call -----------------------------------------------------------------------------------
 
@@ -176,11 +168,14 @@ class Lifecycle:
         return self.make(self.definitions[depth], self, parent)
 
     def move_end(self, partition: Partition, due_ms: int | None) -> None:
-        """Time will end a partition, or may, at another instant; None: never."""
-        if due_ms is None:
-            partition.due_ms = None
-        elif due_ms != partition.due_ms:
-            self.timers.end(partition, due_ms)
+        """Time will end a live partition, or may, at another instant; None: never."""
+        assert partition.level is not None
+        self.deadlines.move(partition, due_ms, END, partition.level.definition.depth, partition.id)
+
+    def move_start(self, level: Level, due_ms: int | None) -> None:
+        """Time will start a partition of a level, or may, at another instant; None: never."""
+        outer = 0 if level.parent is None else level.parent.id
+        self.deadlines.move(level, due_ms, START, level.definition.depth, outer)
 
     def open(
         self,
@@ -219,7 +214,7 @@ class Lifecycle:
                 raise
         if partition.level is not None:
             if due_ms is not None:
-                self.timers.end(partition, due_ms)
+                self.move_end(partition, due_ms)
             level.started(partition, now_ms)
         return partition
 
@@ -258,24 +253,11 @@ class Lifecycle:
             partition.level = None
             self.live.forget()
             self.counts["partitions_ended"] += 1
-            self.bodies.stop((partition,), now_ms)
+            self.bodies.stop(partition, now_ms)
         level.discard(partition)
-        partition.level = None
+        partition.level = partition.due_ms = None
         if alone:
             level.ended(partition, now_ms)
-
-    def end_all(self, level: Level, partitions: Sequence[Partition], now_ms: int) -> None:
-        """End partitions of one level at one instant, in this order."""
-        if len(partitions) < 2 or not level.ends_together or not self.bodies.stop_together():
-            for partition in partitions:
-                self.end(partition, now_ms)
-            return
-        for partition in partitions:
-            partition.level = None
-            level.discard(partition)
-        self.live.forget(len(partitions))
-        self.counts["partitions_ended"] += len(partitions)
-        self.bodies.stop(partitions, now_ms)
 
     # --- state ----------------------------------------------------------------------------------------------
 

@@ -95,38 +95,28 @@ class Arrival:
 
 
 class Level(ABC):
-    """One level of a context inside one partition of the level around it (`parent`; None: the outermost)."""
+    """One level of a context inside one partition of the level around it (`parent`; None: the outermost), as
+    partitions and the life cycle see it."""
 
     def __init__(self, definition: LevelDefinition, parent: Partition | None, *, is_innermost: bool) -> None:
         self.definition = definition
         self.parent = parent
         self.is_innermost = is_innermost
         """True if the statements run in its partitions."""
-        self.ends_together = False
-        """True if ends of several partitions are those of each: nothing but the end follows from them."""
+        self.by_key: dict[Hashable, Partition] = {}
+        """The live partitions, in order of allocation."""
         self.due_ms: int | None = None
         """When time starts a partition; None: never."""
 
-    def unmoved(self, stream: str) -> list[Partition] | None:
-        """The innermost partitions that all events of a stream belong to; None where these may change
-        partitions."""
-        return None
+    def partitions(self) -> list[Partition]:
+        """The live partitions of this level, in order of allocation."""
+        return list(self.by_key.values())
+
+    # --- partitions start and end ---------------------------------------------------------------------------
 
     @abstractmethod
     def watch(self, now_ms: int) -> None:
         """Begin: what exists from the start is allocated, what starts partitions is watched."""
-
-    @abstractmethod
-    def act(self, arrival: Arrival) -> None:
-        """Do what an event does to this level: end partitions, start partitions, name those it belongs to."""
-
-    @abstractmethod
-    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
-        """The live partitions of this level that an event belongs to, as they are now."""
-
-    @abstractmethod
-    def partitions(self) -> list[Partition]:
-        """The live partitions of this level, in order of allocation."""
 
     @abstractmethod
     def add(self, partition: Partition) -> None:
@@ -136,17 +126,17 @@ class Level(ABC):
     def discard(self, partition: Partition) -> None:
         """Forget a partition that ends."""
 
-    def start_due(self, now_ms: int) -> None:
-        """The instant `due_ms` has come."""
-        return
-
-    def ended(self, partition: Partition, now_ms: int) -> None:
-        """A partition has ended, and not with everything around it."""
-        return
-
+    @abstractmethod
     def started(self, partition: Partition, now_ms: int) -> None:
         """A partition has started, and lives."""
-        return
+
+    @abstractmethod
+    def ended(self, partition: Partition, now_ms: int) -> None:
+        """A partition has ended, and not with everything around it."""
+
+    @abstractmethod
+    def start_due(self, now_ms: int) -> None:
+        """The instant `due_ms` has come."""
 
     @abstractmethod
     def end_due(self, partition: Partition, now_ms: int) -> None:
@@ -156,10 +146,20 @@ class Level(ABC):
     def close(self, now_ms: int) -> None:
         """The partition around ends: all in it do."""
 
+    # --- events ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def act(self, arrival: Arrival) -> None:
+        """Do what an event does to this level: end partitions, start partitions, name those it belongs to."""
+
     @abstractmethod
     def offer(self, arrival: Arrival) -> None:
         """The event that started the partition around: it may start one here, and counts in
         what is here already."""
+
+    @abstractmethod
+    def belonging(self, arrival: Arrival) -> Iterable[Partition]:
+        """The live partitions of this level that an event belongs to, as they are now."""
 
     def route(self, arrival: Arrival) -> None:
         """Name the innermost partitions an event belongs to, without any effect on the context."""
@@ -168,6 +168,13 @@ class Level(ABC):
                 arrival.targets.append(partition)
             else:
                 partition.below.route(arrival)
+
+    def unmoved(self, stream: str) -> list[Partition] | None:
+        """The innermost partitions that all events of a stream belong to; None where these may change
+        partitions."""
+        return None
+
+    # --- state ----------------------------------------------------------------------------------------------
 
     @abstractmethod
     def snapshot(self) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""Levels that triggers start: `start … end …`, and `initiated by … terminated by …`."""
+"""Levels that conditions start: `start … end …`, and `initiated by … terminated by …`."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
 from sql.algebra.context.ends import ends_of
-from sql.algebra.context.level import LiveLevel, PatternStart
+from sql.algebra.context.level import LiveLevel
 from sql.algebra.context.level_definitions import (
     EventCondition,
     NowCondition,
@@ -15,7 +16,7 @@ from sql.algebra.context.level_definitions import (
     TimePoint,
 )
 from sql.algebra.context.partition import Arrival, Partition
-from sql.algebra.context.pattern_watch import Match, PatternCondition
+from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch
 from sql.algebra.event import Event
 
 START_TIME: Final = 0
@@ -29,9 +30,8 @@ class TriggeredLevel(LiveLevel):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        start = self.definition.start
-        if isinstance(start, PatternCondition):
-            self.pattern_start = PatternStart(start, self.move_start)
+        self.starting: PatternWatch | None = None
+        """The pattern that starts partitions, while it is watched."""
 
     def open(
         self,
@@ -52,10 +52,65 @@ class TriggeredLevel(LiveLevel):
     def belonging(self, arrival: Arrival) -> Iterable[Partition]:
         return self.partitions()
 
-    def count_match(self, start: PatternStart, match: Match, partition: Partition, now_ms: int) -> None:
+    def close(self, now_ms: int) -> None:
+        self.stop_watching()
+        super().close(now_ms)
+
+    # --- starts by a pattern --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def start_by(self, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
+        """Start partitions by matches of the pattern, which an event or time has completed."""
+
+    def watch_pattern(self, start: PatternCondition, now_ms: int) -> None:
+        """Watch for the pattern anew."""
+        self.starting = PatternWatch(start, ())
+        self._moved(self.starting, self.starting.start(now_ms), now_ms)
+
+    def enter_pattern(self, arrival: Arrival) -> None:
+        """An event may complete the pattern."""
+        if self.starting is not None:
+            matches = self.starting.enter(arrival.stream, arrival.event.row, arrival.now_ms)
+            self._moved(self.starting, matches, arrival.now_ms, arrival)
+
+    def advance_pattern(self, now_ms: int) -> None:
+        """Time may complete the pattern."""
+        if self.starting is not None:
+            self._moved(self.starting, self.starting.advance(now_ms), now_ms)
+
+    def _moved(
+        self, watch: PatternWatch, matches: list[Match], now_ms: int, arrival: Arrival | None = None
+    ) -> None:
+        """The level's deadline is that of the pattern."""
+        self.life.move_start(self, watch.pattern.deadline())
+        if matches:
+            self.start_by(matches, now_ms, arrival)
+
+    def stop_watching(self) -> None:
+        """Watch for the pattern no longer."""
+        if self.starting is not None:
+            self.starting.pattern.quit()
+            self.starting = None
+
+    def count_match(self, match: Match, partition: Partition, now_ms: int) -> None:
         """The events of the match that started a partition count in it."""
-        for stream, row in start.point.counted(match):
+        start = self.definition.start
+        assert isinstance(start, PatternCondition)
+        for stream, row in start.counted(match):
             self.life.join(partition, Arrival(stream, Event(row, now_ms, 0), now_ms))
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        starting = None if self.starting is None else self.starting.pattern.snapshot()
+        return {**super().snapshot(), "starting": starting}
+
+    def restore(self, state: dict[str, Any], now_ms: int) -> None:
+        if state["starting"] is not None:
+            assert isinstance(self.definition.start, PatternCondition)
+            self.starting = PatternWatch(self.definition.start, ())
+            self.starting.restore(state["starting"], now_ms)
+        super().restore(state, now_ms)
 
 
 class SpanLevel(TriggeredLevel):
@@ -66,7 +121,11 @@ class SpanLevel(TriggeredLevel):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.ends = ends_of(self.definition.end, self, self.life, of_all=False)
-        self.current: Partition | None = None
+
+    @property
+    def current(self) -> Partition | None:
+        """The live partition."""
+        return self.by_key.get(None)
 
     def watch(self, now_ms: int) -> None:
         if self._is_inside(now_ms):
@@ -88,19 +147,19 @@ class SpanLevel(TriggeredLevel):
             if due_ms == now_ms:
                 self.open(now_ms)
             else:
-                self.move_start(due_ms)
-        elif self.pattern_start is not None:
-            self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
+                self.life.move_start(self, due_ms)
+        elif isinstance(start, PatternCondition):
+            self.watch_pattern(start, now_ms)
 
-    def _begin(self, start: PatternStart, matches: list[Match], now_ms: int) -> None:
+    def start_by(self, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
         """Start by the first match of the pattern; it is watched anew after the end."""
-        if not matches or self.current is not None:
+        if self.current is not None:
             return
         self.due_ms = None
-        start.stop()
+        self.stop_watching()
         self.open(now_ms, match=matches[0])
         if self.current is not None:
-            self.count_match(start, matches[0], self.current, now_ms)
+            self.count_match(matches[0], self.current, now_ms)
 
     def _is_inside(self, now_ms: int) -> bool:
         start, end = self.definition.start, self.definition.end
@@ -111,8 +170,8 @@ class SpanLevel(TriggeredLevel):
         return end.next_ms(now_ms) <= start.next_ms(now_ms)
 
     def start_due(self, now_ms: int) -> None:
-        if self.pattern_start is not None:
-            self._begin(self.pattern_start, self.pattern_start.advance(now_ms), now_ms)
+        if isinstance(self.definition.start, PatternCondition):
+            self.advance_pattern(now_ms)
         else:
             self.open(now_ms)
 
@@ -125,30 +184,16 @@ class SpanLevel(TriggeredLevel):
             if self.current is not None:
                 self.life.join(self.current, arrival)
                 return
-        if (
-            isinstance(start, EventCondition)
-            and start.stream == arrival.stream
-            and start.fits(arrival.event, ())
-        ):
-            self.open(arrival.now_ms, arrival)
-        elif self.pattern_start is not None and current is None:
-            self._begin(self.pattern_start, self.pattern_start.enter(arrival), arrival.now_ms)
+        if isinstance(start, EventCondition):
+            if start.stream == arrival.stream and start.fits(arrival.event, ()):
+                self.open(arrival.now_ms, arrival)
+        elif current is None:
+            self.enter_pattern(arrival)
 
     def unmoved(self, stream: str) -> list[Partition] | None:
         points = self.definition.start, self.definition.end
         hears = any(isinstance(point, PatternCondition | EventCondition) for point in points)
         return None if hears or not self.is_innermost else self.partitions()
-
-    def partitions(self) -> list[Partition]:
-        return [] if self.current is None else [self.current]
-
-    def add(self, partition: Partition) -> None:
-        self.ends.add(partition)
-        self.current = partition
-
-    def discard(self, partition: Partition) -> None:
-        self.ends.discard(partition)
-        self.current = None
 
 
 class OverlappingLevel(TriggeredLevel):
@@ -158,77 +203,54 @@ class OverlappingLevel(TriggeredLevel):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.found: dict[Partition, None] = {}
-        self.values_seen: dict[Any, Partition] = {}
-        """`distinct`: the partition that lives for each value."""
         self.ends = ends_of(self.definition.end, self, self.life, of_all=True)
-        self.ends_together = self.is_innermost and self.ends.together
         start = self.definition.start
         self.event_start = start if isinstance(start, EventCondition) else None
 
+    def place_of(self, partition: Partition) -> Hashable:
+        """Its value with `distinct`: that of one partition at a time. Else nothing finds it."""
+        return partition if self.definition.distinct is None else partition.key
+
     def watch(self, now_ms: int) -> None:
-        if isinstance(self.definition.start, TimePoint):
-            self._await(now_ms)
+        start = self.definition.start
+        if isinstance(start, TimePoint):
+            self._await(start, now_ms)
         if self.definition.now:
             self.open(now_ms)
-        if self.pattern_start is not None:
-            self._begin(self.pattern_start, self.pattern_start.begin(now_ms), now_ms)
+        if isinstance(start, PatternCondition):
+            self.watch_pattern(start, now_ms)
 
-    def _begin(
-        self, start: PatternStart, matches: list[Match], now_ms: int, arrival: Arrival | None = None
-    ) -> None:
+    def start_by(self, matches: list[Match], now_ms: int, arrival: Arrival | None = None) -> None:
         """A partition for each match of the pattern. The event that completes it does not count as such."""
         for match in matches:
             partition = self.open(now_ms, match=match)
             if arrival is not None:
                 arrival.first.add(partition.id)
-            self.count_match(start, match, partition, now_ms)
+            self.count_match(match, partition, now_ms)
 
-    def _await(self, now_ms: int) -> None:
-        start = self.definition.start
-        assert isinstance(start, TimePoint)
-        self.move_start(max(start.next_ms(now_ms), now_ms + 1))
+    def _await(self, start: TimePoint, now_ms: int) -> None:
+        self.life.move_start(self, max(start.next_ms(now_ms), now_ms + 1))
 
     def start_due(self, now_ms: int) -> None:
-        start = self.pattern_start
-        if start is not None:
-            self._begin(start, start.advance(now_ms), now_ms)
-        else:
-            self._await(now_ms)
+        start = self.definition.start
+        if isinstance(start, TimePoint):
+            self._await(start, now_ms)
             self.open(now_ms)
+        else:
+            self.advance_pattern(now_ms)
 
     def act(self, arrival: Arrival) -> None:
         start = self.event_start
         self.ends.enter_all(arrival)
-        is_innermost = self.is_innermost
-        before = None if is_innermost else self.partitions()
-        if start is not None:
-            if start.stream == arrival.stream and (start.passes is None or start.passes(arrival.event, ())):
-                self._initiate(arrival)
-        elif self.pattern_start is not None:
-            self._begin(self.pattern_start, self.pattern_start.enter(arrival), arrival.now_ms, arrival)
-        if is_innermost:
-            arrival.whole.append(self)
-        else:
-            self.visit_all(arrival, before)
+        before = None if self.is_innermost else self.partitions()
+        if start is None:
+            self.enter_pattern(arrival)
+        elif start.stream == arrival.stream and (start.passes is None or start.passes(arrival.event, ())):
+            self._initiate(arrival)
+        self.visit_all(arrival, before)
 
     def _initiate(self, arrival: Arrival) -> None:
         distinct = self.definition.distinct
         key = None if distinct is None else distinct(arrival.event)
-        if distinct is None or key not in self.values_seen:
+        if distinct is None or key not in self.by_key:
             self.open(arrival.now_ms, arrival, key=key)
-
-    def partitions(self) -> list[Partition]:
-        return list(self.found)
-
-    def add(self, partition: Partition) -> None:
-        self.ends.add(partition)
-        self.found[partition] = None
-        if self.definition.distinct is not None:
-            self.values_seen[partition.key] = partition
-
-    def discard(self, partition: Partition) -> None:
-        self.ends.discard(partition)
-        del self.found[partition]
-        if self.definition.distinct is not None:
-            del self.values_seen[partition.key]

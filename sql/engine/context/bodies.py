@@ -4,7 +4,7 @@ statement that serves all."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.algebra.context.by_property import ByProperty
@@ -63,21 +63,18 @@ class Member(RunningQuery, Running):
             name for name in self.reads if name in plan.heard or name not in catalog.relations
         )
         """Those of them whose events it takes, also where these are the rows of a named window."""
+        self.waiting: list[Any] = []
+        """The bodies that events wait for, all of them cells or all instances."""
+        self.rows: list[Any] = []
+        """The events that wait, one for each of these; None is the end of a cell's partition."""
         self.declares = isinstance(plan.acts, WindowDeclaration | TableDeclaration | VariableDeclaration)
         self.outranks = plan.priority > context.priority
 
-    def reached(self, event: Event, arrival: Arrival) -> Collection[Body]:
+    def reached(self, event: Event, arrival: Arrival) -> Sequence[Body]:
         """The bodies that an event has to reach, in order of allocation of their partitions."""
         if self.index is not None:
             return [body for body in self.index.fitting(event) if arrival.reaches(body.partition)]
         return [body for partition in arrival.rest() for body in partition.bodies if body.member is self]
-
-    def stops_together(self) -> bool:
-        """True if its reports at the end of several partitions can be made together, after all have ended."""
-        cells = self.cells
-        if cells is None:
-            return self.fits_cells
-        return not cells.reports_end or (cells.shows_one and not self.fills_own)
 
 
 def streams_of(plan: Plan) -> set[str]:
@@ -107,19 +104,6 @@ class Body(ABC):
     def catalog(self) -> Catalog:
         """The catalog as the statement sees it in the partition."""
         return self.member.catalog
-
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        """Events of one stream arrive."""
-        return self.instance.push(stream, rows, now_ms)
-
-    def terminate(self, now_ms: int) -> list[Emission]:
-        """The partition ends: the output of `when terminated`."""
-        return self.instance.terminate(now_ms)
-
-    @property
-    def reports_later(self) -> bool:
-        """True if the output at the end may be made with that of other partitions."""
-        return False
 
     def next_deadline(self) -> int | None:
         """When the statement has something to do next in this partition."""
@@ -163,21 +147,6 @@ class Cell(Body):
         assert self.member.cells is not None
         return self.member.cells.at(self)
 
-    def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
-        assert self.member.cells is not None
-        return self.member.cells.push_cells([self] * len(rows), rows, now_ms)
-
-    def terminate(self, now_ms: int) -> list[Emission]:
-        cells = self.member.cells
-        if cells is None or not cells.reports_end:
-            return []
-        return cells.report([self], now_ms) if cells.shows_one else cells.at(self).terminate(now_ms)
-
-    @property
-    def reports_later(self) -> bool:
-        cells = self.member.cells
-        return cells is not None and cells.reports_end and cells.shows_one and not self.member.fills_own
-
     def next_deadline(self) -> int | None:
         cells = self.member.cells
         if cells is not None and cells.cell is self:
@@ -200,6 +169,8 @@ class CellStatement(RunningStatement):
         self.counts_events = output is not None and output.every_events is not None
         self.has_timers = output is not None and output.every is not None
         self.reports_end = output is not None and output.terminated is not None
+        self.hears_end = self.reports_end or self.has_timers
+        """True if a cell has something to do when its partition ends."""
         show = program.text.show
         self.shows_one = (
             show.defers is not None and output is not None and output.mode == "last" and not show.is_ordered
@@ -255,14 +226,23 @@ class CellStatement(RunningStatement):
     def end(self, cell: Cell, now_ms: int) -> None:
         """The partition of a cell ends."""
         cell.due_ms = None
-        if not self.reports_end:
-            return
-        if self.shows_one:
+        if self.shows_one and self.reports_end:
             self.out += self._shown([cell], now_ms)
-            return
-        self.at(cell).begin(now_ms)
-        self.output.terminate(now_ms)
-        self.rest()
+        elif self.reports_end:
+            self.at(cell).begin(now_ms)
+            self.output.terminate(now_ms)
+            self.rest()
+
+    def end_all(self, cells: Sequence[Cell], now_ms: int) -> list[Emission]:
+        """The partitions of cells end at one instant."""
+        if self.shows_one and self.reports_end:
+            for cell in cells:
+                cell.due_ms = None
+            self.out += self._shown(cells, now_ms)
+        else:
+            for cell in cells:
+                self.end(cell, now_ms)
+        return self.take()
 
     def start(self, cell: Cell, now_ms: int) -> None:
         """The first event of a cell: its output limit counts from now."""
@@ -279,11 +259,6 @@ class CellStatement(RunningStatement):
         self.at(cell).begin(now_ms)
         self.output.reached(now_ms)
         self.rest()
-
-    def report(self, cells: Sequence[Cell], now_ms: int) -> list[Emission]:
-        """The present rows of cells, and the errors in making them."""
-        found = self._shown(cells, now_ms)
-        return found + self.take() if self.errors else found
 
     def _shown(self, cells: Sequence[Cell], now_ms: int) -> list[Emission]:
         """The present rows of cells."""

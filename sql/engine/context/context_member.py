@@ -37,9 +37,13 @@ class ContextMember(Member):
             arrival = self.host.route(stream, event, now_ms) if self.outranks else self.host.arrival
             if arrival is None:
                 continue
-            for body in self.reached(event, arrival):
-                out += self.host.statements.give(body, stream, row, now_ms)
+            out += self._give(self.reached(event, arrival), stream, row, now_ms)
         return out
+
+    def _give(self, bodies: Sequence[Body], stream: str, row: object, now_ms: int) -> list[Emission]:
+        if not bodies:
+            return []
+        return self.host.statements.give(self, stream, bodies, [row] * len(bodies), now_ms)
 
     def feed(self, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Relations that all partitions see have changed."""
@@ -55,8 +59,7 @@ class ContextMember(Member):
     def push_in(self, partition: int, stream: str, row: object, now_ms: int) -> list[Emission]:
         """Take a row inserted into a named window of one partition; that of an ended partition is dropped."""
         self.counts["events_in"] += 1
-        bodies = self._bodies_in(partition)
-        return [item for body in bodies for item in self.host.statements.give(body, stream, row, now_ms)]
+        return self._give(self._bodies_in(partition), stream, row, now_ms)
 
     def _bodies_in(self, partition: int) -> list[Body]:
         found = self.host.life.live.get(partition)
@@ -137,7 +140,7 @@ def join(host: ContextHost, name: str, plan: Plan, now_ms: int) -> tuple[Context
             host.statements.begin(member, partition, now_ms, is_late=True)
     else:
         host.life.activate(now_ms)
-    return member, host.statements.take()
+    return member, host.statements.queue.take()
 
 
 def index_of(plan: Plan, functions: FunctionSet) -> ByProperty[Body] | None:

@@ -4,14 +4,15 @@ they have something to do: one heap for all of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
+from sql.algebra.context.deadlines import Deadlines
 from sql.algebra.context.partition import Partition
 from sql.algebra.event import Delta, Event
 from sql.catalog.streams import Catalog
 from sql.emission import Emission
 from sql.engine.context.bodies import Body, Cell, Member
+from sql.engine.context.event_queue import EventQueue
 from sql.engine.context.new_body import new_body
 from sql.engine.context.spread import SpreadRelation
 from sql.engine.relations.declaring import DeclaringStatement
@@ -19,94 +20,23 @@ from sql.engine.steps import moved
 from sql.functions.definition import Context
 
 
-class BodyTimers:
-    """The deadlines of all bodies: by time, then in order of the statements, then of the partitions."""
-
-    def __init__(self) -> None:
-        self.heap: list[tuple[int, int, int, int, Body]] = []
-        """(due, order of the statement, id of the partition, number, body); what no
-        longer holds goes on top."""
-        self.scheduled = 0
-
-    def clear(self) -> None:
-        """Forget all deadlines."""
-        self.heap.clear()
-
-    def drop(self, member: Member) -> None:
-        """Forget the deadlines of a statement."""
-        self.heap = sorted(entry for entry in self.heap if entry[4].member is not member)
-
-    def move(self, body: Body, due_ms: int | None) -> None:
-        """A body has another deadline; None: none."""
-        body.due_ms = due_ms
-        if due_ms is not None:
-            self.scheduled += 1
-            heappush(self.heap, (due_ms, body.member.order, body.partition.id, self.scheduled, body))
-
-    def next_ms(self) -> int | None:
-        """The earliest deadline."""
-        while self.heap:
-            due, _, _, _, body = self.heap[0]
-            if body.due_ms == due:
-                return due
-            heappop(self.heap)
-        return None
-
-    def pop(self) -> Body:
-        """The body with the earliest deadline, which it has no longer."""
-        body = heappop(self.heap)[4]
-        body.due_ms = None
-        return body
-
-
-class WaitingEvents(Protocol):
-    """The events of a batch that wait for statements, between two changes of partitions."""
-
-    def settle(self) -> None:
-        """Partitions are about to change: what came before is done first."""
-
-    def takes_first(self, partition: Partition, stream: str, event: Event) -> bool:
-        """An event starts a partition; whether it waits with the others."""
-
-    def takes_last(self, bodies: Sequence[Body]) -> bool:
-        """A partition ends; whether that waits with the events."""
-
-
-class ContextOwner(Protocol):
-    """The context that has the statements."""
-
-    def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
-        """A condition could not be evaluated, or there are too many partitions."""
-
-    def next_deadline(self) -> int | None:
-        """The earliest instant at which the context or a statement has something to do."""
-
-
 class Statements:
     """All of them, as the life cycle calls them (`Bodies`).
 
-    members  the statements by name, in order of creation
-    timers   when they have something to do
-    out      the emissions since they were last taken
+    members    the statements by name, in order of creation
+    deadlines  when they have something to do, by time, then statement, then partition
+    queue      the events that wait for them, and what they have emitted
     """
 
-    def __init__(self, catalog: Catalog, clock: Context, owner: ContextOwner) -> None:
-        """`clock`: the present instant of the context."""
+    def __init__(self, catalog: Catalog, clock: Context, announce: Callable[[], None]) -> None:
+        """`clock`: the present instant of the context. `announce` is called when a deadline has moved."""
         self.catalog = catalog
         self.clock = clock
-        self.owner = owner
+        self.announce = announce
         self.members: dict[str, Member] = {}
-        self.timers = BodyTimers()
-        self.out: list[Emission] = []
-        self.ended: dict[Member, list[Cell]] = {}
-        """The cells of partitions that have ended, by statement: their reports are made together."""
-        self.lane: WaitingEvents | None = None
-        """The batch that is being taken, where statements get the events between two changes of partitions
-        together."""
+        self.deadlines: Deadlines[Body] = Deadlines()
+        self.queue = EventQueue(self.members, clock, self.give, self._end)
         self.restoring = False
-        self.wake: Callable[[], None] = lambda: None
-        """Called when the next deadline has changed while a statement got an event."""
-        self.announced: int | None = None
 
     # --- partitions start and end ---------------------------------------------------------------------------
 
@@ -143,85 +73,71 @@ class Statements:
             self.add(body, body.instance.advance(now_ms))
         self.schedule(body)
 
-    def stop(self, partitions: Sequence[Partition], now_ms: int) -> None:
-        """Stop the statements of partitions that end, in reverse order; each emits what is due at the end."""
-        lane = self.lane
-        for partition in partitions:
-            bodies, partition.bodies = partition.bodies, ()
-            for body in bodies:
-                if body.member.index is not None:
-                    body.member.index.leave(body, partition.row)
-            if lane is not None:
-                if lane.takes_last(bodies):
-                    continue
-                self.settle()
-            for body in reversed(bodies):
+    def stop(self, partition: Partition, now_ms: int) -> None:
+        """The statements stop in a partition, in reverse order; each emits what is due at the end."""
+        bodies, partition.bodies = partition.bodies, ()
+        for body in reversed(bodies):
+            member = body.member
+            if member.index is not None:
+                member.index.leave(body, partition.row)
+            if member.cells is None:
+                self.queue.settle()
                 body.due_ms = None
-                if lane is None and isinstance(body, Cell) and body.reports_later:
-                    self.ended.setdefault(body.member, []).append(body)
-                elif given := body.terminate(now_ms):
-                    self.add(body, given)
+                self.add(body, body.instance.terminate(now_ms))
+            elif member.cells.hears_end:
+                self.queue.wait(body, None)
 
-    def stop_together(self) -> bool:
-        return all(member.stops_together() for member in self.members.values())
-
-    def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
-        self.owner.fail(event, error, now_ms)
+    def settle(self) -> None:
+        """The properties of a partition are about to change."""
+        self.queue.settle()
 
     # --- events ---------------------------------------------------------------------------------------------
 
     def give_first(self, partition: Partition, stream: str, event: Event, now_ms: int) -> None:
-        if self.lane is not None and self.lane.takes_first(partition, stream, event):
-            return
-        self.settle()
+        """The event that started a partition, for all statements in it."""
+        in_batch = stream == self.queue.stream
+        if not in_batch:
+            self.queue.settle()
         for body in partition.bodies:
-            if stream in body.member.streams:
-                self.out += self.give(body, stream, event.row, now_ms)
+            if stream not in body.member.streams:
+                continue
+            if in_batch:
+                self.queue.wait(body, event.row)
+            else:
+                self.queue.out += self.give(body.member, stream, (body,), (event.row,), now_ms)
 
-    def give(self, body: Body, stream: str, row: object, now_ms: int) -> list[Emission]:
-        """Pass an event to one instance; the emissions."""
-        return self._given(body, body.push(stream, (row,), now_ms))
+    def give(
+        self, member: Member, stream: str, bodies: Sequence[Any], rows: Sequence[Any], now_ms: int
+    ) -> list[Emission]:
+        """Pass events to a statement, each with the body that it belongs to; the emissions."""
+        if member.cells is not None:
+            return self._counted(bodies[0], member.cells.push_cells(bodies, rows, now_ms))
+        out: list[Emission] = []
+        for body, row in zip(bodies, rows, strict=True):
+            out += self._counted(body, body.instance.push(stream, (row,), now_ms))
+            self.schedule(body)
+        return out
 
-    def give_cells(self, member: Member, cells: Sequence[Cell], rows: Sequence[Any], now_ms: int) -> None:
-        """Events for a statement with the cells of their partitions."""
+    def _end(self, member: Member, cells: Sequence[Cell], now_ms: int) -> list[Emission]:
+        """The partitions of cells end together."""
         assert member.cells is not None
-        out = member.cells.push_cells(cells, rows, now_ms)
-        if out:
-            self.count(cells[0], out)
-            self.out += out
+        return self._counted(cells[0], member.cells.end_all(cells, now_ms))
 
     def feed(self, body: Body, changes: Mapping[str, Delta], now_ms: int) -> list[Emission]:
         """Pass changes of relations to one instance; the emissions."""
-        return self._given(body, body.instance.feed(changes, now_ms))
-
-    def _given(self, body: Body, emissions: list[Emission]) -> list[Emission]:
-        """Count the emissions of an instance for an event or a change."""
-        if emissions:
-            self.count(body, emissions)
+        out = self._counted(body, body.instance.feed(changes, now_ms))
         self.schedule(body)
-        return emissions
+        return out
 
     # --- emissions ------------------------------------------------------------------------------------------
-
-    def settle(self) -> None:
-        """Give statements the events that wait for them, and make the reports that wait."""
-        if self.lane is not None:
-            self.lane.settle()
-        ended, self.ended = self.ended, {}
-        for member, cells in ended.items():
-            assert member.cells is not None
-            given = member.cells.report(cells, self.clock.now_ms)
-            self.count(cells[0], given)
-            self.out += given
 
     def add(self, body: Body, emissions: list[Emission]) -> None:
         """An instance has emitted something on its own: not for an event."""
         if emissions:
-            self.settle()
-            self.count(body, emissions)
-            self.out += emissions
+            self.queue.settle()
+            self.queue.out += self._counted(body, emissions)
 
-    def count(self, body: Body, emissions: list[Emission]) -> None:
+    def _counted(self, body: Body, emissions: list[Emission]) -> list[Emission]:
         """Count the emissions of an instance; rows for a relation of the context are queued for it."""
         member = body.member
         for emission in emissions:
@@ -233,30 +149,20 @@ class Statements:
                 assert member.inner.insert is not None
                 rows = moved(member.inner, emission)
                 body.catalog.loop.forward(member.inner.insert.stream, rows, member.name)
-
-    def take(self) -> list[Emission]:
-        """The emissions since the last call."""
-        if self.ended:
-            self.settle()
-        out, self.out = self.out, []
-        return out
+        return emissions
 
     # --- time -----------------------------------------------------------------------------------------------
 
     def schedule(self, body: Body) -> None:
         """Note when an instance has something to do next."""
         due_ms = body.next_deadline()
-        if due_ms == body.due_ms:
-            return
-        self.timers.move(body, due_ms)
-        next_ms = self.owner.next_deadline()
-        if next_ms != self.announced:
-            self.announced = next_ms
-            self.wake()
+        if due_ms != body.due_ms:
+            self.deadlines.move(body, due_ms, body.member.order, body.partition.id)
+            self.announce()
 
     def advance(self, until_ms: int, end_ms: int | None) -> None:
         """Do what is due next of the statements, at `until_ms`; time changes partitions at `end_ms`."""
-        body = self.timers.pop()
+        body = self.deadlines.pop()
         instance = body.instance
         # Windows that go through instants by themselves do not go beyond the end of the partition.
         if instance.steps_itself and end_ms is not None:

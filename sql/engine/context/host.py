@@ -3,7 +3,7 @@ partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sql.algebra.context.level_builder import life_of
@@ -43,15 +43,18 @@ class ContextHost(RunningQuery, Running):
         self.clock = Context(zone=context.options.zone_info())
         """The present instant, as the context's conditions read it."""
         self.functions = FunctionSet(catalog, self.clock, Warnings(), text=context.text)
-        self.statements = Statements(catalog, self.clock, self)
+        self.statements = Statements(catalog, self.clock, self._announce)
         self.members = self.statements.members
-        self.life = life_of(context, self.functions, catalog, self.statements)
+        self.life = life_of(context, self.functions, catalog, self.statements, self.fail)
         self.overlaps = any(isinstance(level.kind, OverlappingPlan) for level in context.levels)
         self.joined = 0
         self.arrival: Arrival | None = None
         """The event the context acted on last: its statements read its partitions."""
         self.is_passing = False
         """True if it goes with the last statement: it was not declared by one that stays."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called when the next deadline has changed while a statement got an event."""
+        self.announced: int | None = None
 
     # --- statements -----------------------------------------------------------------------------------------
 
@@ -60,15 +63,17 @@ class ContextHost(RunningQuery, Running):
         member = self.members.pop(name)
         if not self.members:
             self.life.deactivate()
-            self.statements.timers.clear()
+            self.statements.deadlines.clear()
             return
         self.drop(member)
 
     def drop(self, member: Member) -> None:
         """Forget the instances of a statement."""
         for partition in self.life.live:
+            for body in partition.bodies:
+                if body.member is member:
+                    body.due_ms = None
             partition.bodies = tuple(body for body in partition.bodies if body.member is not member)
-        self.statements.timers.drop(member)
 
     def spread(self, name: str, declaration: WindowDeclaration | TableDeclaration) -> SpreadRelation:
         """The relation that a statement declares in each partition, as seen from outside."""
@@ -107,7 +112,7 @@ class ContextHost(RunningQuery, Running):
                 self.arrival = self.life.arrive(stream, event, now_ms)
             except DATA_ERRORS as error:
                 self.fail(event, error, now_ms)
-        return self.statements.take()
+        return self.statements.queue.take()
 
     def fail(self, event: Event | None, error: BaseException, now_ms: int) -> None:
         """A condition could not be evaluated, or there are too many partitions: an error of the context,
@@ -119,7 +124,7 @@ class ContextHost(RunningQuery, Running):
             member.counts["errors"] += 1
         own = f"context {self.context.name}" if self.is_passing else self.name
         for name in dict.fromkeys((own, *self.members)):
-            self.statements.out.append(Emission(name, now_ms, "error", rows, (), why))
+            self.statements.queue.out.append(Emission(name, now_ms, "error", rows, (), why))
 
     def route(self, stream: str, event: Event, now_ms: int) -> Arrival | None:
         """The partitions of an event before the context acts on it; None if its evaluation fails
@@ -136,7 +141,7 @@ class ContextHost(RunningQuery, Running):
         self.clock.now_ms = now_ms
         statements = self.statements
         while True:
-            body_due, life_due = statements.timers.next_ms(), self.life.timers.next_ms()
+            body_due, life_due = statements.deadlines.next_ms(), self.life.deadlines.next_ms()
             if body_due is not None and body_due <= now_ms and (life_due is None or body_due <= life_due):
                 statements.advance(now_ms, life_due)
             elif life_due is not None and life_due <= now_ms:
@@ -145,10 +150,16 @@ class ContextHost(RunningQuery, Running):
                 except DATA_ERRORS as error:
                     self.fail(None, error, now_ms)
             else:
-                return statements.take()
+                return statements.queue.take()
 
     def next_deadline(self) -> int | None:
-        return earliest((self.statements.timers.next_ms(), self.life.timers.next_ms()))
+        return earliest((self.statements.deadlines.next_ms(), self.life.deadlines.next_ms()))
+
+    def _announce(self) -> None:
+        next_ms = self.next_deadline()
+        if next_ms != self.announced:
+            self.announced = next_ms
+            self.wake()
 
     def unseen(self, emissions: list[Emission]) -> list[Emission]:
         """Leave out results that come too late, and count them as skipped, each with its statement."""
@@ -176,7 +187,7 @@ class ContextHost(RunningQuery, Running):
         """Put the life cycle back; each statement's state is restored after it, by its own name."""
         if snapshot.get("version") not in READS:
             raise CorruptState(f"snapshot version {snapshot.get('version')!r} is none of {READS}")
-        self.statements.timers.clear()
+        self.statements.deadlines.clear()
         self.statements.restoring = True
         try:
             self.clock.now_ms = snapshot["now"]

@@ -68,9 +68,6 @@ def test_partitions_that_end_together_give_out_what_each_gives_out_alone(end: st
         f"context C select context.s.id as s, context.id as i, count(*) as c from E output {report}"
     ).replace("terminated by after", "terminated after")
     together, alone = World(script), World(script)
-    root = alone.engine.contexts["C"].life.root
-    assert root is not None
-    root.ends_together = False
     found = []
     for world in (together, alone):
         rows = [world.send("S", id=str(number)) for number in range(3 * LIVE)]
