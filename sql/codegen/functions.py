@@ -21,17 +21,18 @@ from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.hits import HitCounters
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
+from sql.codegen.output_rows import Columns, sort_key_text, write_items
 from sql.codegen.own_reads import relation_text, variable_text
 from sql.codegen.reader import RowReader
 from sql.codegen.source import Generated, SourceWriter
 from sql.codegen.support import Warnings
 from sql.errors import DataError, Span, positioned
 from sql.functions.definition import Context
-from sql.plan.bound import Bound, Const, Read, Slot
+from sql.plan.bound import Bound, Const, Slot
 from sql.plan.clauses import Criterion, ItemPlan
 from sql.plan.pattern_plan import OWN
-from sql.rows import Shape, as_dict, as_dicts, attribute_name, field_name
-from sql.types import Type, key_of, order_key, order_key_down
+from sql.rows import Shape, attribute_name, field_name
+from sql.types import key_of
 
 DATA_ERRORS = (DataError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError, IndexError)
 """The errors that a wrong value in an event may raise; any other error is a defect of the engine."""
@@ -248,17 +249,8 @@ class FunctionSet:
     def criteria(self, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> EventFunction:
         """A sort key. NULL is lowest (EPL) or last in either direction (eKuiper), if NULLS FIRST is
         absent."""
-        up = self.names.bind(order_key, "order_key")
-        down = self.names.bind(order_key_down, "order_key_down")
-        parts = []
-        for item in criteria:
-            code = self.writer.value(item.value)
-            key = f"{down if item.descending else up}({code.text})"
-            if not nulls_lowest or item.nulls_first is not None:
-                first = bool(item.nulls_first)
-                key = f"(({code.text}) is {'not ' if first else ''}None, {key})"
-            parts.append(key)
-        return self.define(f"({', '.join(parts)},)", criteria[0].value.span)
+        text = sort_key_text(self.writer.text, self.names, criteria, nulls_lowest=nulls_lowest)
+        return self.define(text, criteria[0].value.span)
 
     def argument(self, definition: Aggregate, args: tuple[Bound, ...]) -> EventFunction:
         """The input of an aggregate: TRUE for `f(*)`, the value, or a tuple of several."""
@@ -267,40 +259,17 @@ class FunctionSet:
             definition.name, args, lambda: self.define(argument_text(self.writer, definition, args), span)
         )
 
-    def row(self, items: tuple[ItemPlan, ...], columns: list[dict[str, Type] | None]) -> EventFunction:
-        """The output row: a dict of the visible items, in order."""
-        parts: list[str] = []
-        spans: list[Span] = []
-        for item in items:
-            if item.invisible:
-                continue
-            spans.append(item.value.span)
-            if item.name is None:
-                parts.append(self._spread(item, columns) or "**{}")
-            elif isinstance(item.value, Read) and item.value.column is None:
-                kind = as_dicts if item.value.type is Type.ARRAY else as_dict
-                whole = self.names.bind(kind, kind.__name__)
-                code = self.writer.text(item.value)
-                parts.append(f"{item.name!r}: None if {code} is None else {whole}({code})")
-            else:
-                parts.append(f"{item.name!r}: {self.writer.text(item.value)}")
-        span = items[0].value.span if items else Span(0, 0)
-        function = self.define("{\n" + "".join(f"{part},\n" for part in parts) + "}", span)
-        # Each item has its own line, so that an error names the item it is in.
-        name = function.__code__.co_filename
-        self.lines |= {(name, line): item for line, item in enumerate(spans, start=3)}
-        return function
-
-    def _spread(self, item: ItemPlan, columns: list[dict[str, Type] | None]) -> str:
-        excluded = frozenset((*item.excluded, "$meta"))
-        if isinstance(item.value, Read) and item.value.column is None:
-            declared = columns[item.value.source]
-            if declared is not None:
-                names = [name for name in declared if name not in excluded]
-                reads = (f"{name!r}: {self.reader.read(item.value.source, name).text}" for name in names)
-                return ", ".join(reads)
-        helper = self.names.bind(spread, "spread")
-        return f"**{helper}({self.writer.text(item.value)}, {self.names.bind(excluded, 'excluded')})"
+    def row(self, items: Sequence[ItemPlan], columns: Sequence[Columns]) -> EventFunction:
+        """The output row of an event: a dict of the visible items, in order."""
+        source, own = SourceWriter(), self.reader
+        slots: dict[tuple[str, object], Code] = {("event_time", None): Code("x.time_ms", False, True, NUMBER)}
+        reader = RowReader(self.names, self.catalog, own.shape, slots, joined=own.joined)
+        writer = ExpressionWriter(reader, self.names, self.writer.warnings, self.writer.context)
+        with source.block("def row(x):"):
+            source.line("e = x.row")
+            write_items(LoopWriter(source, reader, writer), items, columns, "return ", "")
+        row: EventFunction = self.generate(source)["row"]
+        return row
 
     def failure(self, error: BaseException, code: Generated | None = None) -> DataError:
         """The error with the position of the expression it came from, perhaps in the text of `code`."""
@@ -328,16 +297,6 @@ def argument_text(writer: ExpressionWriter, definition: Aggregate, args: tuple[B
         p.variadic for p in definition.parameters
     )
     return f"({', '.join(texts)},)" if several and not (definition.whole_row and len(args) == 1) else texts[0]
-
-
-def spread(value: object, excluded: frozenset[str]) -> dict[str, Any]:
-    """A whole event or a struct as columns, for a dict display to copy: it may be the event itself."""
-    if value is None:
-        return {}
-    row = as_dict(value) if not isinstance(value, dict) else value
-    if not any(map(row.__contains__, excluded)):
-        return row
-    return {name: item for name, item in row.items() if name not in excluded}
 
 
 def constant_value(node: Bound | None, functions: FunctionSet) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from sql.codegen.functions import spread
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
+from sql.codegen.support import spread
 from sql.errors import NOWHERE, Span
-from sql.plan.bound import Read
+from sql.plan.bound import Bound, Read
 from sql.plan.clauses import Criterion, ItemPlan
 from sql.plan.logical import Plan
 from sql.rows import as_dict, as_dicts
@@ -76,16 +76,22 @@ def _spread(loop: LoopWriter, item: ItemPlan, columns: Sequence[Columns], names:
     return f"**{names.bind(spread, 'spread')}({loop.value(item.value)}, {names.bind(excluded, 'excluded')})"
 
 
-def criteria_text(loop: LoopWriter, criteria: tuple[Criterion, ...], *, nulls_lowest: bool) -> str:
-    """The sort key of ORDER BY."""
-    names = loop.expressions.names
+def sort_key_text(
+    value: Callable[[Bound], str], names: Names, criteria: Sequence[Criterion], *, nulls_lowest: bool
+) -> str:
+    """The sort key of ORDER BY, of the texts of its values. NULL is lowest (EPL) or last in either direction
+    (eKuiper), if NULLS FIRST or LAST is absent."""
     up, down = names.bind(order_key, "order_key"), names.bind(order_key_down, "order_key_down")
     parts = []
     for item in criteria:
-        value = loop.value(item.value)
-        key = f"{down if item.descending else up}({value})"
-        # NULL is lowest in EPL and last in eKuiper, if NULLS FIRST or LAST is absent.
+        text = value(item.value)
+        key = f"{down if item.descending else up}({text})"
         if not nulls_lowest or item.nulls_first is not None:
-            key = f"(({value}) is {'not ' if item.nulls_first else ''}None, {key})"
+            key = f"(({text}) is {'not ' if item.nulls_first else ''}None, {key})"
         parts.append(key)
     return f"({', '.join(parts)},)" if parts else "None"
+
+
+def criteria_text(loop: LoopWriter, criteria: Sequence[Criterion], *, nulls_lowest: bool) -> str:
+    """The sort key of ORDER BY in a loop."""
+    return sort_key_text(loop.value, loop.expressions.names, criteria, nulls_lowest=nulls_lowest)

@@ -13,7 +13,7 @@ from math import fmod
 from typing import Any
 
 from sql.errors import DataError
-from sql.rows import attribute_name
+from sql.rows import as_dict, attribute_name
 from sql.types import Value, describe, equal, less, whole
 
 
@@ -190,3 +190,13 @@ def invert(value: object) -> bool | None:
 def selected(items: Sequence[Any] | None, function: Callable[[Any], Any]) -> list[Any] | None:
     """`list.selectFrom(x => …)`."""
     return None if items is None else [function(item) for item in items]
+
+
+def spread(value: object, excluded: frozenset[str]) -> dict[str, Any]:
+    """A whole event or a struct as columns, for a dict display to copy: it may be the event itself."""
+    if value is None:
+        return {}
+    row = as_dict(value) if not isinstance(value, dict) else value
+    if not any(map(row.__contains__, excluded)):
+        return row
+    return {name: item for name, item in row.items() if name not in excluded}

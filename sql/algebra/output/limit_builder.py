@@ -40,6 +40,9 @@ from sql.plan.bound import Bound
 from sql.plan.clauses import OutputPlan
 from sql.plan.logical import Plan
 
+Assignments = tuple[tuple[str, Bound], ...]
+"""The variables of `then set`, each with the value it gets."""
+
 
 class LimitBuilder:
     """Builds the output limit of one query.
@@ -98,21 +101,8 @@ class LimitBuilder:
         plan = output.terminated
         return None if plan is None else self._met(plan.condition, plan.then_set)
 
-    def _met(self, condition: Bound | None, then_set: tuple[tuple[str, Bound], ...]) -> CountedCondition:
-        """A condition; without one it always holds."""
-        test = None if condition is None else self.functions.true(condition)
-        return CountedCondition(
-            lambda counters: test is None or bool(test(None, None, counters)), self._setter(then_set)
-        )
-
-    def _setter(self, then_set: tuple[tuple[str, Bound], ...]) -> Callable[[Counters], None]:
-        setters = [(name, self.functions.value(value)) for name, value in then_set]
-
-        def assign(counters: Counters) -> None:
-            for name, value in setters:
-                self.catalog.assign(name, value(None, None, counters))
-
-        return assign
+    def _met(self, condition: Bound | None, then_set: Assignments) -> CountedCondition:
+        return counted_condition(condition, then_set, self.functions, self.catalog)
 
     def _given(self, output: OutputPlan) -> Given:
         kind, mode = self.plan.row_kind, output.mode
@@ -145,3 +135,17 @@ class LimitBuilder:
 
     def _first(self) -> Given:
         return FirstUpdate(is_rstream=self.plan.selector == "rstream")
+
+
+def counted_condition(
+    condition: Bound | None, then_set: Assignments, functions: FunctionSet, catalog: Catalog
+) -> CountedCondition:
+    """A condition over counters, and what is set where it holds; without a condition it always does."""
+    test = None if condition is None else functions.true(condition)
+    setters = [(name, functions.value(value)) for name, value in then_set]
+
+    def assign(counters: Counters) -> None:
+        for name, value in setters:
+            catalog.assign(name, value(None, None, counters))
+
+    return CountedCondition(lambda counters: test is None or bool(test(None, None, counters)), assign)

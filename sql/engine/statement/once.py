@@ -7,19 +7,19 @@ from typing import Any
 
 from sql.algebra.event import Event
 from sql.algebra.operator import earliest
-from sql.algebra.output.output_triggers import Counters
+from sql.algebra.output.limit_builder import counted_condition
+from sql.algebra.output.output_triggers import CountedCondition
 from sql.codegen.functions import FunctionSet
 from sql.compiler.program import subqueries_of
 from sql.compiler.shared_code import Environment, Seat, SharedCode
-from sql.emission import Emission
+from sql.emission import Emission, Update
 from sql.engine.query import Running, RunningQuery
 from sql.engine.statement.running_statement import RunningStatement
 from sql.engine.statement.subqueries import Subqueries
 from sql.plan.logical import Plan
 
-ONE_ROW = Counters()
-"""What `output when terminated` reads: the row of the start is the only one."""
-ONE_ROW.count_insert = ONE_ROW.count_insert_total = 1
+ONE_ROW = Update([], [], 1)
+"""What `output when terminated` counts: the row of the start is the only one."""
 
 
 class OnceCode(SharedCode):
@@ -35,11 +35,6 @@ class OnceCode(SharedCode):
         """False if only rows that leave are selected: a row without FROM never does."""
         output = plan.output
         self.at_end = None if output is None or output.mode == "first" else output.terminated
-        self.test = None
-        if self.at_end is not None and self.at_end.condition is not None:
-            self.test = self.functions.true(self.at_end.condition)
-        then_set = () if self.at_end is None else self.at_end.then_set
-        self.setters = [(name, self.functions.value(value)) for name, value in then_set]
 
 
 class Once(RunningQuery, Running):
@@ -52,7 +47,11 @@ class Once(RunningQuery, Running):
         self.subqueries = Subqueries(code.subqueries, code.warnings, env, RunningStatement, self.tell)
         self.seat = Seat(code, env, self.subqueries.answers)
         self.context, self.functions = code.context, code.functions
-        self.at_end = code.at_end
+        self.at_end: CountedCondition | None = None
+        if code.at_end is not None:
+            end = code.at_end
+            self.at_end = counted_condition(end.condition, end.then_set, code.functions, env.catalog)
+            self.at_end.counters.count(ONE_ROW)
         self.due_ms: int | None = env.now_ms if self.at_end is None else None
 
     def push(self, stream: str, rows: Sequence[Any], now_ms: int) -> list[Emission]:
@@ -86,12 +85,7 @@ class Once(RunningQuery, Running):
         """The partition ends: the row of `when terminated`."""
         self.now_ms = max(self.now_ms, now_ms)
         self.seat.take(self.now_ms)
-        test = self.code.test
-        if self.at_end is None or (test is not None and not test(None, None, ONE_ROW)):
-            return []
-        for name, value in self.code.setters:
-            self.catalog.assign(name, value(None, None, ONE_ROW))
-        return self._emissions(now_ms)
+        return [] if self.at_end is None or not self.at_end.is_met() else self._emissions(now_ms)
 
     def _emissions(self, now_ms: int) -> list[Emission]:
         rows = self.read(now_ms) if self.code.gives_rows else []
