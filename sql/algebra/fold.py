@@ -62,6 +62,8 @@ class Fold:
         self.keeps_empty = any(call.definition.ever for call in plan.aggregates)
         self.counts = counts or self.is_grouped or bool(self.kept.counts_rows)
         self.needs_event = bool(self.kept.accumulated)
+        self.owner = "g." if self.is_grouped else "whole."
+        """The text before the names of attributes where a loop reads the group of an event."""
         self.can_reclaim = self.keeps_first and plan.sources[0].reclaim_ms is not None
 
     # --- the class of groups --------------------------------------------------------------------------------
@@ -83,6 +85,14 @@ class Fold:
     def attributes(self) -> list[str]:
         """The attributes of a group that events change."""
         return [*(["n"] if self.counts else []), *(slot.name for slot in self.kept.slots)]
+
+    def write_state(self, source: SourceWriter) -> None:
+        """The groups of the statement `q` as locals."""
+        if self.is_grouped:
+            source.line("groups = q.groups.by_key")
+            source.line("get = groups.get")
+        else:
+            source.line("whole = q.groups.whole")
 
     # --- events ---------------------------------------------------------------------------------------------
 

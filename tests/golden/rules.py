@@ -12,6 +12,7 @@ STREAM = """CREATE STREAM m (dev STRING, temp FLOAT, hum FLOAT, ts BIGINT, ok BO
 DECLARED = (
     "create context ByDev partition by dev from m",
     "create window W#unique(dev) as (dev string, temp double)",
+    "create table S (dev string primary key, total sum(double), n count(*))",
     "create context Session initiated by m(temp > 90) as hot terminated by m(temp < 20, dev = hot.dev)",
 )
 
@@ -45,6 +46,7 @@ RULES = {
     "join": "select a.dev as dev, a.temp as new, b.temp as old from m#lastevent as a, m#unique(dev) as b "
     "where a.dev = b.dev",
     "join_window": "select m.dev as dev, w.temp as old from m unidirectional, W as w where w.dev = m.dev",
+    "table_into": "into table S select sum(temp) as total, count(*) as n from m group by dev",
     "recognize": "select * from m match_recognize (partition by dev measures A.temp as first, "
     "last(B.temp) as low pattern (A B+ C) define B as B.temp < prev(B.temp), C as C.temp > A.temp)",
     "pattern_pair": "select a.dev as dev from pattern [every a=m(temp > 95) -> b=m(dev = a.dev, temp < 90)"

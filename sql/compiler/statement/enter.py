@@ -91,7 +91,7 @@ class EnterText:
         if self.window is not None:
             with source.block("if not brief:") if self._skips_brief else nullcontext():
                 self.window.write_enter(source, lambda: self._write_left(source))
-        if self.in_place:
+        if self.in_place and self.window is not None:
             self._write_single(loop)
         elif self.by_step:
             self._write_finished(source)
@@ -136,7 +136,7 @@ class EnterText:
             source.line(f"x = {text} if g is not None else Event(e, now, seq)")
 
     def _write_entered(self, loop: LoopWriter) -> None:
-        """The event counts in its group."""
+        """The event counts in its group; without a window its row follows at once."""
         source = loop.source
         if self._skips_brief:
             source.line("brief = left and left[0] is x")
@@ -147,6 +147,8 @@ class EnterText:
             self.show.entered(source)
             if self.show.defers:
                 self.frame.write_start(source)
+            if self.in_place and self.window is None:
+                self._write_row(loop)
 
     def _write_left(self, source: SourceWriter) -> None:
         """The event `y` leaves."""

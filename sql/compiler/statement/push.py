@@ -116,8 +116,7 @@ class PushText:
         source.line("")
 
     def _write_event(self, source: SourceWriter) -> None:
-        owner = "g." if self.frame.fold.is_grouped else "" if self.enter.in_locals else "whole."
-        slots = self.frame.slots(owner, "now", "True")
+        slots = self.frame.slots("" if self.enter.in_locals else self.frame.fold.owner, "now", "True")
         for place in self.ahead:
             slots["subquery", place] = Code(f"subqueries[{place}](x, found_{place})")
         loop = self.frame.make_loop(source, slots)

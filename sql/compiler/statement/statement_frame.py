@@ -40,6 +40,7 @@ from sql.compiler.statement.driving import (
     takes_times,
 )
 from sql.compiler.statement.earlier import Earlier
+from sql.compiler.statement.row_fold import RowFold
 from sql.compiler.statement.show import Show
 from sql.emission import Emission, Out, Update
 from sql.errors import over_max_groups
@@ -83,7 +84,11 @@ class StatementFrame:
         policy = written if isinstance(written, Policy) else None
         self.keeps_values = isinstance(written, Queue | Gated) and written.keeps_values
         """True if windows keep what events contribute, in the place of events."""
-        self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
+        if self.is_driven and plan.into_table is not None:
+            table = self.catalog.relations[plan.into_table.table]
+            self.fold: Fold = RowFold(plan, list(table.declaration.aggregates))
+        else:
+            self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
         self.names = self._names(answers)
         is_called = self.has_window and policy is None
         self.in_loop = self.is_driven and not (is_called or self.where_reads_beside)
@@ -236,11 +241,7 @@ class StatementFrame:
     def write_state(self, source: SourceWriter) -> None:
         """The instance's state as locals."""
         source.line("fail = q.fail")
-        if self.fold.is_grouped:
-            source.line("groups = q.groups.by_key")
-            source.line("get = groups.get")
-        else:
-            source.line("whole = q.groups.whole")
+        self.fold.write_state(source)
         if self.earlier.depth:
             source.line("recent = q.earlier.recent")
         if self.earlier.keeps_left:

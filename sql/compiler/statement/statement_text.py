@@ -23,7 +23,6 @@ from sql.codegen.source import Generated, SourceWriter
 from sql.compiler.statement.change import ChangeText
 from sql.compiler.statement.driving import passes_rows
 from sql.compiler.statement.enter import EnterText
-from sql.compiler.statement.feeding import FeedingText
 from sql.compiler.statement.join_text import JoinText
 from sql.compiler.statement.push import PushText
 from sql.compiler.statement.statement_frame import StatementFrame
@@ -50,8 +49,10 @@ class StatementText:
         """True if updates come from operators that are called, or from lots of several rows."""
         if self.join is not None:
             return not self.join.makes_rows
-        if self.plan.mode == "lots" or self.plan.into_table is not None:
+        if self.plan.mode == "lots":
             return True
+        if self.plan.into_table is not None:
+            return False
         window = self.frame.window
         return not self.frame.in_loop or (window is not None and window.has_timers)
 
@@ -76,8 +77,6 @@ class StatementText:
             change.write_values(source)
         if self.join is not None:
             self.join.write(source)
-        elif self.is_driven and self.plan.into_table is not None:
-            FeedingText(self.frame).write(source)
         elif self.is_driven:
             PushText(self.frame, self.enter).write(source)
         if self.has_value:
