@@ -1,9 +1,9 @@
-"""Every code the engine's problems carry: what it means, and what to do. The manual's page
-of errors is made of this.
+"""The codes of the engine's problems, each with its meaning and remedy. The manual's page of errors is
+generated from them.
 
-P: the text cannot be read. B0: what a rule is. B1: declarations. B2: names. B3: expressions and calls. B4:
-time. B5: windows. B6: clauses without effect. B7: warnings. B8: patterns, contexts. A code keeps its meaning
-for ever; a new problem gets a new one.
+P: the text cannot be read. B0: the shape of a rule. B1: declarations. B2: names. B3: expressions and calls.
+B4: time. B5: windows. B6: clauses without effect. B7: warnings. B8: patterns, contexts. The meaning of a code
+never changes; a new problem gets a new one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class CodeText(NamedTuple):
 
 
 CODES: dict[str, CodeText] = {
-    "P001": CodeText("something else was expected here", "the message names what may stand here"),
+    "P001": CodeText("an unexpected word or sign", "the message names what is expected"),
     "P002": CodeText(
         "a character that no statement contains", "quote it, or use the spelling the message shows"
     ),
@@ -43,33 +43,36 @@ CODES: dict[str, CodeText] = {
         "add ON with a condition, or use CROSS JOIN for all pairs",
     ),
     "P013": CodeText("an option stands twice", "keep one of them"),
-    "P014": CodeText("a command, not a statement of a rule file", "the hint says what does the same here"),
+    "P014": CodeText(
+        "a command, not a statement of a rule file", "the hint names the command that does the same here"
+    ),
     "P017": CodeText("an annotation that patterns do not have", "the message names those there are"),
     "P018": CodeText(
-        "steps of a pattern that mean nothing together", "begin with an event; join absences by OR"
+        "steps of a pattern that cannot be combined", "begin with an event; combine absences by OR"
     ),
     "P019": CodeText(
-        "a timer that there is not, or one in the wrong place",
+        "an unknown timer, or a timer in the wrong place",
         "timer:interval, timer:at and timer:schedule "
         "stand by themselves, timer:within and timer:withinmax behind WHERE",
     ),
-    "P020": CodeText("a definition of a context that cannot be", "the message says what may stand here"),
-    "P090": CodeText("understood, but not supported yet", "the hint names another way where there is one"),
+    "P020": CodeText("an impossible definition of a context", "the message names what is expected"),
+    "P090": CodeText("valid, but not supported yet", "the hint names an alternative if there is one"),
     "B001": CodeText("a rule is one SELECT statement", "declare streams under streams:, one rule per query"),
     "B002": CodeText("a rule reads at least one stream", "add FROM"),
     "B101": CodeText("unknown type", "use one of the names in the hint"),
     "B102": CodeText("a column is declared twice", "keep one declaration"),
     "B103": CodeText(
-        "unknown stream option", "options of a stream are DATASOURCE, FORMAT, TIMESTAMP and their like"
+        "unknown stream option",
+        "options of a stream are DATASOURCE, FORMAT, TIMESTAMP and others; the hint names the nearest one",
     ),
     "B104": CodeText("the timestamp column is not a column of the stream", "declare it, or name another"),
     "B105": CodeText(
-        "an option of a stream or table with a value it cannot have", "the message says what it takes"
+        "an option of a stream or table with a wrong value", "the message names the valid values"
     ),
     "B106": CodeText("a default of another type than its column", "write a value of the column's type"),
     "B201": CodeText("unknown column", "the message lists the columns the stream has"),
     "B202": CodeText(
-        "unknown stream, or a star where none may stand", "declare it with CREATE STREAM or under streams:"
+        "unknown stream, or a star in the wrong place", "declare it with CREATE STREAM or under streams:"
     ),
     "B203": CodeText("a column that several streams have", "qualify it with its stream: m.temp"),
     "B204": CodeText("unknown function", "the hint names the nearest one"),
@@ -81,12 +84,12 @@ CODES: dict[str, CodeText] = {
         "assign a variable; select one column",
     ),
     "B209": CodeText(
-        "a subquery where none may stand, or without window", "give it a window, for example E#lastevent"
+        "a subquery in the wrong place, or without window", "give it a window, for example E#lastevent"
     ),
     "B210": CodeText(
         "aliases that define each other", "rename one; qualify the column where the column is meant"
     ),
-    "B301": CodeText("a value of the wrong type", "convert it with cast(x, 'bigint') where that is meant"),
+    "B301": CodeText("a value of the wrong type", "convert it, for example with cast(x, 'bigint')"),
     "B302": CodeText(
         "a comparison of different types, which is never true",
         "compare numbers with numbers and strings with strings",
@@ -100,43 +103,35 @@ CODES: dict[str, CodeText] = {
         "lists have selectFrom(x => …), where, anyOf and others",
     ),
     "B306": CodeText(
-        "a length of time where a value is expected", "periods stand in windows and output limits"
+        "a length of time where a value is expected", "use periods in windows and output limits only"
     ),
-    "B307": CodeText(
-        "a text that cannot be what it must be, such as a regular expression", "the message says why"
-    ),
+    "B307": CodeText("a text of the wrong form, such as a faulty regular expression", "the message says why"),
     "B310": CodeText("too many or too few arguments", "the message says how many the function takes"),
     "B311": CodeText("DISTINCT or FILTER on a function that is no aggregate", "remove it"),
-    "B312": CodeText(
-        "a function parameter that must be a constant", "write an expression that reads nothing"
-    ),
+    "B312": CodeText("a function parameter that must be a constant", "write an expression without columns"),
     "B313": CodeText("a function that is refused on purpose", "the message says why and what to use"),
     "B314": CodeText("a function this engine does not have", "the message says why and what to use"),
     "B315": CodeText(
-        "a function that makes rows or columns, where none may stand",
-        "let it stand by itself in SELECT, one per rule",
+        "a function that makes rows or columns, in the wrong place",
+        "use it by itself in SELECT, one per rule",
     ),
     "B316": CodeText("OVER, or a part of it, where it has no effect", "remove it"),
     "B320": CodeText(
         "a window function without window, or in a clause before the window", "add a window in GROUP BY"
     ),
     "B321": CodeText("meta() without the name of a field", "write meta(topic)"),
-    "B322": CodeText(
-        "prev or prior where no window of FROM is read", "use it in SELECT of a query with E#window"
-    ),
+    "B322": CodeText("prev or prior without a window in FROM", "use it in SELECT of a query with E#window"),
     "B323": CodeText("prior() with a number that is not constant", "write the number itself"),
     "B324": CodeText(
-        "prev() without data window, or an analytic function where none may stand",
+        "prev() without data window, or an analytic function in the wrong place",
         "add a window, for example E#length(2)",
     ),
-    "B325": CodeText("an analytic function in a join", "compute it in a rule of its own and join that"),
-    "B330": CodeText("an aggregate where none may stand", "move the condition to HAVING"),
+    "B325": CodeText("an analytic function in a join", "compute it in a separate rule and join that"),
+    "B330": CodeText("an aggregate in the wrong place", "move the condition to HAVING"),
     "B331": CodeText("a star in an aggregate that needs a column", "name the column"),
-    "B332": CodeText(
-        "an aggregate parameter that must be a constant", "write an expression that reads nothing"
-    ),
+    "B332": CodeText("an aggregate parameter that must be a constant", "write an expression without columns"),
     "B333": CodeText(
-        "a hit counter in a clause where nothing is counted", "use it in SELECT, WHERE, HAVING or WHEN"
+        "a hit counter in a clause that counts no hits", "use it in SELECT, WHERE, HAVING or WHEN"
     ),
     "B334": CodeText("row_number() outside of SELECT", "number in SELECT; a second rule can filter by it"),
     "B403": CodeText("event time without timestamp column", 'declare it: WITH (…, TIMESTAMP="ts")'),
@@ -148,10 +143,10 @@ CODES: dict[str, CodeText] = {
     ),
     "B505": CodeText(
         "a window parameter that reads events",
-        "it is fixed when the rule starts: use a constant or a variable",
+        "use a constant or a variable: the parameter is fixed when the rule starts",
     ),
     "B506": CodeText(
-        "a length of time that is none, below 1 ms or above a hundred years",
+        "no length of time, or one below 1 ms or above a hundred years",
         "write 10 sec, 2 min 30 sec or a number of seconds",
     ),
     "B507": CodeText("a key or sort criterion that is constant", "name a column"),
@@ -198,22 +193,23 @@ CODES: dict[str, CodeText] = {
     ),
     "B533": CodeText("a table where a stream is needed", "read a stream, and join the table to it"),
     "B534": CodeText(
-        "a lookup table that cannot be asked here",
-        "ask by INNER or LEFT JOIN or a subquery with an equality, in a rule or trigger over a stream",
+        "a lookup table that cannot be read here",
+        "use INNER or LEFT JOIN, or a subquery with an equality, in a rule or trigger over a stream",
     ),
     "B541": CodeText(
         "a table read by other values than its key",
         "give one value per column of the primary key: T[k].column",
     ),
     "B542": CodeText(
-        "as many columns must be named as are selected", "name each selected column once, and select no *"
+        "the named and the selected columns differ in number",
+        "name each selected column once, and select no *",
     ),
     "B543": CodeText(
         "a data window on a named window or table", "leave the window out: the relation keeps its rows itself"
     ),
     "B544": CodeText(
-        "unidirectional where it has no meaning",
-        "it stands at a stream without data window, whose events drive the join",
+        "unidirectional in the wrong place",
+        "write it at a stream without data window, whose events drive the join",
     ),
     "B545": CodeText("rollup or cube outside of into table, or of too many keys", "group by the keys"),
     "B546": CodeText(
@@ -225,7 +221,7 @@ CODES: dict[str, CodeText] = {
         "declare the column as the aggregate that is selected",
     ),
     "B548": CodeText(
-        "an aggregate that must forget, without a data window",
+        "an aggregate that must remove values, without a data window",
         "declare minever or maxever, or add a window in FROM",
     ),
     "B549": CodeText(
@@ -233,26 +229,26 @@ CODES: dict[str, CodeText] = {
         "select a value of the column's type, or declare the column so",
     ),
     "B550": CodeText(
-        "a column that into table keeps is written", "only into table writes columns that aggregate"
+        "a column that into table maintains is written", "only into table writes columns that aggregate"
     ),
     "B551": CodeText("a name that is taken", "choose another name"),
     "B552": CodeText(
         "a named window without data window", "say which rows it keeps, for example #keepall or #length(100)"
     ),
-    "B553": CodeText("rows are copied from what keeps none", "copy from a named window"),
+    "B553": CodeText("a copy of rows from a source that keeps none", "copy from a named window"),
     "B554": CodeText("a key that aggregates", "make a plain column the key"),
     "B555": CodeText(
         "an index with several btree columns", "the last column may be btree, those before it hash"
     ),
-    "B556": CodeText("WHEN NOT MATCHED that changes rows", "it may only insert"),
+    "B556": CodeText("WHEN NOT MATCHED with an action other than insert", "use INSERT there"),
     "B557": CodeText(
-        "a question that cannot be asked on demand",
+        "a query that cannot run on demand",
         "select from, insert into, update or delete from a named window or table",
     ),
-    "B558": CodeText("a question that is deployed", "ask it on demand: Engine.query"),
+    "B558": CodeText("an on-demand query that is deployed", "run it on demand: Engine.query"),
     "B559": CodeText("an index that cannot be made", "the message says which rows collide"),
     "B560": CodeText(
-        "a parameter without a value", "give values with the question: one for each '?', or by name"
+        "a parameter without a value", "give values with the query: one for each '?', or by name"
     ),
     "B601": CodeText("retain-union or retain-intersection of fewer than two windows", "remove it"),
     "B602": CodeText(
@@ -265,7 +261,7 @@ CODES: dict[str, CodeText] = {
         "a stream selector where there is no remove stream", "use a window of FROM: E#time(10 sec)"
     ),
     "B605": CodeText("HAVING that reads nothing of the window", "use WHERE"),
-    "B606": CodeText("a snapshot of rows that nothing keeps", "add a window in FROM"),
+    "B606": CodeText("a snapshot of rows without a window that keeps them", "add a window in FROM"),
     "B607": CodeText("DISTINCT where each event gives its own row", "add a window, or remove it"),
     "B608": CodeText("unidirectional without a join", "remove it"),
     "B609": CodeText("sendMetaToSink where a row stands for many messages", "remove it"),
@@ -293,10 +289,13 @@ CODES: dict[str, CodeText] = {
         'declare it: WITH (…, TIMESTAMP="ts"); or isEventTime: false',
     ),
     "B711": CodeText("warning: an every inside an every", "keep one of them"),
-    "B712": CodeText("warning: keys of every-distinct are remembered for ever", "give it a period"),
+    "B712": CodeText("warning: keys of every-distinct are never forgotten", "give it a period"),
     "B713": CodeText("warning: one side of an OR ends the every of the other", "write every (a or b)"),
-    "B714": CodeText("warning: a step that is only a not waits for nothing", "put a clock beside it"),
-    "B715": CodeText("warning: searches that nothing ends", "add where timer:within(…) or -[n]>"),
+    "B714": CodeText(
+        "warning: a step that is only a not waits for nothing",
+        "add a timer, as in not b and timer:interval(10 sec)",
+    ),
+    "B715": CodeText("warning: searches without an end", "add where timer:within(…) or -[n]>"),
     "B716": CodeText(
         "warning: context.… outside of contexts is read from the payload",
         "name the context of the rule, or declare the column",
@@ -305,15 +304,17 @@ CODES: dict[str, CodeText] = {
         "warning: two calls of a function without alias are one column, that of the last",
         "give one an alias with AS",
     ),
-    "B801": CodeText("a tag that stands for two things", "give each its own tag"),
+    "B801": CodeText("a tag that is used twice", "give each its own tag"),
     "B802": CodeText("a timer's parameter that cannot be read", "the message says what is wrong with it"),
     "B803": CodeText(
         "a bound of a pattern that is no count", "[n], [low:high] … until …, with low at most high"
     ),
-    "B804": CodeText("a subquery inside a pattern", "put the condition into WHERE, which sees each match"),
-    "B805": CodeText("a key of every-distinct that no event decides", "use a column of a tag inside it"),
+    "B804": CodeText(
+        "a subquery inside a pattern", "put the condition into WHERE, which is evaluated for each match"
+    ),
+    "B805": CodeText("a key of every-distinct that reads no event", "use a column of a tag inside it"),
     "B806": CodeText(
-        "a list of events read like one, or one like a list", "a repeated tag is a list: a[0].temp"
+        "a list of events read like a single event, or the reverse", "a repeated tag is a list: a[0].temp"
     ),
     "B807": CodeText(
         "a window in GROUP BY over a pattern", "put a window into FROM, or insert the matches into a stream"
@@ -321,9 +322,11 @@ CODES: dict[str, CodeText] = {
     "B808": CodeText(
         "a variable that the pattern does not have, or defined twice", "define each variable of PATTERN once"
     ),
-    "B809": CodeText("what cannot stand in or beside match_recognize", "the hint says where it can"),
+    "B809": CodeText(
+        "a construct that cannot be used in or beside match_recognize", "the hint names the right place"
+    ),
     "B810": CodeText("unknown context", "declare it with create context, or under contexts:"),
-    "B811": CodeText("a name in a context that is taken", "rename one of the two"),
+    "B811": CodeText("a name in a context that is already used", "rename one of the two"),
     "B812": CodeText(
         "a property that the context's partitions do not have", "the message lists those they have"
     ),
@@ -332,14 +335,14 @@ CODES: dict[str, CodeText] = {
         "list each stream once; tables cannot be divided",
     ),
     "B814": CodeText("keys that do not fit together", "as many keys for each stream, of the same types"),
-    "B815": CodeText("a hash of nothing, or no whole number", "consistent_hash_crc32(id) or hash_code(id)"),
-    "B816": CodeText("conditions that cannot stand together", "the message says why"),
+    "B815": CodeText(
+        "a hash without arguments, or of no whole number", "consistent_hash_crc32(id) or hash_code(id)"
+    ),
+    "B816": CodeText("conditions that cannot be combined", "the message says why"),
     "B817": CodeText(
         "a statement that reads no stream its context divides", "read one of the streams it lists"
     ),
-    "B818": CodeText(
-        "what only a partition has, or what a statement without FROM cannot have", "the message says which"
-    ),
+    "B818": CodeText("a construct that needs a partition, or that needs FROM", "the message names it"),
     "B819": CodeText("a context that is still used", "remove the rules that use it before"),
     "B820": CodeText("two contexts for one rule", "name it beside the SQL or in it, not both"),
     "B821": CodeText("a relation of a context outside it", "write CONTEXT and its name before the statement"),

@@ -35,7 +35,7 @@ CHAPTERS = {
 INTRODUCTION = """\
 # Cookbook
 
-What is asked of machines every day, each question with a rule file that answers it. The files are in
+Everyday tasks with machine data, each with a rule file. The files are in
 `rules/cookbook`; `penstock test rules/cookbook/alarms` runs the tests in them, as those of this project
 do. Copy a file, change the topic of its stream, and run `penstock check` on it.
 """
