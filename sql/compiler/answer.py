@@ -85,7 +85,7 @@ class AnswerText:
         """The function for one store."""
         return partial(self.answer, self.search.opened(store))
 
-    def ahead(self, store: RowStore) -> Callable[..., list[Any]] | None:
+    def ahead(self, store: RowStore) -> Callable[..., Sequence[Any]] | None:
         """The function that finds rows of a store for a batch of events; None where no column
         of an event is their key."""
         column = self.search.column_of(1)

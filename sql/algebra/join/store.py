@@ -151,7 +151,7 @@ class _SeenIndex:
         left = Indexes("kept").by_key(self.equal, delta[1])
         return dict.fromkeys(as_before(rows_in(self.index.bucket(key)), delta, left.rows_of(key)))
 
-    def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
+    def buckets(self, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
         """The rows of each key without NULL."""
         return self._buckets(keys) if self.seen.is_current else [*map(self.bucket, keys)]
 

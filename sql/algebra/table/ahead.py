@@ -22,7 +22,7 @@ def keys_of(events: Sequence[dict[str, Any]], column: str) -> list[Hashable]:
     return [key if (key := event.get(column)).__class__ is str else sought(key) for event in events]
 
 
-def found_at(index: PlainIndex, keys: Sequence[Hashable]) -> list[Bucket | None]:
+def found_at(index: PlainIndex, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
     """The rows of each key, in order; `index`: by one column."""
     if len(index.by_key) > CACHED:
         for _ in map(hash, keys):  # a string keeps its hash, which makes the next loop short

@@ -89,7 +89,7 @@ class Search:
         key = self.values[0] if self.is_plain and len(self.values) == 1 else None
         return key.column if isinstance(key, Read) and key.source == source else None
 
-    def ahead(self, store: Searched) -> Callable[..., list[Bucket | None]]:
+    def ahead(self, store: Searched) -> Callable[..., Sequence[Bucket | None]]:
         """The function that finds the rows of a store for each of many keys of one column."""
         index = store.by_key(self.columns)
         assert index is not None

@@ -28,7 +28,7 @@ class PlainIndex(Protocol):
     def by_key(self) -> Sized:
         """The keys."""
 
-    def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
+    def buckets(self, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
         """The rows of each key without NULL."""
 
 

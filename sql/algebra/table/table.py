@@ -13,7 +13,7 @@ from typing import Any
 
 from sql.aggregates.base import Accumulator
 from sql.algebra.event import Delta, Event
-from sql.algebra.table.index import HashIndex, Index
+from sql.algebra.table.index import HashIndex, Index, found_in
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.readers import column_reader
 from sql.algebra.table.row import Change, TableRow
@@ -226,9 +226,9 @@ class PrimaryKey:
         self.plain = self if not table.makers and order == tuple(range(len(order))) else None
         self.bucket: FindBucket = self._row if self.plain is None else table.rows.by_key.get
 
-    def buckets(self, keys: Iterable[Hashable]) -> list[Bucket | None]:
+    def buckets(self, keys: Sequence[Hashable]) -> Sequence[Bucket | None]:
         """The row of each key without NULL."""
-        return [*map(self.by_key.get, keys)]
+        return found_in(self.by_key, keys)
 
     def _row(self, key: Hashable) -> TableRow | None:
         """The row of a key without NULL."""

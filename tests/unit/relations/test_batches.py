@@ -98,3 +98,12 @@ def test_a_merge_posts_for_each_event_of_a_batch_by_itself_and_in_order() -> Non
     assert [each.kind for each in emissions].index("error") == 4
     counters = engine.counters("s")
     assert (counters["events_in"], counters["rows_out"], counters["errors"]) == (7, 6, 1)
+
+
+@pytest.mark.parametrize("rows", [5, CACHED + 1])
+@pytest.mark.parametrize("keys", [["k3"], ["k3", "k1"], ["k3", "none", "k1"], ["none"], []])
+def test_a_batch_in_which_all_keys_some_or_none_are_there(keys: list[str], rows: int) -> None:
+    engine = engine_with(STATEMENTS[0], rows)
+    found = results(engine, [[{"k": key, "n": -1} for key in keys]])
+    numbers = {"k1": 1, "k3": 3}
+    assert found == [repr({"a": -1, "b": numbers[key]}) for key in keys if key in numbers]
