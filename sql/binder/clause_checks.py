@@ -23,12 +23,8 @@ def check_clauses(problems: Problems, select: ast.Select, streams: Sequence[Stre
         )
     if select.lots and inserts not in ("istream", select.selector):
         hint = "select rstream inserts the items that leave"
-        error(
-            "B604",
-            f"insert {inserts} has no effect on a stream query: it selects one side",
-            select.span,
-            hint,
-        )
+        message = f"insert {inserts} has no effect on a stream query: it selects one side"
+        error("B604", message, select.span, hint)
     kuiper.check_sources(problems, select, streams)
     if select.source is None and select.context is None:
         error("B002", "FROM is missing", select.span, "add FROM and a stream")
@@ -40,27 +36,17 @@ def _check_windows(problems: Problems, select: ast.Select) -> None:
     if len(select.windows) > 1:
         first, second = select.windows[0], select.windows[1]
         names = f"{second.name.upper()}WINDOW, beside {first.name.upper()}WINDOW"
-        error(
-            "B523",
-            f"a second window, {names}",
-            second.span,
-            "a rule has one window; use a second rule on a memory stream",
-        )
+        message = f"a second window, {names}"
+        error("B523", message, second.span, "a rule has one window; use a second rule on a memory stream")
     if any(isinstance(s, ast.StreamSource) and s.windows for s in select.sources):
         error("B524", "a window in GROUP BY and windows in FROM cannot be combined", select.windows[0].span)
     if select.output:
-        error(
-            "B603",
-            "an output limit has no effect on a window in GROUP BY, which fires by itself",
-            select.output.span,
-        )
+        message = "an output limit has no effect on a window in GROUP BY, which fires by itself"
+        error("B603", message, select.output.span)
     if any(isinstance(s, ast.StreamSource) and s.pattern for s in select.sources):
-        error(
-            "B807",
-            "a window in GROUP BY cannot stand over a pattern",
-            select.windows[0].span,
-            "put a window into FROM, or insert the matches into a stream",
-        )
+        message = "a window in GROUP BY cannot stand over a pattern"
+        hint = "put a window into FROM, or insert the matches into a stream"
+        error("B807", message, select.windows[0].span, hint)
 
 
 def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bool) -> None:
@@ -70,12 +56,9 @@ def check_plan(problems: Problems, select: ast.Select, plan: Plan, *, is_epl: bo
     if plan.mode == "sample":
         _check_sampled_having(problems, select, plan)
     if plan.analytics and plan.joins:
-        problems.error(
-            "B325",
-            "analytic functions read one stream and cannot stand in a join",
-            plan.analytics[0].span,
-            "compute them in a rule of their own, and join its stream",
-        )
+        message = "analytic functions read one stream and cannot stand in a join"
+        hint = "compute them in a rule of their own, and join its stream"
+        problems.error("B325", message, plan.analytics[0].span, hint)
     _check_prevs(problems, plan)
     if plan.mode == "delta":
         _check_kept_events(problems, select, plan, is_epl=is_epl)

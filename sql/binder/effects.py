@@ -62,12 +62,9 @@ def _check_self_insert(problems: Problems, select: ast.Select) -> None:
     """A circle over several rules is found where all are known; see `edge.deploy.circles`."""
     target = select.insert_into
     if target is not None and any(source.name == target.stream for source in select.sources):
-        problems.warn(
-            "B707",
-            f"the rule inserts into '{target.stream}', which it reads: each row is its next event",
-            target.span,
-            "insert into another stream, or filter so that the circle ends",
-        )
+        message = f"the rule inserts into '{target.stream}', which it reads: each row is its next event"
+        hint = "insert into another stream, or filter so that the circle ends"
+        problems.warn("B707", message, target.span, hint)
 
 
 def _check_unidirectional(problems: Problems, sources: Sequence[ast.Source]) -> None:

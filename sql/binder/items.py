@@ -82,12 +82,9 @@ class ItemBinder:
         keeps = any(isinstance(source, ast.StreamSource) and source.windows for source in select.sources)
         by_event = self.binder.kind.mode == "delta" and not keeps and not select.joins
         if not by_event or select.group_by or self.binder.aggregates:
-            self.problems.error(
-                "B609",
-                "sendMetaToSink has no effect with windows, joins and aggregates",
-                select.span,
-                "a row stands for many messages there; use collect(meta(topic))",
-            )
+            message = "sendMetaToSink has no effect with windows, joins and aggregates"
+            hint = "a row stands for many messages there; use collect(meta(topic))"
+            self.problems.error("B609", message, select.span, hint)
         self.binder.uses_meta = True
         return ItemPlan("__meta", self.scope.meta(select.span))
 

@@ -44,12 +44,9 @@ def bind_hit(binder: Binding, node: ast.Call, place: Place) -> Bound:
         binder.problems.error("B310", f"{node.name}() takes no arguments", node.span)
     if binder.kind.epl or place.name not in HITS[node.name]:
         where = "an EPL statement" if binder.kind.epl else place.name
-        binder.problems.error(
-            "B333",
-            f"{node.name}() cannot count in {where}",
-            node.span,
-            f"it counts in {', '.join(HITS[node.name])} of eKuiper's rules",
-        )
+        message = f"{node.name}() cannot count in {where}"
+        hint = f"it counts in {', '.join(HITS[node.name])} of eKuiper's rules"
+        binder.problems.error("B333", message, node.span, hint)
         return Const(0)
     call = HitCall(node.name, place.name, span=node.span)
     if call not in binder.hits:
@@ -63,12 +60,8 @@ def bind_row_number(binder: Binding, node: ast.Call, place: Place) -> Bound:
     if node.args:
         error("B310", "row_number() takes no arguments", node.span)
     if place.name not in ("SELECT", "ORDER BY") or binder.kind.epl:
-        error(
-            "B334",
-            f"row_number() cannot stand in {'an EPL statement' if binder.kind.epl else place.name}",
-            node.span,
-            "it numbers the rows of one output, in SELECT of eKuiper's rules",
-        )
+        message = f"row_number() cannot stand in {'an EPL statement' if binder.kind.epl else place.name}"
+        error("B334", message, node.span, "it numbers the rows of one output, in SELECT of eKuiper's rules")
         return Const(1)
     if over.when is not None:
         error("B316", "OVER(WHEN …) has no effect on row_number()", over.when.span, "use WHERE or HAVING")
@@ -79,12 +72,8 @@ def bind_row_number(binder: Binding, node: ast.Call, place: Place) -> Bound:
     )
     numbering = Numbering(tuple(binder.bind(part, inner) for part in over.partition_by), order_by)
     if binder.kind.mode != "sample":
-        binder.problems.warn(
-            "B703",
-            "without a window each output is one row: row_number() is always 1",
-            node.span,
-            "add a window in GROUP BY",
-        )
+        message = "without a window each output is one row: row_number() is always 1"
+        binder.problems.warn("B703", message, node.span, "add a window in GROUP BY")
         return Const(1, type=Type.INTEGER, span=node.span)
     if numbering not in binder.numberings:
         binder.numberings.append(numbering)
@@ -141,12 +130,9 @@ def check_sources(problems: Problems, select: ast.Select, streams: Sequence[Stre
     sources = select.sources
     for source, stream in zip(sources, streams, strict=True):
         if stream.kind == "lookup":
-            problems.error(
-                "B532",
-                f"lookup table '{stream.name}' is not declared as it must be",
-                source.span,
-                "one that its source fills needs a KEY, in a rule file",
-            )
+            message = f"lookup table '{stream.name}' is not declared as it must be"
+            hint = "one that its source fills needs a KEY, in a rule file"
+            problems.error("B532", message, source.span, hint)
         elif stream.kind == "scan" and isinstance(source, ast.LotSource):
             problems.error(
                 "B533", f"table '{stream.name}' cannot be the source of a stream query", source.span
@@ -156,47 +142,29 @@ def check_sources(problems: Problems, select: ast.Select, streams: Sequence[Stre
             and isinstance(source, ast.StreamSource)
             and (source.windows or source.filter)
         ):
-            problems.error(
-                "B533",
-                f"table '{stream.name}' takes no windows and no filter in FROM",
-                source.span,
-                "RETAIN_SIZE says how many rows it keeps; put conditions into ON or WHERE",
-            )
+            message = f"table '{stream.name}' takes no windows and no filter in FROM"
+            hint = "RETAIN_SIZE says how many rows it keeps; put conditions into ON or WHERE"
+            problems.error("B533", message, source.span, hint)
     flowing = [stream for stream in streams if stream.kind == "stream"]
     if streams and not flowing and all(stream.kind == "scan" for stream in streams):
-        problems.error(
-            "B533",
-            f"a rule reads at least one stream, and '{streams[0].name}' is a table",
-            sources[0].span,
-            "tables are joined to streams",
-        )
+        message = f"a rule reads at least one stream, and '{streams[0].name}' is a table"
+        problems.error("B533", message, sources[0].span, "tables are joined to streams")
     tables = len(streams) > len(flowing)
     if tables and len(flowing) > 1 and not select.windows:
-        problems.error(
-            "B527",
-            "streams joined with each other need a window",
-            sources[1].span,
-            "for example GROUP BY TUMBLINGWINDOW(ss, 10)",
-        )
+        message = "streams joined with each other need a window"
+        problems.error("B527", message, sources[1].span, "for example GROUP BY TUMBLINGWINDOW(ss, 10)")
 
 
 def check_join_window(problems: Problems, window: GroupWindowPlan) -> None:
     """Refuse windows that a join cannot have: keys of one stream, and FILTER conditions that compare two."""
     if window.partition_by:
-        problems.error(
-            "B525",
-            "OVER(PARTITION BY …) cannot stand on a join: its key reads one stream only",
-            window.partition_by[0].span,
-            "GROUP BY groups the joined rows inside the window",
-        )
+        message = "OVER(PARTITION BY …) cannot stand on a join: its key reads one stream only"
+        hint = "GROUP BY groups the joined rows inside the window"
+        problems.error("B525", message, window.partition_by[0].span, hint)
     for part in conjuncts(window.filter):
         if len(sources_read(part)) > 1:
-            problems.error(
-                "B525",
-                "FILTER chooses among the events of one stream, and this compares two",
-                part.span,
-                "put it into ON or WHERE",
-            )
+            message = "FILTER chooses among the events of one stream, and this compares two"
+            problems.error("B525", message, part.span, "put it into ON or WHERE")
 
 
 def shared_columns(

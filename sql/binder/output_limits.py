@@ -24,12 +24,9 @@ class OutputLimitBinder:
     def bind(self, limit: ast.OutputLimit) -> OutputPlan:
         """The plan of an output limit."""
         if limit.terminated is not None and self.binder.site.context is None:
-            self.problems.error(
-                "B818",
-                "without a context nothing ever terminates",
-                limit.terminated.span,
-                "write CONTEXT and its name before the statement",
-            )
+            message = "without a context nothing ever terminates"
+            hint = "write CONTEXT and its name before the statement"
+            self.problems.error("B818", message, limit.terminated.span, hint)
         binder = self.binder
         builtins = dict.fromkeys(
             (
@@ -73,12 +70,9 @@ class OutputLimitBinder:
     def _without_columns(self, bound: Bound | None, node: ast.Expr | None, place: Place) -> Bound | None:
         """An expression of an output limit, which is evaluated without an event."""
         if bound is not None and node is not None and any(isinstance(part, Read) for part in bound.walk()):
-            self.problems.error(
-                "B529",
-                "an output limit cannot read the columns of events",
-                node.span,
-                f"it has variables and {', '.join(place.builtins)}",
-            )
+            message = "an output limit cannot read the columns of events"
+            hint = f"it has variables and {', '.join(place.builtins)}"
+            self.problems.error("B529", message, node.span, hint)
         return bound
 
     def _assigned(self, item: ast.Assignment, place: Place) -> Bound:

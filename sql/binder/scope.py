@@ -206,12 +206,8 @@ class Scope:
             return self.read(place.preferred, name, span)
         if len(declared) > 1:
             owners = " and ".join(f"'{self.sources[index].alias}'" for index in declared)
-            self.site.problems.error(
-                "B203",
-                f"column '{name}' is in {owners}",
-                span,
-                f"write {self.sources[declared[0]].alias}.{name}",
-            )
+            message = f"column '{name}' is in {owners}"
+            self.site.problems.error("B203", message, span, f"write {self.sources[declared[0]].alias}.{name}")
         if declared:
             return self.read(declared[0], name, span)
         if name in self.site.catalog.variables:
@@ -237,12 +233,8 @@ class Scope:
     def _in_any(self, sources: list[int], name: str, span: Span) -> Bound:
         """A column of a joined row whose streams declare none: that of the leftmost source that has it."""
         aliases = [self.sources[index].alias for index in sources]
-        self.site.problems.warn(
-            "B708",
-            f"column '{name}' may be in {' or '.join(map(repr, aliases))}: the first has it",
-            span,
-            f"write {aliases[0]}.{name} to say which",
-        )
+        message = f"column '{name}' may be in {' or '.join(map(repr, aliases))}: the first has it"
+        self.site.problems.warn("B708", message, span, f"write {aliases[0]}.{name} to say which")
         coalesce = functions.lookup("coalesce")
         assert coalesce is not None
         return Apply(coalesce, tuple(self.read(index, name, span) for index in sources), span=span)
@@ -252,24 +244,17 @@ class Scope:
         if source is not None:
             columns = self.sources[source].columns
             if self.sources[source].tag == "list":
-                self.site.problems.error(
-                    "B806",
-                    f"'{table}' is the list of the events that a repeat has met",
-                    span,
-                    f"write {table}[0].{name}",
-                )
+                message = f"'{table}' is the list of the events that a repeat has met"
+                self.site.problems.error("B806", message, span, f"write {table}[0].{name}")
                 return self.read(source, name, span)
             if columns is not None and name not in columns:
                 self.unknown(name, span, source)
             return self.read(source, name, span)
         base = self.column(table, None, place, span)  # `a.b` where a is a struct column
         if table == WORD and base is not None and self.site.catalog.contexts and not self.holders(WORD):
-            self.site.problems.warn(
-                "B716",
-                f"'context.{name}' is read from the payload: the statement is in no context",
-                span,
-                f"{NAME_CONTEXT}; declare the column 'context' if it is one",
-            )
+            message = f"'context.{name}' is read from the payload: the statement is in no context"
+            hint = f"{NAME_CONTEXT}; declare the column 'context' if it is one"
+            self.site.problems.warn("B716", message, span, hint)
         return None if base is None else self.field(base, name, span)
 
     def field(self, base: Bound, name: str, span: Span) -> Bound:
@@ -287,12 +272,8 @@ class Scope:
             return Op("field", (base,), name, span=span)
         types = {column.name: column.type for column in struct.fields}
         if name not in types:
-            self.site.problems.error(
-                "B201",
-                f"unknown field '{name}' of a struct; it has {', '.join(sorted(types)[:12])}",
-                span,
-                did_you_mean(name, types),
-            )
+            message = f"unknown field '{name}' of a struct; it has {', '.join(sorted(types)[:12])}"
+            self.site.problems.error("B201", message, span, did_you_mean(name, types))
             return Op("field", (base,), name, span=span)
         return Op("field", (base,), name, type=declared_type(types[name]), span=span)
 
@@ -355,9 +336,5 @@ class Scope:
         readable = f"the tags {', '.join(tags)}" if tags else "no tag"
         where = "to the left of an arrow" if own else "of the pattern"
         hint = did_you_mean(name, [*own, *tags, *self.site.catalog.variables])
-        self.site.problems.error(
-            "B201",
-            f"unknown name '{name}'; there is {readable} {where}, whose columns are read as tag.column",
-            span,
-            hint,
-        )
+        message = f"unknown name '{name}'; there is {readable} {where}, whose columns are read as tag.column"
+        self.site.problems.error("B201", message, span, hint)

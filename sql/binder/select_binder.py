@@ -246,12 +246,8 @@ class SelectBinder:
             return items
         shown = [item for item in items if not item.invisible]
         if len(shown) != len(target.columns) or any(item.name is None for item in shown):
-            self.problems.error(
-                "B542",
-                f"{len(target.columns)} columns are named and {len(shown)} are selected",
-                target.span,
-                "name as many as are selected, and select no *",
-            )
+            message = f"{len(target.columns)} columns are named and {len(shown)} are selected"
+            self.problems.error("B542", message, target.span, "name as many as are selected, and select no *")
             return items
         names = dict(zip(map(id, shown), target.columns, strict=True))
         return tuple(replace(item, name=names.get(id(item), item.name)) for item in items)

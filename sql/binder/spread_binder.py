@@ -92,12 +92,8 @@ class SpreadBinder:
         if call.name == "dedup_trigger":
             return self._requests(call, item)
         if any(spread.kind != "changes" for spread in self.found):
-            problems.error(
-                "B315",
-                "a second function that makes rows or columns; a SELECT takes one",
-                call.span,
-                "use a second rule on a memory stream",
-            )
+            message = "a second function that makes rows or columns; a SELECT takes one"
+            problems.error("B315", message, call.span, "use a second rule on a memory stream")
         if len(call.args) != 1:
             problems.error("B310", f"{call.name}() takes 1 argument, not {len(call.args)}", call.span)
             return []
@@ -127,12 +123,8 @@ class SpreadBinder:
                 "B315", "AS has no effect on changed_cols(): its first argument is the prefix", item.span
             )
         if len(call.args) < 3:
-            problems.error(
-                "B310",
-                f"changed_cols() takes at least 3 arguments, not {len(call.args)}",
-                call.span,
-                "changed_cols(prefix, ignore_null, column, …)",
-            )
+            message = f"changed_cols() takes at least 3 arguments, not {len(call.args)}"
+            problems.error("B310", message, call.span, "changed_cols(prefix, ignore_null, column, …)")
             return []
         prefix, ignore_null = (
             self._constant(node, kind) for node, kind in zip(call.args, (str, bool), strict=False)
@@ -165,12 +157,8 @@ class SpreadBinder:
                 "B315", "dedup_trigger() stands once, in eKuiper's rules without a window", call.span
             )
         if len(call.args) != 4:
-            problems.error(
-                "B310",
-                f"dedup_trigger() takes 4 arguments, not {len(call.args)}",
-                call.span,
-                "dedup_trigger(start, end, now, expire_ms)",
-            )
+            message = f"dedup_trigger() takes 4 arguments, not {len(call.args)}"
+            problems.error("B310", message, call.span, "dedup_trigger(start, end, now, expire_ms)")
             return []
         parts = tuple(self.binder.bind(node, self.place) for node in call.args[:3])
         for bound, node in zip(parts, call.args, strict=False):

@@ -140,12 +140,9 @@ def _meta(binder: Binding, node: ast.Call, place: Place) -> Bound:
     (asked,) = node.args
     if isinstance(asked, ast.Star):
         if asked.excluded or asked.replaced:
-            binder.problems.error(
-                "B321",
-                f"{node.name}(*) is all metadata; EXCEPT and REPLACE have no effect on it",
-                asked.span,
-                f"remove a field with erase({node.name}(*), 'topic')",
-            )
+            message = f"{node.name}(*) is all metadata; EXCEPT and REPLACE have no effect on it"
+            hint = f"remove a field with erase({node.name}(*), 'topic')"
+            binder.problems.error("B321", message, asked.span, hint)
         return binder.scope.meta(node.span, _meta_source(binder, node, asked.table, "*"))
     path = _path(asked)
     if path is None:
@@ -166,12 +163,8 @@ def _meta_source(binder: Binding, node: ast.Call, table: str | None, wanted: str
     """The source whose metadata is read: the one that is named, or the only one."""
     sources = binder.scope.sources
     if table is None and len(sources) > 1:
-        binder.problems.error(
-            "B321",
-            f"{node.name}() of several streams needs the stream",
-            node.span,
-            f"write {node.name}({sources[0].alias}.{wanted})",
-        )
+        message = f"{node.name}() of several streams needs the stream"
+        binder.problems.error("B321", message, node.span, f"write {node.name}({sources[0].alias}.{wanted})")
     source = 0 if table is None else binder.scope.source_named(table)
     if source is None:
         binder.scope.unknown_source(table or "", node.span)

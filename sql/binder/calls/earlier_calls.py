@@ -60,12 +60,9 @@ def bind_analytic(binder: Binding, node: ast.Call, place: Place) -> Bound:
     if not check_arity(binder, node, least, most):
         return UNKNOWN
     if node.name.startswith("acc_") and len(node.args) == 2:
-        binder.problems.error(
-            "B310",
-            f"{node.name}() takes 1 argument or 3, not 2",
-            node.span,
-            f"{node.name}(x, begin, reset): conditions that open and close",
-        )
+        message = f"{node.name}() takes 1 argument or 3, not 2"
+        hint = f"{node.name}(x, begin, reset): conditions that open and close"
+        binder.problems.error("B310", message, node.span, hint)
         return UNKNOWN
     if not place.analytics:
         binder.problems.error(

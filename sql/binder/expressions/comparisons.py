@@ -25,12 +25,9 @@ def bind_comparison(binder: Binding, node: ast.Binary, args: Sequence[Bound]) ->
     """`a < b` of two bound sides."""
     left, right = args
     if not (left.type.accepts(right.type) or right.type.accepts(left.type)):
-        binder.problems.error(
-            "B302",
-            f"'{node.op}' compares {left.type.value} with {right.type.value}",
-            node.span,
-            'use cast(x, "…") to convert one side; eKuiper fails at each event',
-        )
+        message = f"'{node.op}' compares {left.type.value} with {right.type.value}"
+        hint = 'use cast(x, "…") to convert one side; eKuiper fails at each event'
+        binder.problems.error("B302", message, node.span, hint)
     return _test(node.op, instants(binder, args), node.span)
 
 

@@ -101,12 +101,9 @@ class NameBinder:
         if frozenset(circle) not in self._circles:
             self._circles.add(frozenset(circle))
             names = " and ".join(f"'{name}'" for name in circle)
-            self.binder.problems.error(
-                "B210",
-                f"the aliases {names} define each other",
-                node.span,
-                "give one another name; qualify the column, s.x, where that is meant",
-            )
+            message = f"the aliases {names} define each other"
+            hint = "give one another name; qualify the column, s.x, where that is meant"
+            self.binder.problems.error("B210", message, node.span, hint)
         return False
 
     def _is_column_below_aggregate(self, name: str) -> bool:

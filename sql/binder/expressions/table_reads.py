@@ -29,12 +29,9 @@ def row(binder: Binding, name: str, keys: tuple[ast.Expr, ...], place: Place, sp
     wanted = table.declaration.keys
     if len(bound) != len(wanted):
         what = f"[{', '.join(wanted)}]" if wanted else "no key"
-        binder.problems.error(
-            "B541",
-            f"table '{name}' is read by {what}, not by {len(bound)} values",
-            span,
-            f"write {name}[…].column" if wanted else f"write {name}.column",
-        )
+        message = f"table '{name}' is read by {what}, not by {len(bound)} values"
+        hint = f"write {name}[…].column" if wanted else f"write {name}.column"
+        binder.problems.error("B541", message, span, hint)
         return Const(None)
     for key, value in zip(wanted, bound, strict=True):
         binder.expect(value, table.declaration.columns[key], f"key '{key}' of table '{name}'", span)

@@ -28,18 +28,10 @@ def timestamps(site: Site, streams: Iterable[Stream], span: Span) -> dict[str, t
         return {}
     without = [name for name in flowing if name not in found]
     if without and wanted is None:
-        site.problems.warn(
-            "B709",
-            f"the rule runs in processing time: stream '{without[0]}' has no timestamp column",
-            span,
-            f"{DECLARE}; or say so with isEventTime: false",
-        )
+        message = f"the rule runs in processing time: stream '{without[0]}' has no timestamp column"
+        site.problems.warn("B709", message, span, f"{DECLARE}; or say so with isEventTime: false")
         return {}
     for name in without:
-        site.problems.error(
-            "B403",
-            f"event time needs a timestamp column, and stream '{name}' has none",
-            span,
-            f"{DECLARE}, or set isEventTime: false",
-        )
+        message = f"event time needs a timestamp column, and stream '{name}' has none"
+        site.problems.error("B403", message, span, f"{DECLARE}, or set isEventTime: false")
     return found

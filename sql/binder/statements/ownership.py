@@ -28,9 +28,5 @@ def check_ownership(problems: Problems, plan: Plan, catalog: Catalog, statement:
     for name in sorted(used - free):
         owner = catalog.streams[name].context if name in catalog.streams else None
         if owner is not None and owner != mine:
-            problems.error(
-                "B821",
-                f"'{name}' has rows of its own in each partition of context '{owner}'",
-                statement.span,
-                f"write CONTEXT {owner} before the statement",
-            )
+            message = f"'{name}' has rows of its own in each partition of context '{owner}'"
+            problems.error("B821", message, statement.span, f"write CONTEXT {owner} before the statement")

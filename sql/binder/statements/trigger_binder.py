@@ -307,11 +307,8 @@ def bind_question(select: ast.Select, catalog: Catalog, options: RuleOptions, te
         _check_rows(site, source)
     site.raise_if_any()
     if select.output is not None or select.insert_into is not None:
-        site.problems.error(
-            "B557",
-            "a question on demand is answered once: it has no output limit and inserts nowhere",
-            select.span,
-        )
+        message = "a question on demand is answered once: it has no output limit and inserts nowhere"
+        site.problems.error("B557", message, select.span)
     plan = SelectBinder(select, site).bind()
     site.raise_if_any()
     return ChoicePlan(plan, False)

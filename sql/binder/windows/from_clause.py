@@ -22,11 +22,8 @@ def bind_windows(binder: ExpressionBinder, source: ast.StreamSource) -> tuple[Wi
             )
             continue
         if call.namespace not in (None, spec.namespace):
-            binder.problems.error(
-                "B502",
-                f"window '{call.name}' is in namespace '{spec.namespace}', not '{call.namespace}'",
-                call.span,
-            )
+            message = f"window '{call.name}' is in namespace '{spec.namespace}', not '{call.namespace}'"
+            binder.problems.error("B502", message, call.span)
         plans.append(WindowPlan(call.name, bind_arguments(binder, spec, call), call.span))
     _check_together(binder, source, plans)
     return tuple(plans)
@@ -37,12 +34,8 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
     batches = [plan for spec, plan in roles if spec and spec.role == "batch"]
     error = binder.problems.error
     if len(batches) > 1:
-        error(
-            "B510",
-            f"two batch windows, '{batches[0].name}' and '{batches[1].name}', cannot be combined",
-            batches[1].span,
-            "keep one of them",
-        )
+        message = f"two batch windows, '{batches[0].name}' and '{batches[1].name}', cannot be combined"
+        error("B510", message, batches[1].span, "keep one of them")
     groups = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "group"]
     merges = [index for index, (spec, _) in enumerate(roles) if spec and spec.role == "merge"]
     for index in groups[1:]:
@@ -64,10 +57,7 @@ def _check_together(binder: ExpressionBinder, source: ast.StreamSource, plans: l
     if derived is not None:
         for spec, plan in roles[derived + 1 :]:
             if spec and spec.role != "merge":
-                error(
-                    "B515",
-                    f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'",
-                    plan.span,
-                )
+                message = f"'{plan.name}' cannot follow the derived-value window '{plans[derived].name}'"
+                error("B515", message, plan.span)
     if source.retain and sum(1 for spec, _ in roles if spec and spec.role in ("retain", "batch")) < 2:
         error("B601", f"retain-{source.retain} has no effect on fewer than two windows", source.span)

@@ -39,12 +39,9 @@ def bind_group_window(binder: ExpressionBinder, window: ast.GroupWindow) -> Grou
         return EACH_EVENT
     over = window.over or ast.Over()
     if over.when is not None and not entry.is_triggered:
-        problems.error(
-            "B602",
-            f"OVER(WHEN …) has no effect on {entry.label}; it triggers sliding windows",
-            over.when.span,
-            "use FILTER(WHERE …) to choose what enters the window",
-        )
+        message = f"OVER(WHEN …) has no effect on {entry.label}; it triggers sliding windows"
+        hint = "use FILTER(WHERE …) to choose what enters the window"
+        problems.error("B602", message, over.when.span, hint)
     written = GroupWindowPlan(
         window.name,
         **_group_arguments(binder, entry, window.args),

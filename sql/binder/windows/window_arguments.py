@@ -35,12 +35,8 @@ def bind_arguments(binder: ExpressionBinder, spec: WindowSpec, call: ast.WindowC
     required = sum(not parameter.optional for parameter in spec.parameters)
     takes_many = any(parameter.kind in ("keys", "criteria", "extras") for parameter in spec.parameters)
     if len(remaining) < required or (not takes_many and len(remaining) > len(spec.parameters)):
-        binder.problems.error(
-            "B503",
-            f"{spec.signature} cannot take {len(remaining)} parameters",
-            call.span,
-            f"for example {spec.example}",
-        )
+        message = f"{spec.signature} cannot take {len(remaining)} parameters"
+        binder.problems.error("B503", message, call.span, f"for example {spec.example}")
         return {}
     out: dict[str, Any] = {}
     for index, parameter in enumerate(spec.parameters):
@@ -156,12 +152,8 @@ def _flags(binder: ExpressionBinder, spec: WindowSpec, args: list[ast.Expr], at:
     words = [word.strip().upper() for word in str(text).split(",")]
     for word in words:
         if word not in FLAGS:
-            binder.problems.error(
-                "B508",
-                f"unknown flow control keyword '{word}'; there are {' and '.join(FLAGS)}",
-                args[0].span,
-                did_you_mean(word, FLAGS),
-            )
+            message = f"unknown flow control keyword '{word}'; there are {' and '.join(FLAGS)}"
+            binder.problems.error("B508", message, args[0].span, did_you_mean(word, FLAGS))
     return frozenset(words)
 
 
