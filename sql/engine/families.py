@@ -1,12 +1,12 @@
-"""Families: rules alike but for their names and the values they demand of a column. One loop serves them all.
+"""Families: rules alike but for their names and the constants that a column is compared with. One loop runs
+them all.
 
     dev = 'p1' ─┐
-    dev = 'p2' ─┼─ one look into a dictionary per event, then one loop over (event, rule)
+    dev = 'p2' ─┼─ one lookup per event, then one loop over (event, rule)
     dev = 'p3' ─┘
 
-The dictionary decides the condition that the loop leaves out.
-An event that fails in the loop is done again by its rule's own code, which reports it.
-Each rule keeps its own state.
+The lookup decides the condition that the loop leaves out. An event that fails in the loop is evaluated again
+by its rule's own code, which reports it. Each rule keeps its own state.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class Kin(Generic[Q]):
 
 
 class Family(ABC, Generic[Q, G]):
-    """The rules by the value that each demands, which no other rule of the family does."""
+    """The rules by their constants, none of which two rules have."""
 
     def __init__(self) -> None:
         self.by_value: dict[Any, G] = {}
         """The argument of the loop beside an event, by value."""
         self.values: dict[str, tuple[Any, ...]] = {}
-        """By rule the values it demands."""
+        """The constants by rule."""
         self.queries: dict[G, Q] = {}
         """The rules, by the argument of the loop."""
         self.met: Counter[G] = Counter()
         """The number of events since the last reconciling, by the loop's argument."""
 
     def add(self, name: str, values: Iterable[Any], query: Q) -> None:
-        """Add a rule, and the values it demands."""
+        """Add a rule with its constants."""
         given = self.given_for(query)
         self.queries[given] = query
         self.values[name] = tuple(values)
@@ -77,7 +77,7 @@ class Family(ABC, Generic[Q, G]):
 
     @abstractmethod
     def run(self, given: list[G], rows: Sequence[Any], at: At, out: list[Emission]) -> None:
-        """Run the loop over events that rules of the family demand."""
+        """Run the loop over events, each with the argument for its rule."""
 
     def take_woken(self) -> list[str]:
         """The rules that may have a new deadline since the last call."""
@@ -85,4 +85,4 @@ class Family(ABC, Generic[Q, G]):
 
     @abstractmethod
     def reconcile(self) -> dict[str, int]:
-        """Add the work of the family to its rules; returns the number of events each has met."""
+        """Add the counts of the loop to its rules; returns the number of events of each."""

@@ -1,16 +1,16 @@
-"""The filter index: an event meets only the rules of its stream that can match it.
+"""The filter index: an event goes only to the rules of its stream whose first condition can hold.
 
 A rule's first condition is indexed where it compares a column with constants: `dev = 'p7'`, `site IN ('a',
 'b')`, `temp > 90`, `temp BETWEEN 20 AND 30`. Only the first of several joined by AND: the others are
 evaluated after it, so an event that the first one drops can cause no error in them. A rule whose condition is
-of another form is met by every event.
+of another form gets every event.
 
-    equal   column -> value -> rules        one look into a dictionary per event
+    equal   column -> value -> rules        one lookup per event
     range   column -> stretches -> rules    |--a--|--a b--|-b-|   one bisection per event
 
 The condition that comes before everything that keeps state depends on the rule (`first_condition`). A value
-of another type than the constants (a text for `temp > 90`) meets the rule, whose own code reports the error.
-NULL meets none.
+of another type than the constants (a text for `temp > 90`) goes to the rule, whose own code reports the
+error; NULL goes to none.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ STRETCHES_MAX = 1_000_000
 """Rules in all stretches of a column together; with more, its range conditions are not indexed."""
 
 INDEX_MIN = FAMILY_MIN = 8
-"""Fewer rules on one column are not worth the look into its index, and fewer rules alike
-not a loop of their own."""
+"""With fewer rules on one column, or alike, an index or a common loop costs more than it saves."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +71,7 @@ def entry_of(query: Running | Party[Any, Any], order: int) -> Entry:
 
 
 def kin_of(query: Running | Party[Any, Any]) -> Kin[Any] | None:
-    """The family of all rules that differ from this one in the value that they demand of a column."""
+    """The family of all rules that differ from this one in the constants of their first condition."""
     if isinstance(query, Rowwise):
         return row_family_of(query)
     return window_family_of(query) if isinstance(query, SampledQuery) else None
@@ -183,8 +182,7 @@ class ColumnIndex:
         return found
 
     def _found(self, value: Any, by_value: Mapping[Any, Sequence[Entry]]) -> Sequence[Entry]:
-        """The rules that meet a value. One of another type meets every rule, for each has to call it an
-        error."""
+        """The rules for a value. One of another type goes to all of them, since each reports the error."""
         if value is None:
             return ()
         if value.__class__ not in self.kinds:
@@ -305,7 +303,7 @@ class FilterIndex:
         return self.parties[name].shares_with(name) if name in self.parties else []
 
     def reconcile(self) -> None:
-        """Let the rules' own counts include the events they never met."""
+        """Count for the rules the events that the index kept away from them."""
         for column in self.columns.values():
             for family in column.large:
                 for name, met in family.reconcile().items():

@@ -38,8 +38,8 @@ Indexable = Equal | Range
 
 
 def first_condition(plan: Plan) -> Bound | None:
-    """The condition that an event meets before everything else; None if there is none that can
-    be indexed.
+    """The condition that is evaluated before everything else on an event; None if there is none that can be
+    indexed.
 
     Analytic functions read every event; windows that count, or are shown by, events that pass FILTER need
     those that WHERE drops afterwards. In event time the stage reads every event, and the index stands

@@ -19,13 +19,14 @@ class Timers:
         self.heap: list[tuple[int, int, str]] = []
         """(deadline, order of deployment, rule); what no longer holds is dropped when it surfaces."""
         self._changed: dict[str, None] = {}
-        """Queries that are asked before the heap is read: once, however many events they have taken since."""
+        """Queries whose deadline may have changed: it is read once, before the heap is, however many events
+        they have taken since."""
 
     def schedule(self, name: str) -> None:
         """Note that a query may have something else to do next."""
         self._changed[name] = None
 
-    def _ask(self) -> None:
+    def _update(self) -> None:
         """Put the deadlines of the queries that have changed into the heap."""
         queries, heap = self.queries, self.heap
         for name in self._changed:
@@ -45,7 +46,7 @@ class Timers:
     def next_ms(self) -> int | None:
         """The earliest instant of the processing clock at which a query has something to do."""
         if self._changed:
-            self._ask()
+            self._update()
         while self.heap:
             deadline, place, name = self.heap[0]
             query = self.queries.get(name)

@@ -65,7 +65,7 @@ class Audience:
         return []
 
     def reconcile(self) -> None:
-        """Let the rules' own counts include the events they never met."""
+        """Count for the rules the events that the index kept away from them."""
         self.index.reconcile()
 
     def shares_with(self, name: str) -> list[str]:
