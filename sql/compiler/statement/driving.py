@@ -133,7 +133,7 @@ def passes_rows(plan: Plan) -> bool:
     """True if the joined rows of a statement need not be kept: none is ever taken back, and those that are
     there can be found anew."""
     reads_beside = plan.analytics or plan.prevs or plan.hits
-    if not plan.joins or plan.mode != "delta" or reads_beside:
+    if not plan.joins or plan.mode != "delta" or reads_beside or reads_on_arrival(plan):
         return False
     if plan.selector != "istream" or not makes_rows(plan):
         return False
