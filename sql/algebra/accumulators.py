@@ -18,22 +18,6 @@ SKIP = object()
 """The argument of an aggregate whose FILTER keeps the event out."""
 
 
-class AggregateSet:
-    """The aggregates of a query, ready to make the accumulators of one more group."""
-
-    def __init__(self, calls: tuple[AggregateCall, ...], functions: FunctionSet, removal: Removal) -> None:
-        self.makers: list[Callable[[], Accumulator]] = [_maker(call, functions, removal) for call in calls]
-        self.arguments: list[EventFunction] = [_argument(call, functions) for call in calls]
-
-    def fresh(self) -> list[Accumulator]:
-        """New accumulators, one per aggregate."""
-        return [make() for make in self.makers]
-
-    def values_of(self, event: Event) -> list[Any]:
-        """The values the event contributes to the aggregates; raises before any state has changed."""
-        return [argument(event) for argument in self.arguments]
-
-
 def maker_of(call: AggregateCall, removal: Removal) -> Callable[[], Accumulator]:
     """A factory of a call's accumulators, one per group, for values that leave in this way."""
     definition, constants = call.definition, call.constants
@@ -56,16 +40,8 @@ def is_checked(call: AggregateCall) -> bool:
     return type(accumulator).check is not Accumulator.check
 
 
-def _maker(call: AggregateCall, functions: FunctionSet, removal: Removal) -> Callable[[], Accumulator]:
-    make = maker_of(call, removal)
-    if call.group_by is None:
-        return make
-    # One for the whole query: its dimensions are its own, whatever the statement groups by.
-    shared = LocalGroups(functions.key(call.group_by), make)
-    return lambda: shared
-
-
-def _argument(call: AggregateCall, functions: FunctionSet) -> EventFunction:
+def argument_of(call: AggregateCall, functions: FunctionSet) -> EventFunction:
+    """The value that an event contributes to a call; SKIP where its FILTER keeps the event out."""
     argument = functions.argument(call.definition, call.args)
     if call.filter is None:
         return argument

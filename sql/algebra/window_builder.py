@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from sql.aggregates.base import Removal
-from sql.algebra.accumulators import AggregateSet
+from sql.algebra.accumulators import argument_of, maker_of
 from sql.algebra.derived.statistics import Derived, Owner
 from sql.algebra.event import Event
 from sql.algebra.gate.batch import EventBatch
@@ -218,11 +218,11 @@ class WindowBuilder:
 
     def _predicate(self, plan: WindowPlan, name: str, predicate: PredicatePlan) -> Predicate:
         def compiled() -> Any:
-            aggregates = AggregateSet(predicate.aggregates, self.functions, Removal.ANY)
-            return self.functions.value(predicate.test), aggregates
+            makers = [maker_of(call, Removal.ANY) for call in predicate.aggregates]
+            arguments = [argument_of(call, self.functions) for call in predicate.aggregates]
+            return self.functions.value(predicate.test), arguments, lambda: [make() for make in makers]
 
-        test, aggregates = self._once(plan, name, compiled)
-        return Predicate(predicate.test, test, aggregates.arguments, aggregates.fresh)
+        return Predicate(predicate.test, *self._once(plan, name, compiled))
 
     def _derived(
         self, plan: WindowPlan, statistic: Any, key_columns: dict[str, Any], owner: Owner

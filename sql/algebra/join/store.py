@@ -7,13 +7,12 @@ from typing import Any
 
 from sql.aggregates.base import Removal
 from sql.algebra.event import Delta, Event
-from sql.algebra.operator import FindEvent, Operator
+from sql.algebra.operator import Operator
 from sql.algebra.table.index import HashIndex, Indexes, rows_in
 from sql.algebra.table.lookup import Name
 from sql.algebra.table.searched import Bucket, FindRange, KeyIndex, Searched, WindowRelation
 from sql.algebra.table.sorted_rows import Span
 from sql.rows import Shape
-from sql.types import Saved
 
 Passes = Callable[[Event], Any] | None
 
@@ -229,9 +228,3 @@ class Looked(Operator):
 
     def held(self) -> Iterable[Event]:
         return ()
-
-    def snapshot(self) -> Saved:
-        return None
-
-    def restore(self, state: Saved, find: FindEvent) -> None:
-        return None

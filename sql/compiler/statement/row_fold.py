@@ -21,12 +21,10 @@ class RowFold(Fold):
     """Writes the rows that one statement counts in. The accumulators of a row are in locals while an event
     counts."""
 
-    def __init__(self, plan: Plan, columns: Sequence[str]) -> None:
-        """`columns`: those of the table that aggregate, in the order of a row's accumulators."""
+    def __init__(self, plan: Plan, places: Sequence[int]) -> None:
+        """`places`: for each aggregate the place of its accumulator in a row."""
         super().__init__(plan, Removal.ANY)
-        assert plan.into_table is not None
-        self.places = [columns.index(column) for column in plan.into_table.columns]
-        """By aggregate the place of its accumulator."""
+        self.places = places
         calls = [part.call for part in self.kept.accumulated.values()]
         self.needs_event = any(call.distinct or not call.definition.invertible for call in calls)
         """True if some accumulator may keep the event that a value came with."""

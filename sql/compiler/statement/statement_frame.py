@@ -85,8 +85,8 @@ class StatementFrame:
         self.keeps_values = isinstance(written, Queue | Gated) and written.keeps_values
         """True if windows keep what events contribute, in the place of events."""
         if self.is_driven and plan.into_table is not None:
-            table = self.catalog.relations[plan.into_table.table]
-            self.fold: Fold = RowFold(plan, list(table.declaration.aggregates))
+            places = self.catalog.relations[plan.into_table.table].places
+            self.fold: Fold = RowFold(plan, [places[column] for column in plan.into_table.columns])
         else:
             self.fold = Fold(plan, removal, keeps_values=self.keeps_values)
         self.names = self._names(answers)

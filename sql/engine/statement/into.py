@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sql.aggregates.base import Removal
-from sql.algebra.accumulators import SKIP, AggregateSet
+from sql.algebra.accumulators import SKIP, argument_of
 from sql.algebra.event import Delta, Event
 from sql.algebra.operator import FindEvent
 from sql.algebra.table.row import TableRow
@@ -44,8 +43,8 @@ class TableFold:
         self.where = None if plan.where is None else functions.true(plan.where)
         self.key = functions.key(plan.group_by)
         self.keys = [functions.value(key) for key in plan.group_by]
-        self.aggregates = AggregateSet(plan.aggregates, functions, Removal.ANY)
-        self.slots = [slot.name for slot in statement.program.text.fold.kept.slots]
+        self.arguments = [argument_of(call, functions) for call in plan.aggregates]
+        self.slots = statement.program.text.fold.kept.slots
         self.places = [self.table.places[name] for name in self.into.columns]
         """For each aggregate the place of its accumulator in a row."""
         self.is_one = self.into.sets == (tuple(range(len(plan.group_by))),)
@@ -58,12 +57,10 @@ class TableFold:
     def group_at(self, key: object, event: Event) -> Any:
         """The row of a key as a group of the compiled text; an empty group where the table has none."""
         row = self.table.rows.by_key.get(key)
-        accumulators = (
-            self.aggregates.fresh() if row is None else [row.accumulators[place] for place in self.places]
-        )
         group = self.statement.groups.empty(key, event)
-        for name, accumulator in zip(self.slots, accumulators, strict=True):
-            setattr(group, name, accumulator)
+        if row is not None:
+            for slot, place in zip(self.slots, self.places, strict=True):
+                setattr(group, slot.name, row.accumulators[place])
         return group
 
     def _rows_of(self, key: object, event: Event) -> list[TableRow]:
@@ -134,7 +131,7 @@ class TableFold:
     def _folded(self, event: Event, key: object) -> bool:
         """True if the event could be counted."""
         try:
-            values = self.aggregates.values_of(event)
+            values = [argument(event) for argument in self.arguments]
             rows = self._rows_of(key, event)
             for row in rows:
                 for place, value in zip(self.places, values, strict=True):
