@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from copy import copy
 
 from sql.catalog.streams import Catalog
 from sql.codegen.expression_code import Code
@@ -46,16 +47,7 @@ class RowReader:
 
     def inner(self) -> RowReader:
         """The reader of a loop inside: it shares the columns loaded here, and adds loads of its own."""
-        found = RowReader(
-            self.names,
-            self.catalog,
-            self.shape,
-            self.slots,
-            joined=self.joined,
-            rows=self.rows,
-            nullable=self.nullable,
-            kept=self.kept,
-        )
+        found = copy(self)
         found.locals, found.loaded = dict(self.locals), set(self.loaded)
         return found
 
