@@ -27,22 +27,33 @@ class CountInTurn(Window):
     marks = ("count", "first_ms")
     locals: ClassVar[dict[str, str]] = {"count": "p.count"}
 
+    @property
+    def is_instant(self) -> bool:
+        """True if all events of a loop are of one instance and one instant."""
+        return not (self.is_timed or self.plan.partition_by)
+
+    def write_first(self, loop: LoopWriter) -> None:
+        if self.is_instant:
+            with loop.block("if not count:"):
+                loop.line("p.first_ms = at")
+
     def write_end(self, loop: LoopWriter) -> None:
         loop.line("p.count = count")
 
     def write_after(self, loop: LoopWriter) -> None:
         loop.line("count += 1")
-        with loop.block("if count == 1:"):
-            loop.line("p.first_ms = at")
+        if not self.is_instant:
+            with loop.block("if count == 1:"):
+                loop.line("p.first_ms = at")
         with loop.block(f"if count == {self.plan.size}:"):
             loop.line(f"{loop.names.bind(self, 'window')}.full(core, p, at)")
             loop.line("count = 0")
 
     def full(self, core: WindowCore, p: Instance, at_ms: int) -> None:
-        """The last event of a window has come."""
-        p.count = 0
-        assert p.first_ms is not None
-        core.close(p, p.first_ms, at_ms)
+        """The last event of a window has come; the next window begins at this instant, or later."""
+        first_ms, p.first_ms, p.count = p.first_ms, at_ms, 0
+        assert first_ms is not None
+        core.close(p, first_ms, at_ms)
 
     def is_blank(self, p: Instance) -> bool:
         return not p.count
