@@ -188,7 +188,7 @@ class FunctionSet:
             text = f"{self.names.bind(hits, 'hits')}.{attribute}"
             slots = {**slots, ("hit", place): Code(text, False, False, NUMBER)}
         rows = RowReader(self.names, self.catalog, reader.shape, slots, joined=reader.joined)
-        return LoopWriter(source, rows, ExpressionWriter(rows, self.names, own.warnings, own.context))
+        return LoopWriter(source, rows, own.warnings, own.context)
 
     def value(self, node: Bound) -> EventFunction:
         """The value of an expression."""

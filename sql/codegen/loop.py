@@ -10,7 +10,9 @@ from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.names import Names
 from sql.codegen.reader import RowReader
 from sql.codegen.source import SourceWriter, Suite
+from sql.codegen.support import Warnings
 from sql.errors import NOWHERE, Span
+from sql.functions.definition import Context
 from sql.plan.bound import Bound, Const
 
 WINDOW_SLOTS = {
@@ -34,10 +36,11 @@ def batch_loop(finders: Mapping[Any, str], row: str = "e") -> str:
 class LoopWriter:
     """The writer of the statements of one loop: expressions with their loads and spans."""
 
-    def __init__(self, source: SourceWriter, reader: RowReader, expressions: ExpressionWriter) -> None:
+    def __init__(self, source: SourceWriter, reader: RowReader, warnings: Warnings, context: Context) -> None:
+        """`warnings`: what expressions count; `context`: what functions read beside their arguments."""
         self.source = source
         self.reader = reader
-        self.expressions = expressions
+        self.expressions = ExpressionWriter(reader, reader.names, warnings, context)
         self.keys: dict[tuple[Bound, ...], str] = {}
         """The locals that hold the keys of nodes."""
 
@@ -49,7 +52,7 @@ class LoopWriter:
     def inner(self) -> LoopWriter:
         """The writer of a loop or a branch inside this one, with loads of its own."""
         reader, own = self.reader.inner(), self.expressions
-        return LoopWriter(self.source, reader, ExpressionWriter(reader, own.names, own.warnings, own.context))
+        return LoopWriter(self.source, reader, own.warnings, own.context)
 
     def test(self, conditions: Sequence[Bound], before: Sequence[str] = ()) -> None:
         """Skip to the next row unless all conditions are TRUE; `before` are lines to run before that."""

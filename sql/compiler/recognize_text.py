@@ -22,7 +22,6 @@ from sql.algebra.recognize.automaton import RecognizeProgram
 from sql.algebra.recognize.readings import Reading, Rules
 from sql.algebra.window_builder import period
 from sql.codegen.expression_code import Code
-from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import FunctionSet, PatternReader
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
@@ -94,7 +93,7 @@ class RecognizeText:
         reader = RowReader(
             self.names, self.catalog, self.shape, slots, joined=False, rows=rows, nullable=nullable
         )
-        return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
+        return LoopWriter(source, reader, self.warnings, self.context)
 
     def _variables(self) -> dict[int, str]:
         return {**dict(enumerate(self.places)), **self.lists}

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sql.catalog.streams import Catalog
-from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
@@ -95,7 +94,7 @@ class RouteText:
         self.names.bound |= {"DATA_ERRORS": DATA_ERRORS, "key_of": key_of}
         self.source = SourceWriter()
         reader = RowReader(self.names, catalog, "dict", {}, joined=False)
-        self.loop = LoopWriter(self.source, reader, ExpressionWriter(reader, self.names, Warnings(), clock))
+        self.loop = LoopWriter(self.source, reader, Warnings(), clock)
 
     def keyed(self, listed: KeyedTypePlan, end: EndPlan | None, *, is_single: bool) -> Generated:
         """A partition is found by the keys of its events."""

@@ -13,7 +13,6 @@ from typing import Any
 from sql.algebra.derived.analytic import AnalyticStage
 from sql.catalog.streams import Catalog
 from sql.codegen.expression_code import Code
-from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
@@ -80,7 +79,7 @@ class RowwiseText:
         slots["event_time", None] = Code("now_ms", False, True, "number")
         reader = RowReader(names, self.catalog, self.shape, slots, joined=False)
         own = self.functions.writer
-        return LoopWriter(writer, reader, ExpressionWriter(reader, names, own.warnings, own.context))
+        return LoopWriter(writer, reader, own.warnings, own.context)
 
     # --- one rule -------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from sql.algebra.pattern.machine import Length
 from sql.algebra.pattern.pairs import Hear, PairPlan
 from sql.calendar.period import Period
 from sql.codegen.expression_code import Code
-from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS, FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
@@ -147,7 +146,7 @@ class PairText:
         }
         rows = {} if row is None else {row: "e"}
         reader = RowReader(names, own.catalog, own.shape, slots, joined=False, rows=rows)
-        return LoopWriter(source, reader, ExpressionWriter(reader, names, writer.warnings, writer.context))
+        return LoopWriter(source, reader, writer.warnings, writer.context)
 
     def _write_event(self, source: SourceWriter, stream: str) -> None:
         loop, parts, first = self._loop(source, OWN), self.parts, self.first

@@ -158,7 +158,6 @@ class Core:
     ) -> None:
         """`budget`: of a content that keeps something of every event."""
         composition = self.composition = code.composition
-        self.plan = composition.plan
         self.window = composition.window
         self.content = copy(composition.content) if is_one_of_many else composition.content
         """What waits to be folded is counted for each core by itself."""

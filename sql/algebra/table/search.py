@@ -26,7 +26,6 @@ from sql.algebra.table.lookup import KeyRange, Name, Own, equalities, ranges
 from sql.algebra.table.searched import Bucket, FindRange, RowStore, Searched
 from sql.algebra.table.sorted_rows import placed
 from sql.codegen.expression_code import Code
-from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import FunctionSet
 from sql.codegen.loop import LoopWriter
 from sql.codegen.reader import RowReader
@@ -172,7 +171,7 @@ def loop_over(
     reader = RowReader(
         functions.names, functions.catalog, shape, slots, joined=True, rows=rows, nullable=nullable, kept=kept
     )
-    return LoopWriter(source, reader, ExpressionWriter(reader, functions.names, own.warnings, own.context))
+    return LoopWriter(source, reader, own.warnings, own.context)
 
 
 def _whole(own: Own, known: Collection[int]) -> str:

@@ -21,7 +21,6 @@ from sql.algebra.retain.predicate import BUILTIN_CODES
 from sql.algebra.retain.queues import Queue
 from sql.algebra.retain.values import ABSENT
 from sql.codegen.expression_code import Code
-from sql.codegen.expression_writer import ExpressionWriter
 from sql.codegen.functions import DATA_ERRORS
 from sql.codegen.loop import LoopWriter
 from sql.codegen.names import Names
@@ -154,7 +153,7 @@ class StatementFrame:
         if rows is None and not is_one:
             kept = self.kept
         reader = RowReader(*settings, joined=joined, rows=rows, nullable=nullable, kept=kept)
-        return LoopWriter(source, reader, ExpressionWriter(reader, self.names, self.warnings, self.context))
+        return LoopWriter(source, reader, self.warnings, self.context)
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
         """The code by which expressions read operators' values, where the event is `x` and its row `e`;
