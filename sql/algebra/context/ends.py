@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import Any
 
 from sql.algebra.context.by_property import ByProperty
+from sql.algebra.context.context_conditions import End, EventCondition, TimeCondition
 from sql.algebra.context.end_atoms import Atom
-from sql.algebra.context.level_definitions import End, EventCondition, TimePoint
 from sql.algebra.context.lifecycle import Lifecycle
 from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch
@@ -23,7 +23,7 @@ class Ends:
     """The end of the partitions of one level; only time, or what ends the level around, if nothing else is
     said."""
 
-    def __init__(self, level: Level, life: Lifecycle, end: TimePoint | None = None) -> None:
+    def __init__(self, level: Level, life: Lifecycle, end: TimeCondition | None = None) -> None:
         self.level = level
         self.life = life
         self.end = end

@@ -1,27 +1,84 @@
-"""Levels with a partition per key, per hash or per category."""
+"""Segmented levels: a partition per key, per hash or per category."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from sql.algebra.context.context_conditions import ConditionBuilder, EventCondition
 from sql.algebra.context.ends import IdleEnds, ends_of
+from sql.algebra.context.hashes import hash_key
 from sql.algebra.context.level import LiveLevel
-from sql.algebra.context.level_definitions import (
-    CategoriesDefinition,
-    EventCondition,
-    KeyedDefinition,
-    ListedType,
-)
-from sql.algebra.context.partition import Arrival, Partition
+from sql.algebra.context.partition import Arrival, LevelDefinition, Partition
+from sql.algebra.event import Event
+from sql.plan.context_plan import CategoriesPlan, HashedPlan, KeyedPlan, KeyedTypePlan, LevelPlan
 from sql.rows import as_dict
+
+
+@dataclass(slots=True)
+class ListedType:
+    """A stream that a segmented level divides: which of its events count, and where they belong (`key`)."""
+
+    key: Callable[[Event], Any]
+    passes: Callable[[Event], bool] | None = None
+    values: Callable[[Event], list[Any]] | None = None
+    """The values of the keys, as they are."""
+    place: int | None = None
+
+
+class KeyedDefinition(LevelDefinition):
+    """A partition per key."""
+
+    chosen_by = "keys"
+    at_once: Iterable[Hashable] = ()
+    """The keys of partitions that are there from the start."""
+
+    def __init__(self, plan: LevelPlan, depth: int, build: ConditionBuilder) -> None:
+        super().__init__(plan, depth)
+        kind = plan.kind
+        assert isinstance(kind, KeyedPlan)
+        self.types = {item.stream: _listed(item, build) for item in kind.types}
+        self.initiated = {item.stream: build.event(item) for item in kind.initiated}
+        self.end = build.end(kind.end)
+        self.idle_ms = build.idle_ms if kind.end is None else None
+
+
+def _listed(plan: KeyedTypePlan, build: ConditionBuilder) -> ListedType:
+    values = [build.functions.value(key) for key in plan.keys]
+
+    def values_of(event: Event) -> list[Any]:
+        return [value(event) for value in values]
+
+    return ListedType(build.functions.key(plan.keys), build.passes(plan.filter), values_of, plan.place)
+
+
+class HashedDefinition(LevelDefinition):
+    """A partition per hash modulo the granularity: keyed by this number, and nothing but what is around ends
+    it."""
+
+    chosen_by = "hashes"
+
+    def __init__(self, plan: LevelPlan, depth: int, build: ConditionBuilder) -> None:
+        super().__init__(plan, depth)
+        kind = plan.kind
+        assert isinstance(kind, HashedPlan)
+        self.types: dict[str, ListedType] = {}
+        for name, item in zip(kind.hashes, kind.types, strict=True):
+            values = [build.functions.value(argument) for argument in item.arguments]
+            key = hash_key(name, values, kind.granularity)
+            self.types[item.stream] = ListedType(key, build.passes(item.filter))
+        self.at_once: Iterable[Hashable] = range(kind.granularity) if kind.preallocate else ()
+        self.initiated: dict[str, EventCondition] = {}
+        self.end = None
+        self.idle_ms = None
 
 
 class KeyedLevel(LiveLevel):
     """A partition per key or hash. An event of a listed stream belongs to the one of its key, any other to
     all; the first event of a key that may allocates it."""
 
-    definition: KeyedDefinition
+    definition: KeyedDefinition | HashedDefinition
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -82,10 +139,25 @@ class KeyedLevel(LiveLevel):
         return () if found is None else (found,)
 
 
-class CategoriesLevel(LiveLevel):
+class CategoryDefinition(LevelDefinition):
+    """A partition per category."""
+
+    chosen_by = "labels"
+
+    def __init__(self, plan: LevelPlan, depth: int, build: ConditionBuilder) -> None:
+        super().__init__(plan, depth)
+        kind = plan.kind
+        assert isinstance(kind, CategoriesPlan)
+        self.stream = kind.stream
+        self.labels = kind.labels
+        self.conditions = [build.functions.true(item) for item in kind.conditions]
+        self.passes = build.passes(kind.filter)
+
+
+class CategoryLevel(LiveLevel):
     """A partition per category, all from the start; an event belongs to each whose condition is TRUE."""
 
-    definition: CategoriesDefinition
+    definition: CategoryDefinition
 
     def watch(self, now_ms: int) -> None:
         for label in self.definition.labels:

@@ -7,9 +7,8 @@ from typing import Any
 
 from sql.aggregates.plain_values import decode, encode
 from sql.algebra.context.ends import Ends
-from sql.algebra.context.level_definitions import LevelDefinition
 from sql.algebra.context.lifecycle import Lifecycle
-from sql.algebra.context.partition import Arrival, Level, Partition
+from sql.algebra.context.partition import Arrival, Level, LevelDefinition, Partition
 from sql.algebra.event_store import pack_key, unpack_key
 
 

@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from sql.algebra.context.deadlines import Deadlines
-from sql.algebra.context.level_definitions import LevelDefinition
 from sql.algebra.context.partition import Arrival, Level, Partition
 from sql.algebra.event import Event
 from sql.errors import DataError
@@ -89,27 +88,28 @@ class TooMany(DataError):
     """There are as many partitions as the context may have."""
 
 
+MakeLevel = Callable[["Lifecycle", Partition | None], Level]
+"""Makes a live level inside a partition of the level around it."""
+
+
 class Lifecycle:
     """The partitions of one context, from its activation on.
 
-    definitions     its levels, from the outermost
-    make            makes a level of a definition inside a partition
+    makers          make its levels, from the outermost
     max_partitions  how many may live; a further one is refused,
                     or with `oldest_first` the oldest one ends for it
     """
 
     def __init__(
         self,
-        definitions: Sequence[LevelDefinition],
-        make: Callable[[LevelDefinition, Lifecycle, Partition | None], Level],
+        makers: Sequence[MakeLevel],
         bodies: Bodies,
         max_partitions: int = 100_000,
         *,
         oldest_first: bool = False,
     ) -> None:
-        self.definitions = definitions
-        self.make = make
-        self.depth = len(definitions) - 1
+        self.makers = makers
+        self.depth = len(makers) - 1
         self.bodies = bodies
         self.max_partitions = max_partitions
         self.oldest_first = oldest_first
@@ -165,7 +165,7 @@ class Lifecycle:
 
     def level(self, depth: int, parent: Partition | None) -> Level:
         """A level inside a partition."""
-        return self.make(self.definitions[depth], self, parent)
+        return self.makers[depth](self, parent)
 
     def move_end(self, partition: Partition, due_ms: int | None) -> None:
         """Time will end a live partition, or may, at another instant; None: never."""

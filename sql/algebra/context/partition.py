@@ -5,10 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
-from sql.algebra.context.level_definitions import LevelDefinition
 from sql.algebra.event import Event
+from sql.plan.context_plan import LevelPlan
+
+
+class LevelDefinition:
+    """Base of what is made once of a level's plan, for all live levels: conditions and keys as functions."""
+
+    chosen_by: ClassVar[str] = ""
+    """The word by which a query chooses partitions of this kind: `keys`, `hashes`, `labels`, or none."""
+
+    def __init__(self, plan: LevelPlan, depth: int) -> None:
+        self.name = plan.name
+        self.depth = depth
+        self.properties = tuple(item.name for item in plan.properties)
 
 
 class Partition:

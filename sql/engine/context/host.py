@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sql.algebra.context.level_builder import life_of
+from sql.algebra.context.context_conditions import ConditionBuilder
+from sql.algebra.context.levels import life_of
 from sql.algebra.context.partition import Arrival, Partition
 from sql.algebra.context.selectors import Selector, every, properties_of
 from sql.algebra.event import Event
@@ -45,7 +46,8 @@ class ContextHost(RunningQuery, Running):
         self.functions = FunctionSet(catalog, self.clock, Warnings(), text=context.text)
         self.statements = Statements(catalog, self.clock, self._announce)
         self.members = self.statements.members
-        self.life = life_of(context, self.functions, catalog, self.statements, self.fail)
+        build = ConditionBuilder(context, self.functions, catalog, self.fail)
+        self.life = life_of(context, build, self.statements)
         self.overlaps = any(isinstance(level.kind, OverlappingPlan) for level in context.levels)
         self.joined = 0
         self.arrival: Arrival | None = None

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from sql.algebra.context.context_conditions import EventCondition
 from sql.algebra.context.ends import EventEnds, PatternEnds
 from sql.algebra.context.level import LiveLevel
-from sql.algebra.context.level_definitions import EventCondition
 from sql.algebra.event import Event
 from tests.unit.contexts.support import World
 

@@ -6,27 +6,52 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
-from sql.algebra.context.ends import ends_of
-from sql.algebra.context.level import LiveLevel
-from sql.algebra.context.level_definitions import (
+from sql.algebra.context.context_conditions import (
+    ConditionBuilder,
     EventCondition,
     NowCondition,
-    OverlappingDefinition,
-    SpanDefinition,
-    TimePoint,
+    TimeCondition,
 )
-from sql.algebra.context.partition import Arrival, Partition
+from sql.algebra.context.ends import ends_of
+from sql.algebra.context.level import LiveLevel
+from sql.algebra.context.partition import Arrival, LevelDefinition, Partition
 from sql.algebra.context.pattern_watch import Match, PatternCondition, PatternWatch
 from sql.algebra.event import Event
+from sql.plan.context_plan import CrontabPlan, LevelPlan, OverlappingPlan, SpanPlan
 
 START_TIME: Final = 0
 END_TIME: Final = 1
 
 
-class TriggeredLevel(LiveLevel):
+class NonOverlappingDefinition(LevelDefinition):
+    """`start … end …`. The first two properties are the start and end times, here and in the next."""
+
+    def __init__(self, plan: LevelPlan, depth: int, build: ConditionBuilder) -> None:
+        super().__init__(plan, depth)
+        kind = plan.kind
+        assert isinstance(kind, SpanPlan)
+        self.start, self.end = build.start(kind.start), build.end(kind.end)
+        self.assumes_inside = isinstance(kind.start, CrontabPlan) and isinstance(kind.end, CrontabPlan)
+        """Crontabs for both: at activation `now` is inside if the next end comes before, or
+        with, the next start."""
+
+
+class OverlappingDefinition(LevelDefinition):
+    """`initiated by … terminated by …`. `now`: one partition more at activation."""
+
+    def __init__(self, plan: LevelPlan, depth: int, build: ConditionBuilder) -> None:
+        super().__init__(plan, depth)
+        kind = plan.kind
+        assert isinstance(kind, OverlappingPlan)
+        self.start, self.end = build.start(kind.start), build.end(kind.end)
+        self.distinct = build.functions.key(kind.distinct) if kind.distinct else None
+        self.now = kind.now
+
+
+class InitiatedLevel(LiveLevel):
     """A level with conditions for the start and for the end of partitions."""
 
-    definition: SpanDefinition | OverlappingDefinition
+    definition: NonOverlappingDefinition | OverlappingDefinition
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -113,10 +138,10 @@ class TriggeredLevel(LiveLevel):
         super().restore(state, now_ms)
 
 
-class SpanLevel(TriggeredLevel):
+class NonOverlappingLevel(InitiatedLevel):
     """While the partition lives the start is not watched; while there is none the end is not."""
 
-    definition: SpanDefinition
+    definition: NonOverlappingDefinition
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -142,7 +167,7 @@ class SpanLevel(TriggeredLevel):
         start = self.definition.start
         if isinstance(start, NowCondition):
             self.open(now_ms)
-        elif isinstance(start, TimePoint):
+        elif isinstance(start, TimeCondition):
             due_ms = max(start.next_ms(now_ms), earliest_ms)
             if due_ms == now_ms:
                 self.open(now_ms)
@@ -165,8 +190,8 @@ class SpanLevel(TriggeredLevel):
         start, end = self.definition.start, self.definition.end
         if not self.definition.assumes_inside:
             return False
-        assert isinstance(start, TimePoint)
-        assert isinstance(end, TimePoint)
+        assert isinstance(start, TimeCondition)
+        assert isinstance(end, TimeCondition)
         return end.next_ms(now_ms) <= start.next_ms(now_ms)
 
     def start_due(self, now_ms: int) -> None:
@@ -196,7 +221,7 @@ class SpanLevel(TriggeredLevel):
         return None if hears or not self.is_innermost else self.partitions()
 
 
-class OverlappingLevel(TriggeredLevel):
+class OverlappingLevel(InitiatedLevel):
     """Each trigger allocates; every event belongs to every live partition."""
 
     definition: OverlappingDefinition
@@ -213,7 +238,7 @@ class OverlappingLevel(TriggeredLevel):
 
     def watch(self, now_ms: int) -> None:
         start = self.definition.start
-        if isinstance(start, TimePoint):
+        if isinstance(start, TimeCondition):
             self._await(start, now_ms)
         if self.definition.now:
             self.open(now_ms)
@@ -228,12 +253,12 @@ class OverlappingLevel(TriggeredLevel):
                 arrival.first.add(partition.id)
             self.count_match(match, partition, now_ms)
 
-    def _await(self, start: TimePoint, now_ms: int) -> None:
+    def _await(self, start: TimeCondition, now_ms: int) -> None:
         self.life.move_start(self, max(start.next_ms(now_ms), now_ms + 1))
 
     def start_due(self, now_ms: int) -> None:
         start = self.definition.start
-        if isinstance(start, TimePoint):
+        if isinstance(start, TimeCondition):
             self._await(start, now_ms)
             self.open(now_ms)
         else:
