@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from sql.algebra.event_store import pack_key, unpack_key
 from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.machine import Length
-from sql.algebra.pattern.nodes import OneOperandNode, Parent, PatternInstance
+from sql.algebra.pattern.nodes import Parent, PatternInstance, PatternPart
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Plain, Saved
 
@@ -125,7 +125,7 @@ class EverySearch(PatternInstance, Parent):
             self.children[self.node.operand.unpack(self, child, unpacker)] = known
 
 
-class EveryNode(OneOperandNode):
+class EveryNode(PatternPart):
     """`every`; its operand may go on by itself after a match (`PatternPart.stays`).
 
     key     of `every-distinct`: the key of a match
@@ -133,5 +133,6 @@ class EveryNode(OneOperandNode):
     """
 
     instance = EverySearch
+    operand: PatternPart
     key: Callable[[Binding], Hashable] | None
     length: Length | None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sql.algebra.pattern.listening import Binding
 from sql.algebra.pattern.machine import Length
-from sql.algebra.pattern.nodes import OneOperand, OneOperandNode, Parent, PatternInstance
+from sql.algebra.pattern.nodes import Parent, Several, SeveralNode
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
@@ -15,7 +15,7 @@ WithinState = tuple[int, int | None, int | None, int, Saved]
 """The number of the start, the end, the matches that are left, the binding, and the state of the operand."""
 
 
-class GuardSearch(OneOperand):
+class GuardSearch(Several):
     """Lets the matches of its operand through until one ends it; then it is false."""
 
     __slots__ = ()
@@ -24,12 +24,7 @@ class GuardSearch(OneOperand):
     def allows(self, binding: Binding) -> bool | None:
         """True if a match passes, false if it ends the guard, None if it is swallowed."""
 
-    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
-        parent = self.parent
-        if child is not self.child or parent is None:
-            return
-        if over:
-            self.child = None
+    def matched(self, place: int, parent: Parent, binding: Binding, *, over: bool) -> None:
         allowed = self.allows(binding)
         if allowed:
             if over:
@@ -84,7 +79,7 @@ class WithinSearch(GuardSearch):
             unpacker.timers.append(self)
 
 
-class WithinNode(OneOperandNode):
+class WithinNode(SeveralNode):
     """`within`, and with `maximum` `withinmax`."""
 
     instance = WithinSearch
@@ -101,7 +96,7 @@ class WhileSearch(GuardSearch):
         return self.machine.evaluate(self.node.condition, binding)
 
 
-class WhileNode(OneOperandNode):
+class WhileNode(SeveralNode):
     """`while (condition)`."""
 
     instance = WhileSearch

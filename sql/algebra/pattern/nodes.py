@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct
@@ -106,42 +106,68 @@ class PatternInstance(ABC):
         """Put the state that `pack` gave into an instance just made."""
 
 
-class OneOperandNode(PatternPart):
-    """A node whose instances run one operand."""
+class SeveralNode(PatternPart):
+    """A node with parts, one or more, that all begin at once."""
 
-    operand: PatternPart
+    parts: Sequence[PatternPart]
 
 
-class OneOperand(PatternInstance, Parent):
-    """An instance of a node with one operand;
-    `child` is None before the operand is started and after it is over."""
+class Several(PatternInstance, Parent):
+    """An instance of a node with parts; `children` has None where one is over."""
 
-    __slots__ = ("child",)
+    __slots__ = ("children",)
 
-    def __init__(self, node: OneOperandNode, parent: Parent, binding: Binding) -> None:
+    def __init__(self, node: SeveralNode, parent: Parent, binding: Binding) -> None:
         super().__init__(node, parent, binding)
-        self.child: PatternInstance | None = None
+        self.children: list[PatternInstance | None] = []
 
     def start(self) -> None:
-        """Start the operand."""
-        child = self.child = self.node.operand.make(self, self.binding)
-        child.start()
+        """Start the parts, from left to right, until one has decided the whole."""
+        begun = [part.make(self, self.binding) for part in self.node.parts]
+        self.children = [*begun]
+        for child in begun:
+            if self.parent is None:
+                return
+            child.start()
+
+    def on_true(self, child: PatternInstance, binding: Binding, *, over: bool) -> None:
+        parent, children = self.parent, self.children
+        if parent is None or child not in children:
+            return
+        place = children.index(child)
+        if over:
+            children[place] = None
+        self.matched(place, parent, binding, over=over)
+
+    @abstractmethod
+    def matched(self, place: int, parent: Parent, binding: Binding, *, over: bool) -> None:
+        """The part at a place has matched; `over`: for the last time."""
 
     def on_false(self, child: PatternInstance, *, restartable: bool = True) -> None:
-        if child is self.child:
-            self.child = None
-            self.fail()
+        if child in self.children:
+            self.children[self.children.index(child)] = None
+            self.failed()
+
+    def failed(self) -> None:
+        """A part can never match; so the whole cannot."""
+        self.fail()
 
     def below(self) -> Iterable[PatternInstance]:
-        return () if self.child is None else (self.child,)
+        return (child for child in self.children if child is not None)
 
     def pack(self, packer: Packer) -> Saved:
-        return packer.binding(self.binding), packed(self.child, packer)
+        """The binding, and the states of the parts; of one its state itself."""
+        found = [packed(child, packer) for child in self.children]
+        return packer.binding(self.binding), found if len(found) > 1 else found[0]
 
     def unpack(self, state: Saved, unpacker: Unpacker) -> None:
-        binding, child = state
+        binding, found, *_ = state
+        parts = self.node.parts
         self.binding = unpacker.binding(binding)
-        self.child = unpacked(self.node.operand, self, child, unpacker)
+        states = found if len(parts) > 1 else [found]
+        self.children = [
+            unpacked(part, self, each, unpacker) for part, each in zip(parts, states, strict=True)
+        ]
 
 
 def packed(instance: PatternInstance | None, packer: Packer) -> Saved:

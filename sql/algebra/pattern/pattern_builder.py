@@ -80,15 +80,15 @@ class PatternBuilder:
             case plans.AnyOfPlan(parts):
                 return AnyOfNode(self._steps(parts))
             case plans.AbsentPlan(operand):
-                return AbsentNode(self._step(operand))
+                return AbsentNode([self._step(operand)])
             case plans.EveryPlan():
                 return self._every(step)
             case plans.RepeatPlan():
                 return self._repeat(step)
             case plans.WithinPlan(operand, length, maximum):
-                return WithinNode(self._step(operand), self._length(length), self._count(maximum))
+                return WithinNode([self._step(operand)], self._length(length), self._count(maximum))
             case plans.WhilePlan(operand, condition):
-                return WhileNode(self._step(operand), over_tags(self.functions.value(condition)))
+                return WhileNode([self._step(operand)], over_tags(self.functions.value(condition)))
         raise TypeError(f"no node for a {type(step).__name__}")
 
     def _steps(self, steps: Iterable[StepPlan]) -> list[PatternPart]:

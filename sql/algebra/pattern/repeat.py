@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from sql.algebra.pattern.listening import Binding
-from sql.algebra.pattern.nodes import OneOperandNode, Parent, PatternInstance, PatternPart, packed, unpacked
+from sql.algebra.pattern.nodes import Parent, PatternInstance, PatternPart, packed, unpacked
 from sql.algebra.pattern.snapshot import Packer, Unpacker
 from sql.types import Saved
 
@@ -146,10 +146,11 @@ class RepeatSearch(PatternInstance, Parent):
         self.stop = unpacked(self.node.until, self, stop, unpacker)
 
 
-class RepeatNode(OneOperandNode):
+class RepeatNode(PatternPart):
     """A repetition of `operand`, stopped by `until` or by its bounds."""
 
     instance = RepeatSearch
+    operand: PatternPart
     until: PatternPart | None
     low: Count | None
     high: Count | None
