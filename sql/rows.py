@@ -44,7 +44,7 @@ def _encoded(column: str) -> str:
 EVENT_FIELDS = frozenset(
     (
         *("row", "time_ms", "seq", "extra", "group", "values", "put"),
-        *("key", "stamp", "accumulators", "stale", "refresh"),
+        *("stamp", "accumulators", "stale", "refresh"),
     )
 )
 """What a row of a relation has beside its columns."""

@@ -8,7 +8,7 @@ a dict of the columns for whoever takes a whole row: posts, consumers, snapshots
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -47,7 +47,6 @@ class TableRow(KeptRow, eq=False):
     stale         these columns are not computed yet
     """
 
-    key: Hashable = None
     stamp: int = 0
     accumulators: tuple[Accumulator, ...] = ()
     stale: bool = False

@@ -192,7 +192,7 @@ class Table:
     def _check(self, rows: Sequence[TableRow], leaving: Mapping[Event, Any]) -> None:
         taken: set[Hashable] = set()
         for row in rows:
-            key = row.key
+            key = self.rows.key_of(row)
             holder = self.rows.by_key.get(key)
             if key in taken or (holder is not None and holder not in leaving):
                 self.bounded.refused += 1

@@ -12,7 +12,7 @@ from sql.algebra.event import Event
 from sql.algebra.row_blocks import new_holder
 from sql.algebra.table.bounds import Bounded
 from sql.algebra.table.index import Indexes
-from sql.algebra.table.readers import key_of_values
+from sql.algebra.table.readers import key_of_values, key_reader
 from sql.algebra.table.row import TableRow, row_class
 from sql.emission import Row
 from sql.plan.declared import TableDeclaration
@@ -25,8 +25,9 @@ class TableRows:
         """`makers`: what makes the accumulator of each aggregating column."""
         self.row_class: type[TableRow] = row_class(tuple(declaration.columns), TableRow, tuple(makers))
         self.makers = makers
-        self.key_of_row = key_of_values(tuple(declaration.keys))
-        """Makes the key of the values of a row."""
+        keys = tuple(declaration.keys)
+        self.key_of, self.key_of_row = key_reader(keys, "kept"), key_of_values(keys)
+        """Makes the key of a row, and of the values of one."""
         self.by_key: dict[Hashable, TableRow] = {}
         self.indexes = Indexes("kept")
         self.bounded = Bounded(f"table '{declaration.name}'", declaration.bounds)
@@ -39,7 +40,6 @@ class TableRows:
         """A row of these values that is not in the table yet."""
         found = self.row_class(None, now_ms, 0)
         found.put(row)
-        found.key = self.key_of_row(row)
         if self.makers:
             found.accumulators = tuple([make() for make in self.makers.values()])
             found.stale = True
@@ -50,7 +50,7 @@ class TableRows:
         self.seq += 1
         row.seq = self.seq
         row.stamp = next(self.stamps)
-        self.by_key[row.key] = row
+        self.by_key[self.key_of(row)] = row
         self.indexes.add(row)
         self.bounded.wrote(row, now_ms)
 
@@ -59,7 +59,7 @@ class TableRows:
         assert isinstance(event, TableRow)
         self.indexes.remove(event)
         self.bounded.left(event)
-        del self.by_key[event.key]
+        del self.by_key[self.key_of(event)]
 
     def update(self, updates: Sequence[tuple[Event, Mapping[str, Any]]], now_ms: int) -> None:
         """Change rows in their place; those whose key changes leave it first, since they may swap keys."""
@@ -68,16 +68,15 @@ class TableRows:
         for event, row in updates:
             assert isinstance(event, TableRow)
             self.indexes.remove(event)
+            key = self.key_of(event)
             event.put(row)
-            key = self.key_of_row(row)
-            if key != event.key:
-                del self.by_key[event.key]
-                event.key = key
+            if key != self.key_of(event):
+                del self.by_key[key]
                 moved.append(event)
             event.stamp = stamp
             self.bounded.wrote(event, now_ms)
         for event in moved:
-            self.by_key[event.key] = event
+            self.by_key[self.key_of(event)] = event
         for event, _ in updates:
             self.indexes.add(event)
 
