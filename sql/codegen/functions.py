@@ -264,10 +264,10 @@ class FunctionSet:
         source, own = SourceWriter(), self.reader
         slots: dict[tuple[str, object], Code] = {("event_time", None): Code("x.time_ms", False, True, NUMBER)}
         reader = RowReader(self.names, self.catalog, own.shape, slots, joined=own.joined)
-        writer = ExpressionWriter(reader, self.names, self.writer.warnings, self.writer.context)
+        loop = LoopWriter(source, reader, self.writer.warnings, self.writer.context)
         with source.block("def row(x):"):
             source.line("e = x.row")
-            write_items(LoopWriter(source, reader, writer), items, columns, "return ", "")
+            write_items(loop, items, columns, "return ", "")
         row: EventFunction = self.generate(source)["row"]
         return row
 
