@@ -121,9 +121,9 @@ class RowwiseText:
 
     # --- many rules at once ---------------------------------------------------------------------------------
 
-    def family(self) -> tuple[Any, Pour, bool] | None:
-        """The part shared by all rules that differ from this one in name and first condition alone; a loop
-        for them; whether every event comes out of it.
+    def family(self) -> tuple[Any, Callable[[], Pour], bool] | None:
+        """The part shared by all rules that differ from this one in name and first condition alone; what
+        compiles a loop for them; whether every event comes out of it.
 
         The filter index decides the first condition. What fails is done again by the rule's
         own code, which reports it.
@@ -144,12 +144,12 @@ class RowwiseText:
             writer.line("return failed")
         if any(value is mine for value in names.bound.values() for mine in own):
             return None
-        generated = Generated(writer, names.bound)
         bound = sorted(
             (name, value if isinstance(value, frozenset) else id(value))
             for name, value in names.bound.items()
         )
-        return (generated.text, tuple(bound)), generated["pour"], not self._rest_of_conditions()
+        signature = writer.text, tuple(bound)
+        return signature, lambda: Generated(writer, names.bound)["pour"], not self._rest_of_conditions()
 
     def _rest_of_conditions(self) -> list[Bound]:
         """The conditions without the first part of the first of them."""

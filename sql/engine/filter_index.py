@@ -89,6 +89,7 @@ class ColumnIndex:
         self.stretches: list[list[Entry]] = [[]]
         self.entries: list[Entry] = []
         self.families: dict[Hashable, list[tuple[Equal, Entry, Kin[Any]]]] = {}
+        """The rules that are alike, until all are there."""
         self.large: list[Family[Any, Any]] = []
 
     def add(self, condition: Indexable, entry: Entry) -> None:
@@ -111,6 +112,7 @@ class ColumnIndex:
         """All rules are there: form families and stretches; False if the stretches are too many."""
         for members in self.families.values():
             self._form(members)
+        self.families.clear()
         return self._cut()
 
     def _form(self, members: list[tuple[Equal, Entry, Kin[Any]]]) -> None:

@@ -24,7 +24,9 @@ def meet(plans: Iterable[Plan], catalog: Catalog) -> bool:
         mine = changed_by(plan)
         if not all(name in catalog.relations and catalog.relations[name].kind == "table" for name in mine):
             return True  # rows move on, or a named window posts to its consumers
-        if any(mine & (other.relations | changed_by(other)) for at, other in enumerate(plans) if at != place):
+        if mine and any(
+            mine & (other.relations | changed_by(other)) for at, other in enumerate(plans) if at != place
+        ):
             return True
         written |= mine
     # Filters see relations as they are before any statement acts on the event.

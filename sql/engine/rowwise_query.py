@@ -120,8 +120,8 @@ def row_family_of(query: Rowwise) -> Kin[Rowwise] | None:
     found = query.text.family() if query.plan.emits_as_made else None
     if found is None:
         return None
-    signature, pour, is_open = found
-    return Kin(signature, lambda: RowFamily(pour, is_open))
+    signature, compiled, is_open = found
+    return Kin(signature, lambda: RowFamily(compiled(), is_open))
 
 
 class RowFamily(Family[Rowwise, Rowwise]):
