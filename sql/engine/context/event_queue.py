@@ -34,14 +34,14 @@ class EventQueue:
         self.stream: str | None = None
         """The stream of the batch that is being taken; None outside of one."""
         self.on_defect: Defect | None = None
-        """Takes what a statement raised in a batch."""
+        """Takes what a statement raised in a batch; None: it is raised on."""
         self.touched: list[Member] = []
         """The statements that the present event waits for, once for each partition, if it starts or ends
         partitions or belongs to several."""
         self.mark: int | None = 0
         """The start of the present event's emissions; None in a batch, as long as it has none."""
 
-    def begin_batch(self, stream: str, on_defect: Defect) -> None:
+    def begin_batch(self, stream: str, on_defect: Defect | None) -> None:
         """Events of one stream are taken together from now on."""
         self.stream, self.on_defect, self.mark = stream, on_defect, None
 

@@ -1,5 +1,5 @@
-"""The fast way of a batch through a context: each statement gets the events between two
-changes of partitions at once.
+"""A batch of events on its way through a context: the context acts on each, and each statement takes those
+between two changes of partitions at once.
 
 A stream has a lane if only one context and its statements read it, and nothing else reads their effects.
 """
@@ -21,7 +21,8 @@ from sql.engine.sharing import Defect
 class Lane:
     """Takes the events of one stream."""
 
-    def __init__(self, host: ContextHost, stream: str, on_defect: Defect) -> None:
+    def __init__(self, host: ContextHost, stream: str, on_defect: Defect | None = None) -> None:
+        """`on_defect` takes what a statement raises; without it the push raises it."""
         self.host = host
         self.queue = host.statements.queue
         self.stream = stream

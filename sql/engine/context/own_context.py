@@ -16,11 +16,6 @@ from sql.engine.time_stamps import by_instant
 from sql.plan.logical import Plan
 
 
-def _raised(name: str, rows: Sequence[Any], now_ms: int, error: Exception) -> list[Emission]:
-    """Leave a defect to the engine."""
-    raise error
-
-
 class OwnContext(RunningQuery, Running):
     """The context and its only statement as one query, driven in event time.
 
@@ -40,7 +35,7 @@ class OwnContext(RunningQuery, Running):
         if self.member is None:
             self.member, _ = join(self.host, self.name, self.plan, now_ms)
             if self.takes_times and not self.member.outranks:
-                self.lane = Lane(self.host, self.plan.streams[0], _raised)
+                self.lane = Lane(self.host, self.plan.streams[0])
         return self.member
 
     def push_timed(self, stream: str, rows: Sequence[Any], times: Sequence[int]) -> list[Emission]:
