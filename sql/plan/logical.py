@@ -26,6 +26,7 @@ from sql.plan.clauses import (
 from sql.plan.context_plan import ContextPlan
 from sql.plan.declared import Declaration
 from sql.plan.options import RuleOptions
+from sql.plan.pattern_plan import PatternPlan
 from sql.plan.signature import Parts, state_signature
 from sql.record import Record, field
 from sql.syntax import InsertInto
@@ -245,12 +246,16 @@ class Plan(Record, dict=True):
         return tuple(self.reads)
 
     @property
-    def heard(self) -> frozenset[str]:
-        """The streams whose events its patterns take: of a named window these are rows inserted into it."""
+    def patterns(self) -> list[PatternPlan]:
+        """The patterns of its sources and of its trigger."""
         trigger = self.acts.trigger if isinstance(self.acts, TriggerPlan | SplitPlan | SetPlan) else None
         sources = self.sources if trigger is None else (*self.sources, trigger)
-        patterns = [source.pattern for source in sources if source.pattern is not None]
-        return frozenset(stream for pattern in patterns for stream in pattern.streams)
+        return [source.pattern for source in sources if source.pattern is not None]
+
+    @property
+    def heard(self) -> frozenset[str]:
+        """The streams whose events its patterns take: of a named window these are rows inserted into it."""
+        return frozenset(stream for pattern in self.patterns for stream in pattern.streams)
 
     def columns(self, stream: str) -> frozenset[str] | None:
         """The columns of `stream` that the query reads; None if it needs the whole message."""

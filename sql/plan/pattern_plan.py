@@ -185,6 +185,8 @@ class PatternPlan(Record):
     discard: bool = False
     """True if a match ends every partial match that contains one of its events."""
     text: str = ""
+    windows: tuple[str, ...] = ()
+    """Those of its streams that are named windows: their rows are its events."""
 
     @property
     def streams(self) -> tuple[str, ...]:

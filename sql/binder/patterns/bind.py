@@ -36,9 +36,9 @@ class PatternBinder:
         root, _ = self._bind(self.clause.root, {})
         if not self.problems.errors:
             advise(self.clause.root, self.problems)
-        return PatternPlan(
-            root, tuple(self.tags.by_name.values()), self.clause.suppress, self.clause.discard, self.site.text
-        )
+        tags = tuple(self.tags.by_name.values())
+        windows = tuple(name for name, stream in self.tags.streams.items() if stream.is_relation)
+        return PatternPlan(root, tags, self.clause.suppress, self.clause.discard, self.site.text, windows)
 
     def refuse_annotations(self, where: str) -> None:
         """Report annotations of the pattern, which compare the matches of a pattern that

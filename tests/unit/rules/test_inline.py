@@ -184,3 +184,32 @@ def test_numbers_compare_by_value_and_types_stay_apart() -> None:
     expect: [{at: 10s, rows: [{n: true, mean: 1}]}]
 """)
     assert not result.passed, "true is not 1"
+
+
+def test_a_pattern_over_a_named_window_runs_with_the_rules_that_fill_it() -> None:
+    text = """\
+streams:
+  - CREATE STREAM orders (id string, amount float) WITH (DATASOURCE="o")
+  - CREATE STREAM payments (id string) WITH (DATASOURCE="p")
+tables:
+  large: create window large#time(1 hour) as select id, amount from orders
+rules:
+  keep: {sql: "insert into large select id, amount from orders(amount > 1000)"}
+  unpaid:
+    sql: select a.id as id from pattern [every a=large -> (timer:interval(1 min) and not payments(id=a.id))]
+    actions: [{log: {}}]
+tests:
+  - name: one is not paid
+    rule: unpaid
+    events:
+      - {at: 0s, stream: orders, send: [{id: x, amount: 5000.0}, {id: y, amount: 5000.0}]}
+      - {at: 0s, stream: orders, send: {id: z, amount: 5.0}}
+      - {at: 10s, stream: payments, send: {id: x}}
+      - {advance: 1m}
+    expect:
+      - {at: 60s, rows: [{id: y}]}
+"""
+    loaded = load_text(text, "f.yaml")
+    assert loaded.problems == [], render_all(loaded.problems)
+    (result,) = run_tests(compile_rules(unite([loaded])))
+    assert render_all(result.failures) == ""
