@@ -1,4 +1,4 @@
-"""Whether the installed files are still those that this process runs."""
+"""Detects that the installed files are no longer those that this process runs."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class PublishParser:
         return self._parse_short(data, position, bad)
 
     def _parse_short(self, data: bytes, position: int, bad: list[BadMessage]) -> int:
-        """As `_parse`, for the last bytes: pings and acknowledgements, or the beginning of a packet."""
+        """Like `_parse`, for the last bytes: pings and acknowledgements, or the beginning of a packet."""
         end = len(data)
         while end - position >= 2:
             command, length = data[position], data[position + 1]
