@@ -98,7 +98,7 @@ def _failure(error: Exception) -> Exception:
     import redis
 
     if isinstance(error, redis.AuthenticationError):
-        return Refused(f"{error}; check username and password")
+        return Refused(f"{str(error).rstrip('.')}; check username and password")
     if isinstance(error, redis.ResponseError) and "DB index" in str(error):
         return Refused(f"{error}; check DATASOURCE, the number of the database")
     if isinstance(error, redis.ResponseError | redis.exceptions.AuthorizationError):
