@@ -26,7 +26,8 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
+from itertools import repeat
+from operator import and_, itemgetter
 
 from edge.base.message import ACKNOWLEDGED, DUPLICATE, RETAINED, Message, message_id
 from sinks.memory_bus import topic_matches
@@ -42,7 +43,7 @@ _ENTRY = struct.Struct(">HI")
 
 _MARKED = DUPLICATE | RETAINED
 _UNMARKED = frozenset(flags for flags in range(16) if not flags & _MARKED)
-_AT_MOST_ONCE = frozenset({0})
+_AT_MOST_ONCE, _PLAIN = frozenset({0}), frozenset({0x02})
 
 _flags = itemgetter(3)
 
@@ -82,8 +83,17 @@ class Redeliveries:
             again = {id(message) for message in messages if message[3] & _MARKED and self._is_known(message)}
             self.recognised += len(again)
             messages = [message for message in messages if id(message) not in again]
-        self.note(messages)
+        if kinds == _PLAIN and not self.retained and len(self._known) + len(messages) < REMEMBERED_MIN:
+            self._note_plain(messages)
+        else:
+            self.note(messages)
         return messages
+
+    def _note_plain(self, messages: Sequence[Message]) -> None:
+        """As `note`, without a step for each message: all are of QoS 1, and none is retained."""
+        topics, payloads, tokens, _ = zip(*messages, strict=True)
+        ids = map(and_, tokens, repeat(0xFFFF))
+        self._known.update(zip(ids, map(zlib.crc32, payloads, map(_topic_sum, topics)), strict=True))
 
     def note(self, messages: Sequence[Message]) -> None:
         """These messages were processed."""

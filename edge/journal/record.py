@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import and_
+from typing import cast
 
 import msgspec
 
@@ -100,6 +103,9 @@ class Session(msgspec.Struct, array_like=True, tag="session", frozen=True):
     connection: str = ""
 
 
+_AT_MOST_ONCE, _AT_LEAST_ONCE = {0}, {0x02}
+"""The flags of messages that are mostly alike: those of QoS 0, and of QoS 1."""
+
 Timed = Batch | Tick | Deployment | Removal | Answers | Policies
 """The records that say when they were made."""
 
@@ -139,12 +145,20 @@ def pack(at_ms: int, messages: Sequence[Message], topics: Topics, connection: st
     first_new = topics.count
     new = topics.learn(names)
     numbers = [*map(topics.numbers.__getitem__, names)]
-    # As `message_id` says, without a call for each message.
-    ids = [
+    return Batch(at_ms, first_new, new, numbers, [*payloads], _ids(tokens, flags), bytes(flags), connection)
+
+
+def _ids(tokens: Sequence[int | None], flags: Sequence[int]) -> list[int]:
+    """The packet ids of messages, as `message_id` says, mostly without a step for each."""
+    kinds = set(flags)
+    if kinds == _AT_MOST_ONCE:
+        return [0] * len(flags)
+    if kinds == _AT_LEAST_ONCE and None not in tokens:
+        return [*map(and_, cast("Sequence[int]", tokens), repeat(0xFFFF))]
+    return [
         token & 0xFFFF if flag & ACKNOWLEDGED and token is not None else 0
         for token, flag in zip(tokens, flags, strict=True)
     ]
-    return Batch(at_ms, first_new, new, numbers, [*payloads], ids, bytes(flags), connection)
 
 
 def unpack(batch: Batch, topics: dict[int, str]) -> list[Message]:

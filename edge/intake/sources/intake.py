@@ -16,6 +16,8 @@ from __future__ import annotations
 import ssl
 import struct
 from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import or_
 from typing import Any, Protocol
 
 from paho.mqtt import MQTTException
@@ -188,7 +190,7 @@ class BufferedReader(StockReader):
         return b""
 
     def acknowledge(self, ids: Sequence[int]) -> None:
-        packets = struct.pack(f">{len(ids)}I", *[_PUBACK_WITHOUT_ID | packet_id for packet_id in ids])
+        packets = struct.pack(f">{len(ids)}I", *map(or_, ids, repeat(_PUBACK_WITHOUT_ID)))
         self.send(packets)
 
     def send(self, packets: bytes) -> None:

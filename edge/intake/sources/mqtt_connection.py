@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from edge.base.message import BadMessage, Message, payload_bytes
@@ -184,7 +186,8 @@ class Connection:
         if not self.accepted:
             return
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        self._acknowledge()
+        if self._orders.tokens:
+            self._acknowledge()
         self._orders.presence.end(self._client)
         self._client.disconnect()
         while self._client.socket() is not None and self._client.want_write():
@@ -308,16 +311,18 @@ class Connection:
                 self._sender.send(packets)
 
     def _acknowledge(self) -> None:
-        """Send the acknowledgements so far.
+        """Send the acknowledgements so far, of which there are some.
 
         A packet id of an earlier connection would mean another message here.
         """
         tokens = self._orders.tokens
         waiting = [tokens.popleft() for _ in range(len(tokens))]
         epoch = self.epoch
-        ids = [token & 0xFFFF for token in waiting if token >> 16 == epoch]
+        ids = waiting
+        if not min(waiting) >> 16 == epoch == max(waiting) >> 16:
+            ids = [token for token in waiting if token >> 16 == epoch]
         if ids and self._reader is not None:
-            self._reader.acknowledge(ids)
+            self._reader.acknowledge([*map(and_, ids, repeat(0xFFFF))])
         self._counters.acknowledged += len(ids)
         self._counters.stale_acknowledgements += len(waiting) - len(ids)
 
