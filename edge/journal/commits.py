@@ -133,7 +133,8 @@ class Commits:
     def append_batch(self, at_ms: int, messages: Sequence[Message], connection: str = "") -> None:
         """Record messages of one connection before they take effect."""
         self.journal.append_batch(at_ms, messages, connection)
-        self._changed()
+        if self._changed_ms is None:
+            self._changed()
 
     def settle(self) -> None:
         """Acknowledge what waits as far as no commit is needed for it, also while one is under way."""
@@ -141,6 +142,7 @@ class Commits:
             self.acknowledgements.settle(self._clock.monotonic_ms(), self._quiet_ms)
 
     def _changed(self) -> None:
+        """Something was recorded, or a commit is to be tried again."""
         if self._changed_ms is None:
             self._changed_ms = self._clock.monotonic_ms()
 

@@ -115,7 +115,9 @@ class Connection:
         self._looked_ms = 0
         """The time of the last check of the keepalive."""
         self._answer_by_ms = 0
-        self._opened: Client | None = None
+        self._client: Client
+        """Made by `open`."""
+        self._is_open = False
         self.publishing: Publishing | None = None
         """The messages that go out on this connection; None: nothing but paho's own packets."""
         self._reader: Reader | None = None
@@ -138,7 +140,8 @@ class Connection:
         from edge.intake.sources.intake import BufferedReader, StockReader, fits
 
         self.subscriptions.granted = granted
-        self._opened = make_client(self.options, self.version)
+        self._client = make_client(self.options, self.version)
+        self._is_open = True
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_subscribe = lambda _, __, mid, reasons, ___: self.subscriptions.answered(mid, reasons)
@@ -165,11 +168,6 @@ class Connection:
             )
         self._answer_by_ms = self._clock.monotonic_ms() + answer_ms
 
-    @property
-    def _client(self) -> Client:
-        assert self._opened is not None, "open() comes first"
-        return self._opened
-
     def cut_off_id(self) -> int | None:
         """The packet id of a message whose first transmission broke off with the connection."""
         return self._reader.cut_off_id() if self._reader is not None else None
@@ -177,7 +175,7 @@ class Connection:
     def abandon(self) -> None:
         """Close the socket without goodbye: the broker publishes the last will. Does nothing after
         `farewell`."""
-        left = self._opened.socket() if self._opened is not None else None
+        left = self._client.socket() if self._is_open else None
         if left is not None:
             left.close()
 
@@ -208,12 +206,17 @@ class Connection:
         try:
             if self.accepted:
                 self._tell(client)
+            if client.socket() is None:
+                raise ConnectionLost("connection closed")
         except Exception as error:  # noqa: BLE001 - as in `turn`
             self.on_lost(error)
             return self._descriptor, 0, None
-        is_reading, is_writing = self._reading(), client.want_write()
+        is_reading = not (self._orders.paused and self.accepted)
+        is_writing = client.want_write()
         mask = (select.POLLIN if is_reading else 0) | (select.POLLOUT if is_writing else 0)
-        at_once = (is_reading and self._more) or (not is_writing and self._has_more())
+        at_once = (is_reading and self._more) or (
+            self.accepted and not is_writing and self.publishing is not None and self.publishing.can_send
+        )
         return self._descriptor, mask, AT_ONCE if at_once else self._due_ms()
 
     def prompt(self) -> bool:
@@ -229,31 +232,24 @@ class Connection:
 
     def turn(self, is_ready: bool) -> bool:
         """Read where the socket is ready, else do what is due; whether to settle again."""
+        was_open = self.accepted and not self._more
+        was_prompted, self._is_prompted = self._is_prompted, False
         try:
-            return self._turned(is_ready)
+            if self._orders.paused and self.accepted:
+                self._behind = True
+            elif is_ready or self._more:
+                self._read()
+            if not is_ready:
+                self._keep_alive()
+            if self._client.want_write():
+                self._client.loop_write()
+                return True
         except Exception as error:  # noqa: BLE001 - the consumer's as well: the messages must come again
             self.on_lost(error)
             return True
-
-    def _turned(self, is_ready: bool) -> bool:
-        was_open = self.accepted and not self._more
-        if not self._reading():
-            self._behind = True
-        elif is_ready or self._more:
-            self._read()
-        if not is_ready:
-            self._keep_alive()
-        client = self._client
-        if client.want_write():
-            client.loop_write()
-        elif is_ready:
-            if not self._is_prompted:
-                acknowledge_at_once(self._socket)
-            self._is_prompted = False
-            return not was_open or self._more or self._has_more()
-        if client.socket() is None:
-            raise ConnectionLost("connection closed")
-        return True
+        if is_ready and not was_prompted:
+            acknowledge_at_once(self._socket)
+        return not was_open or self._more or (self.publishing is not None and self.publishing.can_send)
 
     def _due_ms(self) -> int:
         """When the broker's answers are overdue, or the keepalive is to be checked."""
@@ -262,10 +258,6 @@ class Connection:
             return min(due_ms, self._answer_by_ms + 1)
         overdue_ms = None if self.publishing is None else self.publishing.overdue_ms()
         return due_ms if overdue_ms is None else min(due_ms, overdue_ms)
-
-    def _reading(self) -> bool:
-        """True if the socket is to be read: not while paused, but always before the broker accepts us."""
-        return not (self._orders.paused and self.accepted)
 
     def _read(self) -> None:
         """Read and hand on, also what came before the connection broke."""
@@ -290,10 +282,6 @@ class Connection:
                 self.on_bad(bad)
             if batch:
                 self.on_batch(batch)
-
-    def _has_more(self) -> bool:
-        """True if something waits to be published."""
-        return self.accepted and self.publishing is not None and self.publishing.can_send
 
     def _tell(self, client: Client) -> None:
         """Send acknowledgements, subscriptions, the status, and what waits to be published unless the broker
