@@ -51,6 +51,9 @@ CHAINED_ROWS_MAX = 100_000
 DEFECT_PAUSE_MS = 1_000
 """A timer that failed is still due: it is tried again after this time, not at once."""
 
+RESUME_SHARE = 0.5
+"""The share of their bounds at which sources that were paused are resumed."""
+
 NEVER = -1_000_000
 """Before any time of the monotonic clock."""
 
@@ -313,29 +316,24 @@ class Gateway:
         self.follow_chains(now_ms)
 
     def _brake(self) -> None:
-        """Pause the sources at a bound, and resume them at half of it, so that they do not flutter."""
-        if self.sources.closing:
+        """Pause the sources at a bound, and resume them well below it, so that they do not flutter."""
+        sources, limits, commits = self.sources, self._limits, self.commits
+        if sources.closing:
             return
-        unacknowledged = self.commits.acknowledgements.messages if self.commits else 0
-        if self.backlog.bytes >= self._limits.intake_bytes_max:
-            self.backlog.relieve(self._limits.intake_bytes_max)
+        unacknowledged = commits.acknowledgements.messages if commits is not None else 0
         waiting_bytes = self.backlog.bytes
-        must_pause = self.outbox.is_full() or (self.commits is not None and self.commits.problem is not None)
-        if not self.sources.paused:
-            if (
-                must_pause
-                or waiting_bytes >= self._limits.intake_bytes_max
-                or unacknowledged >= self._limits.unacknowledged_max
-            ):
+        if waiting_bytes >= limits.intake_bytes_max:
+            self.backlog.relieve(limits.intake_bytes_max)
+            waiting_bytes = self.backlog.bytes
+        must_pause = self.outbox.is_full() or (commits is not None and commits.problem is not None)
+        filled = max(waiting_bytes / limits.intake_bytes_max, unacknowledged / limits.unacknowledged_max)
+        if not sources.paused:
+            if must_pause or filled >= 1:
                 log.warning("intake.paused", extra={"bytes": waiting_bytes, "unacknowledged": unacknowledged})
-                self.sources.pause()
-        elif (
-            not must_pause
-            and waiting_bytes <= self._limits.intake_bytes_max // 2
-            and unacknowledged <= self._limits.unacknowledged_max // 2
-        ):
+                sources.pause()
+        elif not must_pause and filled <= RESUME_SHARE:
             log.info("intake.resumed")
-            self.sources.resume()
+            sources.resume()
 
     def _sleep_ms(self, commit_in_ms: int | None) -> int | None:
         """Until the next thing that is due of itself; 0 when there is work left."""
