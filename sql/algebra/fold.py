@@ -86,13 +86,15 @@ class Fold:
         """The attributes of a group that events change."""
         return [*(["n"] if self.counts else []), *(slot.name for slot in self.kept.slots)]
 
-    def write_state(self, source: SourceWriter) -> None:
-        """The groups of the statement `q` as locals."""
+    def write_state(
+        self, source: SourceWriter, groups: str = "q.groups.by_key", whole: str = "q.groups.whole"
+    ) -> None:
+        """The groups as locals, or the only one: those of the statement `q` unless others are given."""
         if self.is_grouped:
-            source.line("groups = q.groups.by_key")
+            source.line(f"groups = {groups}")
             source.line("get = groups.get")
         else:
-            source.line("whole = q.groups.whole")
+            source.line(f"whole = {whole}")
 
     # --- events ---------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ class RowFold(Fold):
         """True if some accumulator may keep the event that a value came with."""
         self.is_grouped, self.can_reclaim, self.owner = True, False, ""
 
-    def write_state(self, source: SourceWriter) -> None:
+    def write_state(self, source: SourceWriter, groups: str = "", whole: str = "") -> None:
         source.line("table = q.into.table")
         source.line("get = table.rows.by_key.get")
         source.line("wrote = table.bounded.wrote if table.bounded.is_kept else None")

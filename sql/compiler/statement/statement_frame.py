@@ -100,7 +100,7 @@ class StatementFrame:
         self.show = Show(plan, self.make_loop, "content" if self.has_value else defers)
         is_single = self.in_loop and self._is_single()
         reader = RowReader(self.names, self.catalog, self.shape, {}, joined=False)
-        self.earlier = Earlier(plan.prevs, reader, self.window, in_place=is_single and not self.is_joined)
+        self.earlier = Earlier(plan.prevs, reader, self.window, in_place=is_single)
         self.reads_beside = bool(plan.prevs) and not self.earlier.is_inline
         """True if rows need values that only the instance can find: earlier events."""
         self.in_place = is_single and not self.reads_beside
@@ -140,19 +140,16 @@ class StatementFrame:
         source: SourceWriter,
         slots: dict[Any, Code],
         *,
-        is_one: bool = False,
         rows: dict[int, str] | None = None,
         nullable: Sequence[int] = (),
         kept: Container[int] = (),
     ) -> LoopWriter:
-        """A writer of statements over the row `e`, joined if the statement is, unless it `is_one` source's;
-        or over the `rows` of sources that stand in locals, of which those `nullable` may be NULL, and those
-        `kept` are rows of relations."""
+        """A writer of statements over the row `e`, joined if the statement is; or over the `rows` of sources
+        that stand in locals, of which those `nullable` may be NULL, and those `kept` are rows of
+        relations."""
         settings = self.names, self.catalog, self.shape, slots
-        joined = self.is_joined and not is_one
-        if rows is None and not is_one:
-            kept = self.kept
-        reader = RowReader(*settings, joined=joined, rows=rows, nullable=nullable, kept=kept)
+        kept = self.kept if rows is None else kept
+        reader = RowReader(*settings, joined=self.is_joined, rows=rows, nullable=nullable, kept=kept)
         return LoopWriter(source, reader, self.warnings, self.context)
 
     def slots(self, owner: str, time: str, is_new: str, *, is_later: bool = False) -> dict[Any, Code]:
@@ -202,7 +199,7 @@ class StatementFrame:
         output = self.plan.output
         if output is None:
             return
-        if self.in_cells and output is not None:
+        if self.in_cells:
             if output.every is not None:
                 with source.block("if q.period is None:"):
                     source.line("m.start(q, now)")
@@ -215,14 +212,12 @@ class StatementFrame:
             source.line("waits = q.output.start(now)")
 
     def write_update(self, source: SourceWriter) -> None:
-        kind = self.show.kind
+        """The update of a step, with the keys of the groups that it has changed."""
         keys = "()"
-        if kind == "group":
-            keys = "tuple(g.key for g in changed)"
-            source.line("q.groups.remember(changed)")
-        elif kind == "group_event":
+        if self.show.kind == "group_event":
             # In the order of their first event; the newest that has come stands for a group.
             source.line("changed = {x.group: x for x in (*entered, *gone, *entered)}")
+        if self.show.kind in ("group", "group_event"):
             keys = "tuple(g.key for g in changed)"
             source.line("q.groups.remember(changed)")
         empty = "not inserted and not removed" if self.plan.where is None else "False"
@@ -231,11 +226,7 @@ class StatementFrame:
 
     def write_cell(self, source: SourceWriter) -> None:
         """The state of the cell `q` as locals."""
-        if self.fold.is_grouped:
-            source.line("groups = q.folded")
-            source.line("get = groups.get")
-        else:
-            source.line("whole = q.folded")
+        self.fold.write_state(source, "q.folded", "q.folded")
 
     def write_state(self, source: SourceWriter) -> None:
         """The instance's state as locals."""
