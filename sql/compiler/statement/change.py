@@ -70,7 +70,7 @@ class ChangeText:
 
     def _write_of_events(self, source: SourceWriter) -> None:
         show, fold = self.show, self.fold
-        entered_rows = show.kind not in ("group", "aggregate")
+        entered_rows = show.kind not in ("group", "aggregate") and not show.defers
         with source.block(f"def change(q, inserted, removed, now{'' if show.collects else ', new, old'}):"):
             self.frame.write_state(source)
             if self.fold.can_reclaim:

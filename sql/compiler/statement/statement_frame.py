@@ -83,7 +83,7 @@ class StatementFrame:
         policy = written if isinstance(written, Policy) else None
         self.keeps_values = isinstance(written, Queue | Gated) and written.keeps_values
         """True if windows keep what events contribute, in the place of events."""
-        if self.is_driven and plan.into_table is not None:
+        if self.is_driven and plan.into_table is not None and not plan.joins:
             places = self.catalog.relations[plan.into_table.table].places
             self.fold: Fold = RowFold(plan, [places[column] for column in plan.into_table.columns])
         else:

@@ -47,12 +47,12 @@ class StatementText:
     @property
     def has_change(self) -> bool:
         """True if updates come from operators that are called, or from lots of several rows."""
+        if self.plan.into_table is not None:
+            return False
         if self.join is not None:
             return not self.join.makes_rows
         if self.plan.mode == "lots":
             return True
-        if self.plan.into_table is not None:
-            return False
         window = self.frame.window
         return not self.frame.in_loop or (window is not None and window.has_timers)
 
