@@ -6,7 +6,7 @@ A sampled rule is a composition:
                 instances of both, one for each key, whose timers are one heap
     windows     when the content is shown, and what leaves: one file for each window
     content     what is kept of the events: rows, events for a join; `folding`: groups folded late, and panes;
-                `running`: groups that events leave one by one
+                `running`: groups that events leave one by one, written by the fold of statements
     sampled_rows   from what a content shows to rows: HAVING, row_number, SELECT
 
 Where to start reading: `compose` (what a plan is made of), `core` (the loop),

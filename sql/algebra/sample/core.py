@@ -173,6 +173,8 @@ class Core:
         self.number = 0
         """The number of the newest event that needs one."""
         self.is_stepping = False
+        self.has_moved = False
+        """True if a window has opened or closed since its family looked."""
         self.code, self.entrances = code.made, code.entrances
         self.instances = Instances(
             self.window, self.code["Instance"], keyed=bool(composition.window.plan.partition_by)
@@ -218,6 +220,7 @@ class Core:
         """The first event of a window has come; when something is due next."""
         if p.order is None:
             self.instances.register(p)
+        self.has_moved = True
         self.window.opened(p, at_ms)
         self.instances.queue(p)
         return self.instances.due_ms
@@ -230,7 +233,7 @@ class Core:
 
     def step(self, now_ms: int) -> float:
         """Do what is due at or before an instant, each window at its own; when something is due next."""
-        self.is_stepping = True
+        self.is_stepping = self.has_moved = True
         self.window.time_moves()
         while (p := self.instances.take_due(now_ms)) is not None:
             self.window.fire(self, p, now_ms)

@@ -7,7 +7,7 @@ place_0(…)            where a pair stands among those it is numbered with: (ra
 Rows that several rules select of one sample are made once, and each rule takes those that its HAVING lets
 through.
 
-rule 1   SELECT dev, avg(temp) … HAVING avg(temp) > 80       every(sample)   (entry, values, row) of all pairs
+rule 1   SELECT dev, avg(temp) … HAVING avg(temp) > 80       every(sample)   (avg(temp), row) of all pairs
 rule 2   SELECT dev, avg(temp) … HAVING avg(temp) > 90       chosen(made)    a rule's own rows among them
 """
 
@@ -27,7 +27,7 @@ from sql.codegen.loop import WINDOW_SLOTS, LoopWriter
 from sql.codegen.output_rows import criteria_text, write_row
 from sql.codegen.source import Generated, SourceWriter
 from sql.emission import Out
-from sql.plan.bound import Read, Slot
+from sql.plan.bound import Bound, Read, Slot
 from sql.plan.logical import Plan
 from sql.types import key_of
 
@@ -35,14 +35,10 @@ Bad = list[tuple[Any, BaseException]]
 """Rows that could not be made: the row they would have been made of, and why."""
 
 Selection = tuple[tuple[Any, ...], ...]
-"""A rule's selection from a sample: equal for rules whose rows and aggregates are equal."""
+"""A rule's selection from a sample: equal for rules whose rows are equal, and whose HAVING reads the same."""
 
 Made = dict[Selection, list[tuple[Any, ...]]]
-"""The entry, the aggregates and the row of all pairs of a sample, by what rules select."""
-
-
-FAILED = "bad.append((e, error))"
-"""The statement for a pair that cannot be evaluated."""
+"""What HAVING reads of each pair of a sample, and the row of the pair, by what rules select."""
 
 
 class SampledRows:
@@ -88,7 +84,7 @@ class SampledRows:
         loop = self.functions.loop(source, self.slots)
         with loop.block(f"def {name}(sample, w_start, w_end, w_trigger, bad):"):
             loop.line("rows = []")
-            with loop.block(self.header(numbers)), source.attempt(FAILED):
+            with loop.block(self.header(numbers)), source.attempt("bad.append((e, error))"):
                 if judges:
                     loop.skip_unless(self.plan.having)
                     if not self.plan.judges_windows:
@@ -101,10 +97,10 @@ class SampledRows:
 
     def header(self, numbers: int = 0) -> str:
         """The head of a loop over the pairs."""
-        values = self.values(numbers)
+        values = self._values(numbers)
         return f"for {self.entries.text}, {f'({values})' if values else '_'} in sample:"
 
-    def values(self, numbers: int = 0) -> str:
+    def _values(self, numbers: int = 0) -> str:
         """The locals of the aggregates' values, and of so many row numbers behind them."""
         values = "".join(f"v_{i}, " for i in range(len(self.plan.aggregates)))
         return values + "".join(f"n_{i}, " for i in range(numbers))
@@ -115,13 +111,13 @@ class SampledRows:
 
     def _write_numbering(self, source: SourceWriter) -> None:
         with self._each(source, "passing", judges=True) as loop:
-            loop.line(f"rows.append(({self.entries.text}, ({self.values()})))")
+            loop.line(f"rows.append(({self.entries.text}, ({self._values()})))")
         for place, numbering in enumerate(self.plan.numberings):
             source.line("")
             with self._each(source, f"place_{place}", place) as loop:
                 loop.key(numbering.partition_by, "key")
                 order = criteria_text(loop, numbering.order_by, nulls_lowest=False)
-                loop.line(f"rows.append(({order}, key, {self.entries.text}, ({self.values(place)})))")
+                loop.line(f"rows.append(({order}, key, {self.entries.text}, ({self._values(place)})))")
         source.line("")
 
     # --- rows -----------------------------------------------------------------------------------------------
@@ -153,6 +149,13 @@ class SampledRows:
         return found
 
 
+def reads_of(having: Bound | None) -> tuple[bool, tuple[int, ...]]:
+    """Whether HAVING reads columns, and the aggregates that it reads."""
+    nodes = [] if having is None else list(having.walk())
+    aggregates = {node.key for node in nodes if isinstance(node, Slot) and node.kind == "aggregate"}
+    return any(isinstance(node, Read) for node in nodes), tuple(sorted(aggregates))
+
+
 def selection(plan: Plan, places: tuple[int, ...]) -> Selection | None:
     """A rule's selection, with its aggregates at these places of the sample; None if it may fail, or is
     more than columns and aggregates."""
@@ -169,7 +172,8 @@ def selection(plan: Plan, places: tuple[int, ...]) -> Selection | None:
             parts.append((item.name, "aggregate", places[value.key]))
         else:
             return None
-    return places, *parts
+    reads_columns, aggregates = reads_of(plan.having)
+    return (reads_columns, *(places[place] for place in aggregates)), *parts
 
 
 class CommonRows:
@@ -183,15 +187,17 @@ class CommonRows:
     @cached_property
     def _code(self) -> Generated:
         rows, plan, source = self.rows, self.rows.plan, SourceWriter()
-        known = f"{rows.entries.text}, {rows.values()}"
+        reads_columns, aggregates = reads_of(plan.having)
+        known = "e, " if reads_columns else ""
+        known += "".join(f"v_{place}, " for place in aggregates)
         with source.block("def every(sample):"):
             source.line("made = []")
             with source.block(rows.header()):
-                write_row(rows.functions.loop(source, rows.slots), plan, f"made.append(({known}", "))")
+                write_row(rows.functions.loop(source, rows.slots), plan, f"made.append(({known}", ",))")
             source.line("return made")
-        with source.block("def chosen(made, w_start, w_end, w_trigger, bad):"):
+        with source.block("def chosen(made, w_start, w_end, w_trigger):"):
             source.line("rows = []")
-            with source.block(f"for {known}row in made:"), source.attempt(FAILED):
+            with source.attempt("return None", reads_error=False), source.block(f"for {known}row, in made:"):
                 rows.functions.loop(source, rows.slots).skip_unless(plan.having)
                 source.line("rows.append(row)")
             source.line("return rows")
@@ -205,6 +211,5 @@ class CommonRows:
         every = made.get(self.selection)
         if every is None:
             every = made[self.selection] = self._code["every"](sample)
-        bad: Bad = []
-        chosen: list[Any] = self._code["chosen"](every, start_ms, end_ms, trigger_ms, bad)
-        return None if bad else chosen
+        chosen: list[Any] | None = self._code["chosen"](every, start_ms, end_ms, trigger_ms)
+        return chosen

@@ -44,8 +44,8 @@ class WindowFamily(Family[SampledQuery, Core]):
         """The instant of the newest of them."""
         self.told: Counter[str] = Counter()
         """By rule the events that it has counted since the last reconciling."""
-        self.batch: dict[Core, float] = {}
-        """The cores whose events have come together, with the instants before which nothing was due."""
+        self.batch: dict[Core, None] = {}
+        """The cores whose events have come together."""
         self.stirred: set[Core] = set()
         """Cores of the batch that may have emitted rows."""
         self.woken: set[Core] = set()
@@ -54,12 +54,12 @@ class WindowFamily(Family[SampledQuery, Core]):
         return query.core
 
     def run(self, given: list[Core], rows: Sequence[Any], at: At, out: list[Emission]) -> None:
-        self.batch = {core: core.instances.due_ms for core in dict.fromkeys(given)}
+        self.batch = dict.fromkeys(given)
         if self.is_timed and isinstance(at, int):
             at = (at,) * len(given)
         self.last_ms.update(dict.fromkeys(given, at) if isinstance(at, int) else zip(given, at, strict=True))
         self.enter(self, given, rows, at)
-        self.woken.update(core for core, due_ms in self.batch.items() if core.instances.due_ms != due_ms)
+        self.woken.update([core for core in self.batch if core.has_moved])
         if self.stirred:
             for core in sorted(self.stirred, key=list(self.queries).index):
                 out += self.queries[core].take()
@@ -91,6 +91,8 @@ class WindowFamily(Family[SampledQuery, Core]):
 
     def take_woken(self) -> list[str]:
         names = [self.queries[core].name for core in self.woken]
+        for core in self.woken:
+            core.has_moved = False
         self.woken.clear()
         return names
 
