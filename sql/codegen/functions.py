@@ -261,10 +261,8 @@ class FunctionSet:
 
     def row(self, items: Sequence[ItemPlan], columns: Sequence[Columns]) -> EventFunction:
         """The output row of an event: a dict of the visible items, in order."""
-        source, own = SourceWriter(), self.reader
-        slots: dict[tuple[str, object], Code] = {("event_time", None): Code("x.time_ms", False, True, NUMBER)}
-        reader = RowReader(self.names, self.catalog, own.shape, slots, joined=own.joined)
-        loop = LoopWriter(source, reader, self.writer.warnings, self.writer.context)
+        source = SourceWriter()
+        loop = self.loop(source, {("event_time", None): Code("x.time_ms", False, True, NUMBER)})
         with source.block("def row(x):"):
             source.line("e = x.row")
             write_items(loop, items, columns, "return ", "")
