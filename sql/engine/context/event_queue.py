@@ -48,10 +48,12 @@ class EventQueue:
     def end_batch(self) -> None:
         """The batch has been taken; what still waits was not, because of a defect."""
         self.stream, self.on_defect, self.mark = None, None, 0
-        self.touched.clear()
+        if self.touched:
+            self.touched.clear()
         for member in self.members.values():
-            member.waiting.clear()
-            member.rows.clear()
+            if member.rows:
+                member.waiting.clear()
+                member.rows.clear()
 
     def wait(self, body: Body, row: object) -> None:
         """The present event, or the end of a partition, waits for a body."""
